@@ -1,0 +1,1 @@
+"""The command line: YAML in, screen and exit code out."""

@@ -1,0 +1,1 @@
+"""YAML to problems or a frozen model."""

@@ -1,0 +1,1 @@
+"""The embedded AWS and the sample data of `lakeload demo`."""

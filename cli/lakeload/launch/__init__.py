@@ -1,0 +1,1 @@
+"""JobSpec to spark-submit to events to outcome."""

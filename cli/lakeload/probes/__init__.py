@@ -1,0 +1,1 @@
+"""The connection test; one module for each service."""

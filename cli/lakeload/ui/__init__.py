@@ -1,0 +1,1 @@
+"""Data to terminal and JSON; the only printing."""

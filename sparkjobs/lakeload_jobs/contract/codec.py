@@ -1,0 +1,109 @@
+"""Frozen dataclasses ⇄ JSON, strictly: unknown keys, missing keys and wrong types are errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class CodecError(ValueError):
+    """A document does not have the shape its dataclass declares; the message names the path."""
+
+
+def format_instant(instant: datetime) -> str:
+    """Write a UTC instant as `2026-11-21T10:15:30.000001Z`, always with microseconds."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_instant(text: str) -> datetime:
+    """Read what `format_instant` wrote."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+def to_json(value: Any) -> Any:
+    """Return JSON data for a dataclass tree of strings, numbers, instants, tuples and maps."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, datetime):
+        return format_instant(value)
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} has no JSON form here")
+
+
+def from_json(kind: type[T], data: Any, where: str = "$") -> T:
+    """Build `kind` from JSON data. Raises `CodecError` naming the path of the first mismatch."""
+    return cast(T, _read(kind, data, where))
+
+
+def _read(kind: Any, data: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _read_optional(kind, data, where)
+    if origin is typing.Literal:
+        if data not in typing.get_args(kind):
+            raise CodecError(f"{where}: {data!r} is not one of {typing.get_args(kind)}")
+        return data
+    if origin is tuple:
+        _expect(list, data, where)
+        item = typing.get_args(kind)[0]
+        return tuple(_read(item, value, f"{where}[{i}]") for i, value in enumerate(data))
+    if origin in (dict, Mapping):
+        _expect(dict, data, where)
+        item = typing.get_args(kind)[1]
+        return {key: _read(item, value, f"{where}.{key}") for key, value in data.items()}
+    if kind is Any:
+        return data
+    if kind is datetime:
+        _expect(str, data, where)
+        try:
+            return parse_instant(data)
+        except ValueError as error:
+            raise CodecError(f"{where}: {error}") from error
+    if dataclasses.is_dataclass(kind):
+        return _read_dataclass(cast(type, kind), data, where)
+    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    _expect(kind, data, where)
+    return data
+
+
+def _read_optional(kind: Any, data: Any, where: str) -> Any:
+    options = [option for option in typing.get_args(kind) if option is not types.NoneType]
+    if data is None:
+        return None
+    if len(options) != 1:
+        raise TypeError(f"{where}: only X | None can be read, not {kind}")
+    return _read(options[0], data, where)
+
+
+def _read_dataclass(kind: type, data: Any, where: str) -> Any:
+    _expect(dict, data, where)
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    if unknown := sorted(set(data) - set(fields)):
+        raise CodecError(f"{where}: unknown key {unknown[0]!r} for {kind.__name__}")
+    required = {
+        name
+        for name, field in fields.items()
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    if missing := sorted(required - set(data)):
+        raise CodecError(f"{where}: {missing[0]!r} is missing for {kind.__name__}")
+    values = {name: _read(hints[name], value, f"{where}.{name}") for name, value in data.items()}
+    return kind(**values)
+
+
+def _expect(kind: type, data: Any, where: str) -> None:
+    if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
+        raise CodecError(f"{where}: expected {kind.__name__}, found {type(data).__name__}")

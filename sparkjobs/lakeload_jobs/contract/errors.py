@@ -1,0 +1,67 @@
+"""The error family. Every expected failure is one of these, and its class decides the exit code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """Exit codes are an API (docs/exit-codes.md)."""
+
+    OK = 0
+    TABLE_FAILED = 1
+    INVALID = 2
+    REFUSED = 3
+    MACHINE = 4
+    FOLLOW_UP_FAILED = 5
+    BUG = 70
+    INTERRUPTED = 130
+
+
+class LakeloadError(Exception):
+    """An expected failure: what was being done and what happened, and in `hint` what to do next."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.TABLE_FAILED
+
+    def __init__(self, message: str, *, hint: str | None = None, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.retryable = retryable
+
+
+class InvalidInput(LakeloadError):
+    """A flag or a document is wrong; running it again unchanged cannot help."""
+
+    exit_code = ExitCode.INVALID
+
+
+class Refused(LakeloadError):
+    """AWS, a catalog, a source or the network said no before any table started."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class MachineLacks(LakeloadError):
+    """This machine lacks Java, Spark, a jar, memory or disk."""
+
+    exit_code = ExitCode.MACHINE
+
+
+class LoadFailed(LakeloadError):
+    """One table could not be loaded; its data is not in."""
+
+    exit_code = ExitCode.TABLE_FAILED
+
+
+class FollowUpFailed(LakeloadError):
+    """All data is in; something that follows a commit did not work."""
+
+    exit_code = ExitCode.FOLLOW_UP_FAILED
+
+
+class Interrupted(LakeloadError):
+    """Stopped by the user or the system."""
+
+    exit_code = ExitCode.INTERRUPTED

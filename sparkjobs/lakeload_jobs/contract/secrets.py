@@ -1,0 +1,71 @@
+"""References to secrets. Documents and specs carry references; values live in one process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lakeload_jobs.contract.errors import InvalidInput
+
+ReferenceKind = Literal["env", "file", "aws_secret", "aws_parameter"]
+
+
+@dataclass(frozen=True)
+class SecretReference:
+    """Where a secret is found, never the secret: `{env: NAME}`, `{file: PATH}`, …"""
+
+    kind: ReferenceKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{{{self.kind}: {self.name}}}"
+
+
+class Secret:
+    """A secret value that shows itself only through `reveal`."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the value, for the one call that needs it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(****)"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        raise TypeError("a secret value must not leave its process; send the reference")
+
+
+def resolve_locally(reference: SecretReference) -> Secret:
+    """Return the value of an `env` or `file` reference (one final newline of a file is dropped).
+
+    Raises `InvalidInput` when the variable is unset or empty or the file cannot be read.
+    References into AWS are resolved by `lakeload_jobs.lake.aws`.
+    """
+    if reference.kind == "env":
+        value = os.environ.get(reference.name, "")
+        if not value:
+            raise InvalidInput(
+                f"the environment variable `{reference.name}` is not set",
+                hint=f"export {reference.name}=… before running this command",
+            )
+        return Secret(value)
+    if reference.kind == "file":
+        try:
+            text = Path(reference.name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise InvalidInput(
+                f"the secret file `{reference.name}` cannot be read: {reason}",
+                hint="create the file with the secret as its only content, mode 0600",
+            ) from error
+        return Secret(text.removesuffix("\n"))
+    raise ValueError(f"{reference.kind} is not a local reference")

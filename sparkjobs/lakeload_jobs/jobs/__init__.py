@@ -1,0 +1,1 @@
+"""One run each, read top to bottom."""

@@ -1,0 +1,1 @@
+"""What talks to AWS without Spark: clients, conditional writes, the commit log."""

@@ -1,0 +1,1 @@
+"""The Parquet write path."""

@@ -1,0 +1,1 @@
+"""Tracking columns and casts, as Spark and Arrow expressions."""

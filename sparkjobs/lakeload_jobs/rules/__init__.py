@@ -1,0 +1,1 @@
+"""Pure rules: names, layout, types, schema difference, job ids. Standard library and unidecode."""
