@@ -1,0 +1,137 @@
+"""Names of schemas, tables and columns (F53–F60; DESIGN section 7, "Naming").
+
+`tests/cases/names.tsv` is the specification; docs/names.md tells the same in sentences.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+from unidecode import unidecode_expect_nonascii
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+
+MAX_NAME_LENGTH = 255
+"""Glue's limit for databases, tables and columns, any number at the end included (F57)."""
+
+LOG_NAME = "_lakeload"
+"""The folder under the prefix that holds lakeload's own objects; no target has this name."""
+
+PARTITION_KEY = "lakeload_partition"
+"""Glue's partition key; a data column of the same name would make the Glue table invalid."""
+
+RESERVED_COLUMNS = frozenset({*TRACKING_COLUMNS, "_file", "_pos", "_partition", PARTITION_KEY})
+"""Target columns no source column may have: tracking, Iceberg's metadata, Glue's partition key."""
+
+_UNDERSCORES = re.compile("_+")
+_NOT_A_LETTER = re.compile("[^A-Za-z]+")
+
+
+def normalize(name: str, *, lower: bool = False, max_length: int = MAX_NAME_LENGTH) -> str:
+    """Return the target name for a source name; the result holds only `[A-Za-z0-9_]`.
+
+    `lower` is for Glue, which folds case. A name of which nothing is left becomes `_`: an
+    empty name would make an empty path segment. Normalising twice changes nothing.
+    """
+    composed = unicodedata.normalize("NFC", name)
+    text = composed if composed.isascii() else _without_accents(composed)
+    text = re.sub("[^A-Za-z0-9_]", "_", text)
+    text = _UNDERSCORES.sub("_", text)
+    if not text or text[0].isdigit():
+        text = _UNDERSCORES.sub("_", "_" + text)
+    return (text.lower() if lower else text)[:max_length]
+
+
+def unique_names(
+    names: Sequence[str], *, lower: bool = False, taken: Collection[str] = ()
+) -> list[str]:
+    """Normalise names and number those that collide `_1`, `_2`, … in the order given (F58).
+
+    The first of equal names keeps it; a number never makes a name that another source name,
+    earlier or later, or `taken` has. Names that differ in case alone collide, because Glue,
+    Athena and Spark's default resolution fold case.
+    """
+    natural = [normalize(name, lower=lower) for name in names]
+    used = {name.lower() for name in taken}
+    result: list[str | None] = []
+    for name in natural:
+        free = name.lower() not in used
+        result.append(name if free else None)
+        used.add(name.lower())
+    next_number: dict[str, int] = {}
+    return [
+        _numbered(own, used, next_number) if name is None else name
+        for own, name in zip(natural, result, strict=True)
+    ]
+
+
+def schema_name(
+    *,
+    glue_prefix: str | None,
+    destination_prefix: str | None,
+    source_schema: str | None,
+    namespace: str | None = None,
+    lower: bool = False,
+) -> str:
+    """Return the schema: its non-blank parts joined with `_`, or '' when all are blank (F54, F56).
+
+    `glue_prefix` is None unless Glue is the catalog. A `namespace` that is set, even to '',
+    replaces `destination_prefix` and `source_schema` (F60).
+    """
+    rest = (destination_prefix, source_schema) if namespace is None else (namespace,)
+    parts = [part for part in (glue_prefix, *rest) if part and part.strip()]
+    return normalize("_".join(parts), lower=lower) if parts else ""
+
+
+def target_name_problem(schema: str, table: str) -> str | None:
+    """Say why a normalised schema and table cannot be a target, or return None."""
+    for kind, name in (("schema", schema), ("table", table)):
+        if name.lower() == LOG_NAME:
+            return f"the target {kind} `{name}` is where lakeload keeps its own log"
+    return None
+
+
+def check_target_name(schema: str, table: str, *, source: str) -> None:
+    """Raise `InvalidInput` when the target of `source` is not allowed."""
+    if problem := target_name_problem(schema, table):
+        raise InvalidInput(
+            f"table `{source}`: {problem}", hint="set `name` or `namespace` of the table"
+        )
+
+
+def _without_accents(composed: str) -> str:
+    """Spell Latin letters in ASCII and drop the marks upon them; all else becomes `_`."""
+    letters: list[str] = []
+    for char in composed:
+        if char.isascii():
+            letters.append(char)
+        elif not (unicodedata.combining(char) and letters and letters[-1].isalpha()):
+            letters.append(_ascii_letters(char))
+    return "".join(letters)
+
+
+@lru_cache(maxsize=4096)
+def _ascii_letters(char: str) -> str:
+    """Return the ASCII letters of one Latin letter, `_` for every other character."""
+    if not unicodedata.name(char, "").startswith("LATIN "):
+        return "_"
+    return _NOT_A_LETTER.sub("", unidecode_expect_nonascii(char)) or "_"
+
+
+def _numbered(name: str, used: set[str], next_number: dict[str, int]) -> str:
+    """Return the first free `name_N` and mark it as used."""
+    key = name.lower()
+    number = next_number.get(key, 1)
+    while True:
+        suffix = f"_{number}"
+        # Underscores left at the cut would make a run with the suffix's own.
+        candidate = name[: MAX_NAME_LENGTH - len(suffix)].rstrip("_") + suffix
+        number += 1
+        if candidate.lower() not in used:
+            used.add(candidate.lower())
+            next_number[key] = number
+            return candidate
