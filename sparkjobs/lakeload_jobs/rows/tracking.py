@@ -1,0 +1,84 @@
+"""The five tracking columns, added to Arrow batches (F62–F66; DESIGN section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+from lakeload_jobs.rows.arrow import Column, pc
+from lakeload_jobs.rows.row_id import row_ids
+
+HELPER_PREFIX = "__lakeload_"
+"""Columns the Spark side hands over beside the data; they are never written. No source column
+is called so: runs of underscores collapse in target names."""
+
+DELETED_HELPER = HELPER_PREFIX + "deleted"
+"""Boolean: what `deleted_when` says of the row."""
+
+BAD_VALUES_HELPER = HELPER_PREFIX + "bad_values"
+"""Integer: how many values of the row became null because `on_bad_value` is NULL."""
+
+_SYNCED_TYPE = pa.timestamp("us", tz="UTC")
+
+TRACKING_TYPES: dict[str, pa.DataType] = {
+    "_supa_synced": _SYNCED_TYPE,
+    "_supa_deleted": pa.bool_(),
+    "_supa_index": pa.int64(),
+    "_supa_id": pa.string(),
+    "_supa_job_id": pa.string(),
+}
+
+
+def tracked_schema(data: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema that `add_tracking` gives batches of schema `data`."""
+    fields = [field for field in data if not field.name.startswith(HELPER_PREFIX)]
+    added = [pa.field(name, TRACKING_TYPES[name]) for name in TRACKING_COLUMNS if name in columns]
+    return pa.schema([*fields, *added])
+
+
+def add_tracking(
+    batch: pa.RecordBatch,
+    *,
+    first_index: int,
+    synced: datetime,
+    job_id: str,
+    key_columns: Sequence[str],
+    deleted: str | None = None,
+    columns: Sequence[str] = TRACKING_COLUMNS,
+) -> pa.RecordBatch:
+    """Return the batch with the tracking columns `columns` at its end and without helpers.
+
+    The first row gets `_supa_index` `first_index`. `key_columns` are target names; without any,
+    all data columns make `_supa_id`. `deleted` is a boolean column; null means not deleted.
+    """
+    count = batch.num_rows
+    schema = tracked_schema(batch.schema, columns)
+    data = [field.name for field in schema if field.name not in TRACKING_TYPES]
+    makers: dict[str, Callable[[], Column]] = {
+        "_supa_synced": lambda: pa.repeat(pa.scalar(synced, _SYNCED_TYPE), count),
+        "_supa_deleted": lambda: _deleted(batch, deleted),
+        "_supa_index": lambda: pa.arange(first_index, first_index + count),  # type: ignore[attr-defined]
+        "_supa_id": lambda: row_ids([batch.column(name) for name in key_columns or data]),
+        "_supa_job_id": lambda: pa.repeat(pa.scalar(job_id), count),
+    }
+    arrays = [
+        makers[field.name]() if field.name in makers else batch.column(field.name)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def bad_values(batch: pa.RecordBatch) -> int:
+    """Return how many values of the batch became null under `on_bad_value: NULL`."""
+    if BAD_VALUES_HELPER not in batch.schema.names:
+        return 0
+    return int(pc.sum(batch.column(BAD_VALUES_HELPER)).as_py() or 0)
+
+
+def _deleted(batch: pa.RecordBatch, deleted: str | None) -> Column:
+    if deleted is None:
+        return pa.repeat(pa.scalar(value=False), batch.num_rows)
+    return pc.fill_null(batch.column(deleted), fill_value=False)
