@@ -91,7 +91,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], endpoint: str, log: Pa
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(timeout=10)
+        process.wait(timeout=2)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
