@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     scratch = Path(tempfile.mkdtemp(prefix="run-", dir=_made(bench_dir())))
     try:
-        with running_lake(scratch / "aws.log") as lake:
+        with running_lake(scratch / "aws") as lake:
             contestants = _contestants(options, lake)
             runs = list(_rounds(options, contestants, scratch))
     finally:
