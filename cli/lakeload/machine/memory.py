@@ -1,0 +1,91 @@
+"""How much memory this machine gives the Spark driver, and whether what was asked for fits."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+
+MIB = 1024 * 1024
+MOST = 8 * 1024 * MIB
+LEAST = 512 * MIB
+"""Spark refuses to start below 450 MiB (`UnifiedMemoryManager`)."""
+
+_UNITS = {"": 1, "b": 1, "k": 1024, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
+
+
+def driver_memory(configured: str | None, available: int) -> str:
+    """Return `spark.driver.memory`, such as `8192m`.
+
+    The document's `spark.driver_memory` wins; otherwise half of `available` (bytes), at most
+    8 GiB. Raises `MachineLacks`, naming the setting, when the machine cannot hold it.
+    """
+    wanted = min(available // 2, MOST) if configured is None else parse_memory(configured)
+    if configured is not None and wanted < LEAST:
+        raise InvalidInput(
+            f"`spark.driver_memory` is `{configured}`, and Spark needs at least 512m to start",
+            hint="set `spark.driver_memory` to 1g or more",
+        )
+    if wanted < LEAST:
+        raise MachineLacks(
+            f"this machine has {available // MIB} MiB of memory, too little for a Spark driver",
+            hint="give it 2 GiB or more, or set `spark.driver_memory` yourself (at least 512m)",
+        )
+    if wanted > available:
+        raise MachineLacks(
+            f"`spark.driver_memory` is `{configured}`, and this machine has {available // MIB} MiB",
+            hint=f"set `spark.driver_memory` to {max(available // 2, LEAST) // MIB}m or less, "
+            "or leave it out",
+        )
+    return f"{wanted // MIB}m"
+
+
+def parse_memory(text: str) -> int:
+    """Return the bytes of a JVM-style size such as `8g`, `1536m` or `2GiB`."""
+    match = re.fullmatch(r"(\d+)\s*([bkmgt]?)(?:i?b)?", text.strip().lower())
+    if match is None:
+        raise InvalidInput(
+            f"`spark.driver_memory` is `{text}`, which is not a size",
+            hint="write a whole number with m or g, such as 4g",
+        )
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def available_memory(cgroups: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")) -> int:
+    """Return the bytes this process may use: physical memory, or its cgroup's limit if lower."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *_limits(cgroups, proc)])
+
+
+def _limits(cgroups: Path, proc: Path) -> list[int]:
+    try:
+        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    files = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            files += _ancestors(cgroups, path, "memory.max")
+        elif "memory" in controllers.split(","):
+            files += _ancestors(cgroups / "memory", path, "memory.limit_in_bytes")
+    limits = []
+    for file in files:
+        try:
+            text = file.read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            limits.append(int(text))
+    return limits
+
+
+def _ancestors(root: Path, path: str, name: str) -> list[Path]:
+    """The limit files from the process's group up to the root: the lowest of them counts.
+
+    Inside a container the path may not exist below the mount; the root file then holds the limit.
+    """
+    parts = [part for part in path.split("/") if part]
+    return [root.joinpath(*parts[:depth], name) for depth in range(len(parts), -1, -1)]
