@@ -1,0 +1,225 @@
+"""What became of a launch, decided from two signals: how spark-submit ended and what the job wrote.
+
+Pure. The table is in docs/exit-codes.md; success is only told when both signals agree.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from lakeload.launch.failure import Cause
+from lakeload.launch.result_file import ResultProblem
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
+from lakeload_jobs.contract.spec import TableSpec
+
+OutcomeKind = Literal[
+    "LOADED", "FAILED", "NO_RESULT", "DIED", "NEVER_STARTED", "DISAGREES", "INTERRUPTED"
+]
+
+COMMIT_STAGES = frozenset({"commit", "publish"})
+
+NOTHING_COMMITTED = "nothing was committed"
+MAYBE_COMMITTED = "committed or unknown: the next sync finishes it"
+
+_IN: dict[str, TableStatus] = {
+    "LOADED": "LOADED",
+    "NO_OP": "NO_OP",
+    "LOADED_CATALOG_STALE": "LOADED_CATALOG_STALE",
+}
+"""The statuses of a table whose data is in."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How spark-submit ended: its status (negative: killed by that signal), and by whose wish."""
+
+    exit_status: int
+    stopped_by: signal.Signals | None = None
+    killed: bool = False
+    """It did not end by itself in time after SIGTERM."""
+
+
+@dataclass
+class Observed:
+    """What the events of one launch have told so far, by source table."""
+
+    opened: bool = False
+    stages: dict[str, str] = field(default_factory=dict)
+    committing: set[str] = field(default_factory=set)
+    ended: dict[str, str] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Take in one event."""
+        if event.kind == "opened":
+            self.opened = True
+        elif event.kind == "stage" and event.table and event.name:
+            self.stages[event.table] = event.name
+            if event.name in COMMIT_STAGES:
+                self.committing.add(event.table)
+        elif event.kind == "table" and event.table and event.name:
+            self.ended[event.table] = event.name
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a sync: what is shown, and the exit code."""
+
+    kind: OutcomeKind
+    exit_code: ExitCode
+    tables: tuple[TableResult, ...]
+    error: ErrorInfo | None = None
+
+    @property
+    def status(self) -> str:
+        """SUCCEEDED, FAILED or INTERRUPTED, for the JSON document."""
+        if self.exit_code == ExitCode.OK:
+            return "SUCCEEDED"
+        return "INTERRUPTED" if self.kind == "INTERRUPTED" else "FAILED"
+
+
+def decide(
+    ending: Ending,
+    result: RunResult | ResultProblem,
+    observed: Observed,
+    specs: Sequence[TableSpec],
+    cause: Cause,
+) -> Outcome:
+    """Return the outcome. `cause` is what the log suggests; it is used where no result tells."""
+    if isinstance(result, RunResult):
+        return _with_result(ending, result, observed, specs)
+    if ending.stopped_by is not None:
+        return _interrupted(ending, _presumed(specs, observed, "INTERRUPTED"))
+    if ending.exit_status == 0 or not result.missing:
+        error = ErrorInfo("NoResult", result.message, ExitCode.TABLE_FAILED, result.hint)
+        tables = _presumed(specs, observed, "FAILED")
+        return Outcome("NO_RESULT", ExitCode.TABLE_FAILED, tables, error)
+    tables = _presumed(specs, observed, "FAILED")
+    error = ErrorInfo(
+        "DriverDied" if observed.opened else "NeverStarted",
+        f"{_how_it_ended(ending, observed)}: {cause.message}",
+        cause.exit_code,
+        cause.hint,
+    )
+    return Outcome("DIED" if observed.opened else "NEVER_STARTED", cause.exit_code, tables, error)
+
+
+def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
+    """Return the exit code of finished tables.
+
+    Failed tables give 1, unless all of them failed for one reason that has a code of its own and
+    that running again cannot change: an invalid input (2), the machine (4), a bug (70). A 3
+    (refused) stays for what was refused before any table started.
+    """
+    tables = tuple(tables)
+    if any(table.status == "INTERRUPTED" for table in tables):
+        return ExitCode.INTERRUPTED
+    failed = [table for table in tables if table.status in ("FAILED", "SKIPPED")]
+    codes = {table.error.exit_code for table in failed if table.error}
+    if failed:
+        own = codes & {ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG}
+        return ExitCode(next(iter(own))) if own and len(codes) == 1 else ExitCode.TABLE_FAILED
+    if any(table.status == "LOADED_CATALOG_STALE" for table in tables):
+        return ExitCode.FOLLOW_UP_FAILED
+    return ExitCode.OK
+
+
+def _with_result(
+    ending: Ending, result: RunResult, observed: Observed, specs: Sequence[TableSpec]
+) -> Outcome:
+    reported = {table.table for table in result.tables}
+    missing = [spec for spec in specs if spec.source not in reported]
+    status: Literal["INTERRUPTED", "FAILED"] = "INTERRUPTED" if ending.stopped_by else "FAILED"
+    tables = result.tables + _presumed(missing, observed, status)
+    succeeded = result.status == "SUCCEEDED" and result.error is None
+    if succeeded and ending.exit_status == 0:
+        code = exit_code_of(tables)
+        # A signal that came when all was done changes nothing about that.
+        return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+    if ending.stopped_by is not None:
+        return _interrupted(ending, tables)
+    if succeeded:
+        return Outcome("DISAGREES", *_disagreement(ending, tables))
+    if result.error is not None:
+        return Outcome("FAILED", ExitCode(result.error.exit_code), tables, result.error)
+    code = exit_code_of(tables)
+    if code == ExitCode.OK:
+        error = ErrorInfo("NoReason", "the job failed and did not say why", ExitCode.BUG)
+        return Outcome("FAILED", ExitCode.BUG, tables, error)
+    return Outcome("INTERRUPTED" if code == ExitCode.INTERRUPTED else "FAILED", code, tables)
+
+
+def _disagreement(
+    ending: Ending, tables: tuple[TableResult, ...]
+) -> tuple[ExitCode, tuple[TableResult, ...], ErrorInfo]:
+    """The job wrote success and Spark ended badly: the data is in, so nobody may load it again."""
+    code = exit_code_of(tables)
+    code = ExitCode.FOLLOW_UP_FAILED if code == ExitCode.OK else code
+    error = ErrorInfo(
+        "Disagreement",
+        f"the job reported success and then {_status(ending.exit_status)}",
+        code,
+        "the tables above are in; running again with the same `--job-id` loads nothing twice",
+    )
+    return code, tables, error
+
+
+def _interrupted(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
+    """Say what the interruption left: the job's own words where it had time for them."""
+    how = f"stopped by {ending.stopped_by.name}" if ending.stopped_by else "stopped"
+    if ending.killed:
+        how += ", and killed because it did not end within its time"
+    done = sum(table.status in _IN for table in tables)
+    unknown = [t for t in tables if t.error is not None and t.error.message == MAYBE_COMMITTED]
+    if unknown:
+        what = f"`{unknown[0].table}` is {MAYBE_COMMITTED}"
+        what += f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+    elif done:
+        what = f"{done} of {len(tables)} tables had been loaded; nothing else was committed"
+    else:
+        what = NOTHING_COMMITTED
+    error = ErrorInfo("Interrupted", f"{how}: {what}", ExitCode.INTERRUPTED)
+    return Outcome("INTERRUPTED", ExitCode.INTERRUPTED, tables, error)
+
+
+def _presumed(
+    specs: Sequence[TableSpec], observed: Observed, status: Literal["FAILED", "INTERRUPTED"]
+) -> tuple[TableResult, ...]:
+    """Results for tables the job could not report on, from the events it had written."""
+    return tuple(_presume(spec, observed, status) for spec in specs)
+
+
+def _presume(
+    spec: TableSpec, observed: Observed, status: Literal["FAILED", "INTERRUPTED"]
+) -> TableResult:
+    table = TableResult(spec.source, spec.target, status)
+    said = observed.ended.get(spec.source)
+    if said in _IN:
+        lost = "the job ended before its result was written: rows and files are not known here"
+        return replace(table, status=_IN[said], warnings=(lost,))
+    maybe = spec.source in observed.committing and said is None
+    code = ExitCode.INTERRUPTED if status == "INTERRUPTED" else ExitCode.TABLE_FAILED
+    error = ErrorInfo(
+        "Interrupted" if status == "INTERRUPTED" else "LoadFailed",
+        MAYBE_COMMITTED if maybe else NOTHING_COMMITTED,
+        code,
+        stage=observed.stages.get(spec.source),
+        retryable=True,
+    )
+    return replace(table, error=error)
+
+
+def _how_it_ended(ending: Ending, observed: Observed) -> str:
+    if not observed.opened:
+        return f"the Spark job never started ({_status(ending.exit_status)})"
+    return f"the Spark driver died ({_status(ending.exit_status)})"
+
+
+def _status(exit_status: int) -> str:
+    if exit_status < 0:
+        return f"spark-submit was ended by {signal.Signals(-exit_status).name}"
+    return f"spark-submit ended with status {exit_status}"

@@ -1,0 +1,113 @@
+"""Spark's properties for one launch: what lakeload decides, what the user may add. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from lakeload_jobs.contract.errors import InvalidInput
+
+REDACTION = (
+    r"(?i)secret|password|passwd|token|credential|access[._-]?key|api[._-]?key"
+    r"|external[._-]?id|authorization|\.header\.|://[^/@\s]+:[^/@\s]+@"
+)
+"""Matched on names and values (DESIGN section 6). Only a net: no secret is in a property."""
+
+OWNED: dict[str, str] = {
+    "spark.master": "use `--master` or `spark.master` of the pipeline",
+    "spark.app.name": "lakeload names the application after the pipeline",
+    "spark.submit.deployMode": "the driver runs on this machine",
+    "spark.submit.pyFiles": "lakeload sends its own package",
+    "spark.driver.memory": "use `spark.driver_memory` of the pipeline",
+    "spark.pyspark.python": "the job runs in the Python that runs lakeload",
+    "spark.pyspark.driver.python": "the job runs in the Python that runs lakeload",
+    "spark.redaction.regex": "it keeps secrets out of logs",
+    "spark.scheduler.mode": "tables share the executors fairly",
+    "spark.speculation": "a speculative task would write its files twice",
+    "spark.sql.session.timeZone": "timestamps are UTC",
+    "spark.ui.showConsoleProgress": "lakeload shows the progress",
+}
+"""Keys a user cannot set, with the reason."""
+
+
+def spark_properties(
+    *, master: str, memory: str, log_settings: Path, scratch: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the properties of a launch, sorted by name.
+
+    `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
+    `extra` the document's `spark.conf` with `--conf` over it. Raises `InvalidInput` for a key that
+    lakeload decides.
+    """
+    refuse_owned(extra)
+    properties = {
+        "spark.driver.memory": memory,
+        "spark.redaction.regex": REDACTION,
+        "spark.scheduler.mode": "FAIR",
+        "spark.speculation": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        # Spark makes this folder whether or not a table is ever kept in it.
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.submit.deployMode": "client",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local[") or master == "local":
+        # Nobody else connects, and a host name that does not resolve then does no harm.
+        properties["spark.driver.host"] = "127.0.0.1"
+        properties["spark.driver.bindAddress"] = "127.0.0.1"
+    properties.update(extra)
+    ours = {
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC "
+        f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    }
+    for key, options in ours.items():
+        properties[key] = _java_options(options, extra.get(key, "").strip())
+    return dict(sorted(properties.items()))
+
+
+def refuse_owned(extra: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` for the first key that lakeload decides or that is no Spark key."""
+    for key in extra:
+        if reason := OWNED.get(key):
+            raise InvalidInput(f"the Spark property `{key}` cannot be set here", hint=reason)
+        if not key.startswith("spark.") or any(c.isspace() or c in "=:" for c in key):
+            raise InvalidInput(
+                f"`{key}` is not the name of a Spark property",
+                hint="give `--conf` as spark.some.name=value",
+            )
+
+
+def parse_conf(assignments: tuple[str, ...]) -> dict[str, str]:
+    """Read `--conf spark.key=value` options. Raises `InvalidInput` for one without `=`."""
+    parsed = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidInput(
+                f"`--conf {assignment}` has no value", hint="write --conf spark.some.name=value"
+            )
+        parsed[key.strip()] = value
+    return parsed
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """Return the text of a Java properties file; backslashes and line ends are escaped."""
+    return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
+
+
+def _java_options(ours: str, users: str) -> str:
+    """Join both; Java takes the last of two that contradict each other: the user's."""
+    # ParallelGC takes less CPU than G1 in a JVM that only feeds Python (decision 0031). Java
+    # refuses to start with two collectors.
+    collector = "" if re.search(r"-XX:\+Use\w*GC\b", users) else "-XX:+UseParallelGC"
+    return " ".join(filter(None, (collector, ours, users)))
+
+
+def _escape(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    # A leading blank would be taken for the one after the equals sign.
+    return f"\\{escaped}" if escaped[:1] in (" ", "\t", "\f") else escaped

@@ -1,0 +1,48 @@
+"""Reads result.json, and says in words when there is none to read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakeload_jobs.contract.codec import CodecError, from_json
+from lakeload_jobs.contract.result import RunResult
+from lakeload_jobs.contract.spec import CONTRACT_VERSION
+
+LARGEST = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ResultProblem:
+    """Why there is no result."""
+
+    message: str
+    hint: str | None = None
+    missing: bool = False
+    """There is no file, as opposed to one that cannot be used."""
+
+
+def read_result(path: Path, attempt_id: str) -> RunResult | ResultProblem:
+    """Return the result this attempt wrote, or why it cannot be used."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return ResultProblem("Spark finished and its result is too large to be one")
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return ResultProblem("Spark finished but reported no result", missing=True)
+    except (OSError, ValueError, RecursionError) as error:
+        return ResultProblem(f"Spark finished but its result cannot be read: {error}")
+    contract = data.get("contract") if isinstance(data, dict) else None
+    if contract != CONTRACT_VERSION:
+        return ResultProblem(
+            f"the job speaks contract {contract!r} and this command line {CONTRACT_VERSION}",
+            hint="install one version of lakeload on every machine that takes part",
+        )
+    try:
+        result = from_json(RunResult, data)
+    except CodecError as error:
+        return ResultProblem(f"Spark finished but its result is not a result: {error}")
+    if result.attempt_id != attempt_id:
+        return ResultProblem(f"the result belongs to another attempt, `{result.attempt_id}`")
+    return result

@@ -1,0 +1,109 @@
+"""Run folders: one per attempt, private, kept for a look afterwards, the oldest removed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import platformdirs
+
+from lakeload_jobs.contract.errors import MachineLacks
+
+KEPT = 50
+"""Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
+
+IDLE_SECONDS = 3600.0
+"""A folder in which something was written this recently may belong to a running load."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one attempt (DESIGN section 4)."""
+
+    path: Path
+
+    @property
+    def spec(self) -> Path:
+        """The resolved JobSpec, written before the launch."""
+        return self.path / "spec.json"
+
+    @property
+    def properties(self) -> Path:
+        """Spark's properties, 0600, removed once the JVM has read them."""
+        return self.path / "spark.conf"
+
+    @property
+    def log_settings(self) -> Path:
+        """Log4j's configuration."""
+        return self.path / "log4j2.properties"
+
+    @property
+    def events(self) -> Path:
+        """What the driver appends while it works."""
+        return self.path / "events.jsonl"
+
+    @property
+    def result(self) -> Path:
+        """What the driver writes last, once."""
+        return self.path / "result.json"
+
+    @property
+    def log(self) -> Path:
+        """Standard output and error of spark-submit and everything it starts."""
+        return self.path / "spark.log"
+
+    def write(self, file: Path, text: str) -> None:
+        """Create one file of the folder, readable by its owner alone."""
+        file.touch(mode=0o600, exist_ok=False)
+        file.write_text(text, encoding="utf-8")
+
+    def forget_properties(self) -> None:
+        """Remove spark.conf: the JVM has read it, or never will."""
+        self.properties.unlink(missing_ok=True)
+
+
+def runs_directory(environment: Mapping[str, str]) -> Path:
+    """Return where run folders live: LAKELOAD_RUN_DIR, else the platform's state directory."""
+    if configured := environment.get("LAKELOAD_RUN_DIR"):
+        return Path(configured).absolute()
+    return platformdirs.user_state_path("lakeload", appauthor=False) / "runs"
+
+
+def create_run_folder(runs: Path, synced: datetime, attempt_id: str) -> RunFolder:
+    """Make the folder of one attempt, mode 0700, named so that names sort by time.
+
+    Raises `MachineLacks` when it cannot be made.
+    """
+    path = runs / f"{synced:%Y%m%dT%H%M%SZ}-{attempt_id}"
+    try:
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise MachineLacks(
+            f"making the run folder `{path}` failed: {error.strerror}",
+            hint="set LAKELOAD_RUN_DIR to a folder that can be written to",
+        ) from error
+    return RunFolder(path)
+
+
+def prune_run_folders(runs: Path, keep: int = KEPT) -> None:
+    """Remove the oldest run folders beyond `keep`, except those still being written to."""
+    names = [
+        entry for entry in runs.iterdir() if entry.is_dir() and (entry / "spec.json").is_file()
+    ]
+    for folder in sorted(names)[: max(0, len(names) - keep)]:
+        if time.time() - _last_written(folder) > IDLE_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _last_written(folder: Path) -> float:
+    times = [folder.stat().st_mtime]
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):
+            times.append(file.stat().st_mtime)
+    return max(times)

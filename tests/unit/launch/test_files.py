@@ -1,0 +1,103 @@
+"""Run folders, the log, and the package that travels."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lakeload.launch.log_file import open_log, read_log, trim
+from lakeload.launch.package import cache_directory, entry_script, jobs_directory, jobs_package
+from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
+from lakeload_jobs.contract.errors import MachineLacks
+from tests.unit.launch.specs import SYNCED
+
+
+def test_a_run_folder_and_its_files_are_private(tmp_path: Path) -> None:
+    folder = create_run_folder(tmp_path / "runs", SYNCED, "a1")
+    folder.write(folder.properties, "spark.x=1\n")
+    assert folder.path.name == "20261121T101530Z-a1"
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert folder.properties.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_folder_that_cannot_be_made_names_the_variable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineLacks) as lacks:
+        create_run_folder(tmp_path / "file", SYNCED, "a1")
+    assert lacks.value.hint is not None
+    assert "LAKELOAD_RUN_DIR" in lacks.value.hint
+
+
+def test_the_environment_chooses_where_folders_live(tmp_path: Path) -> None:
+    assert runs_directory({"LAKELOAD_RUN_DIR": str(tmp_path)}) == tmp_path
+    assert cache_directory({"LAKELOAD_CACHE_DIR": str(tmp_path)}) == tmp_path
+    assert runs_directory({}).is_absolute()
+
+
+def test_the_oldest_run_folders_go_and_other_folders_and_running_ones_stay(tmp_path: Path) -> None:
+    long_ago = time.time() - 7200
+    for number in range(6):
+        folder = create_run_folder(tmp_path, SYNCED, f"a{number}")
+        folder.write(folder.spec, "{}")
+        folder.events.write_text("")
+        for path in (folder.spec, folder.events, folder.path):
+            os.utime(path, (long_ago, long_ago))
+    (tmp_path / "0-something-else").mkdir()
+    (tmp_path / "20261121T101530Z-a1" / "events.jsonl").touch()
+    prune_run_folders(tmp_path, keep=3)
+    left = sorted(path.name[-2:] for path in tmp_path.iterdir())
+    assert left == ["a1", "a3", "a4", "a5", "se"]
+
+
+def test_a_log_within_its_limit_is_left_alone(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    log.write_bytes(b"x" * 100)
+    assert not trim(log, limit=100)
+    assert log.stat().st_size == 100
+
+
+def test_a_long_log_loses_its_middle_while_its_writer_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "spark.log"
+    writer = open_log(path)
+    os.write(writer, b"first\n" + b"x" * 5000 + b"\nlast\n")
+    assert trim(path, limit=1000, head=6, tail=5)
+    os.write(writer, b"after\n")
+    os.close(writer)
+    lines = path.read_text().splitlines()
+    assert (lines[0], lines[-2:]) == ("first", ["last", "after"])
+    assert path.stat().st_size < 200
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_is_read_from_both_ends_without_reading_anything_twice(tmp_path: Path) -> None:
+    path = tmp_path / "spark.log"
+    path.write_text("only once")
+    assert read_log(path) == "only once"
+    assert read_log(tmp_path / "none") == ""
+
+
+def test_the_package_is_made_once_per_content(tmp_path: Path) -> None:
+    source = tmp_path / "lakeload_jobs"
+    (source / "__pycache__").mkdir(parents=True)
+    (source / "__pycache__" / "a.pyc").write_bytes(b"no")
+    (source / "a.py").write_text("A = 1\n")
+    first = jobs_package(tmp_path / "cache", source)
+    made = first.stat().st_mtime_ns
+    assert jobs_package(tmp_path / "cache", source) == first
+    assert first.stat().st_mtime_ns == made
+    again = jobs_package(tmp_path / "other", source)
+    assert again.read_bytes() == first.read_bytes()
+    assert zipfile.ZipFile(first).namelist() == ["lakeload_jobs/a.py"]
+    (source / "a.py").write_text("A = 2\n")
+    assert jobs_package(tmp_path / "cache", source) != first
+    assert not list((tmp_path / "cache").glob("*.part"))
+
+
+def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(jobs_package(tmp_path)).namelist()
+    assert "lakeload_jobs/contract/spec.py" in names
+    assert entry_script().parent == jobs_directory() / "entry"

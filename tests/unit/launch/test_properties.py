@@ -1,0 +1,98 @@
+"""Spark's properties: the exact file of a launch, the keys lakeload keeps for itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lakeload.launch.properties import OWNED, REDACTION, parse_conf, render, spark_properties
+from lakeload_jobs.contract.errors import InvalidInput
+
+GOLDEN = Path(__file__).parents[2] / "cases" / "launch"
+
+
+def made(master: str = "local[2]", **extra: str) -> dict[str, str]:
+    return spark_properties(
+        master=master,
+        memory="4096m",
+        log_settings=Path("/state/my runs/r1/log4j2.properties"),
+        scratch=Path("/state/my runs/r1"),
+        extra={key.replace("__", "."): value for key, value in extra.items()},
+    )
+
+
+def test_the_properties_file_of_a_local_run_is_exactly_this() -> None:
+    assert render(made()) == (GOLDEN / "local.conf").read_text(encoding="utf-8")
+
+
+def test_the_properties_file_of_a_cluster_run_with_conf_is_exactly_this() -> None:
+    text = render(
+        made(
+            "spark://master:7077",
+            spark__executor__memory="2g",
+            spark__ui__enabled="true",
+            spark__driver__extraJavaOptions="-XX:+UseG1GC",
+        )
+    )
+    assert text == (GOLDEN / "cluster.conf").read_text(encoding="utf-8")
+
+
+def test_there_is_never_a_second_collector_for_java_to_refuse() -> None:
+    for chosen in ("-XX:+UseG1GC", "-Xss4m -XX:+UseZGC", "-XX:+UseSerialGC"):
+        options = made(spark__driver__extraJavaOptions=chosen)["spark.driver.extraJavaOptions"]
+        assert len(re.findall(r"-XX:\+Use\w+GC", options)) == 1
+
+
+@pytest.mark.parametrize("key", sorted(OWNED))
+def test_a_key_lakeload_decides_is_refused_with_its_reason(key: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        made(**{key: "x"})
+    assert f"`{key}`" in refused.value.message
+    assert refused.value.hint == OWNED[key]
+
+
+@pytest.mark.parametrize("key", ["executor.memory", "spark.a b", "spark.a=b", "spark.x\ny"])
+def test_a_key_that_is_no_spark_key_is_refused(key: str) -> None:
+    with pytest.raises(InvalidInput, match="not the name of a Spark property"):
+        made(**{key: "x"})
+
+
+def test_conf_options_split_at_the_first_equals_sign() -> None:
+    assert parse_conf(("spark.a=b=c", "spark.d=")) == {"spark.a": "b=c", "spark.d": ""}
+    with pytest.raises(InvalidInput, match="has no value"):
+        parse_conf(("spark.a",))
+
+
+@pytest.mark.parametrize("value", ["a\\b", " leading", "two\nlines", "tab\tin", r"\d+", "ü=:#!"])
+def test_a_value_survives_the_properties_file(value: str) -> None:
+    assert _java_properties(render({"spark.k": value})) == {"spark.k": value}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "external-id",
+        "fs.s3a.access.key",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "session-token",
+        "header.X-Api",
+        "jdbc:postgresql://me:pw@host/db",
+        "DB_PASSWD",
+    ],
+)
+def test_the_redaction_pattern_covers(name: str) -> None:
+    assert re.search(REDACTION, f"x.{name}")
+
+
+def _java_properties(text: str) -> dict[str, str]:
+    """What java.util.Properties reads, for the escapes that we write."""
+    parsed = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        assert not value.startswith(" "), "Java drops blanks after the equals sign"
+        plain = re.sub(r"\\(.)", lambda m: {"n": "\n", "r": "\r"}.get(m[1], m[1]), value)
+        parsed[key] = plain
+    return parsed
