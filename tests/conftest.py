@@ -1,0 +1,33 @@
+"""What every test gets: an environment of its own, and the servers by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = [
+    "tests.servers.ministack",
+    "tests.servers.fault_proxy",
+    "tests.servers.standalone_spark",
+]
+
+_FOREIGN_PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
+_FOREIGN_NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+
+
+@pytest.fixture(autouse=True)
+def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Hide the developer's AWS, Spark, proxy and terminal settings; return the test's own HOME."""
+    for name in list(os.environ):
+        foreign = name.startswith(_FOREIGN_PREFIXES) and not name.startswith("LAKELOAD_TEST_")
+        if foreign or name in _FOREIGN_NAMES or name.lower() in _PROXIES:
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    # Without it the default chain asks the instance metadata service, where there may be one.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    return home

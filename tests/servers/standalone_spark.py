@@ -1,0 +1,124 @@
+"""A real standalone Spark: a master, and workers whose environment the test chooses."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyspark
+import pytest
+
+SPARK_HOME = Path(pyspark.__file__).parent
+START_SECONDS = 60.0
+_BOUND = re.compile(r"Starting Spark master at (spark://\S+)")
+_LOOPBACK = ("--host", "127.0.0.1", "--webui-port", "0")
+_REGISTERED = "Successfully registered with master"
+
+
+class StandaloneSpark:
+    """One master and its workers, each a `spark-class` process of its own on loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.master = ""
+        """`spark://127.0.0.1:PORT` once started."""
+
+    def start(self) -> None:
+        """Start the master on a free port."""
+        log = self._run(
+            "master",
+            ["org.apache.spark.deploy.master.Master", *_LOOPBACK, "--port", "0"],
+            {},
+        )
+        self.master = self._wait_for(log, _BOUND)
+
+    def add_worker(
+        self, name: str, environment: Mapping[str, str], *, cores: int = 1, memory: str = "1g"
+    ) -> Path:
+        """Start a worker with exactly this environment (plus what finds Java); return its log."""
+        work = self._folder / f"{name}-work"
+        log = self._run(
+            name,
+            [
+                "org.apache.spark.deploy.worker.Worker",
+                *_LOOPBACK,
+                *("--cores", str(cores), "--memory", memory, "--work-dir", str(work)),
+                self.master,
+            ],
+            environment,
+        )
+        self._wait_for(log, re.compile(f"({_REGISTERED})"))
+        return log
+
+    def executor_logs(self, name: str) -> str:
+        """Return everything the executors of a worker wrote to standard error."""
+        files = sorted((self._folder / f"{name}-work").rglob("stderr"))
+        return "\n".join(file.read_text(errors="replace") for file in files)
+
+    def stop(self) -> None:
+        """Kill every process of the cluster with what it started."""
+        for process in reversed(self._processes):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def _run(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> Path:
+        log = self._folder / f"{name}.log"
+        needed = {
+            "PATH": os.environ["PATH"],
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_NO_DAEMONIZE": "1",
+        }
+        if java := os.environ.get("JAVA_HOME"):
+            needed["JAVA_HOME"] = java
+        with log.open("wb") as output:
+            self._processes.append(
+                subprocess.Popen(
+                    [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
+                    cwd=self._folder,
+                    env={**needed, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+        return log
+
+    def _wait_for(self, log: Path, pattern: re.Pattern[str]) -> str:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if found := pattern.search(log.read_text(errors="replace")):
+                return found.group(1)
+            if self._processes[-1].poll() is not None:
+                break
+            time.sleep(0.1)
+        raise RuntimeError(f"Spark did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+@pytest.fixture
+def standalone_spark(tmp_path: Path) -> Iterator[StandaloneSpark]:
+    """A standalone master without workers; the test adds them."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    cluster = StandaloneSpark(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
