@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def s3(lake: Lake, fault_proxy: FaultProxy) -> S3Client:
     """The role's S3 through the proxy, without retries."""
-    config = Config(retries={"total_max_attempts": 1})
+    config = Config(retries={"total_max_attempts": 1}, response_checksum_validation="when_required")
     key = lake.seeded.base_key
     sts = boto3.client(
         "sts",
