@@ -139,7 +139,7 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
         request_id=metadata.get("RequestId"),
         operation=operation,
         hint=_hint(code, operation),
-        retryable=code in _BUSY or (status or 0) >= 500,
+        retryable=code in _BUSY or status in (500, 502, 503, 504),
     )
 
 
