@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from lakeload.config.spark import conf_finding
 from lakeload_jobs.contract.errors import InvalidInput
 
 REDACTION = (
@@ -13,22 +14,6 @@ REDACTION = (
     r"|external[._-]?id|authorization|\.header\.|://[^/@\s]+:[^/@\s]+@"
 )
 """Matched on names and values (DESIGN section 6). Only a net: no secret is in a property."""
-
-OWNED: dict[str, str] = {
-    "spark.master": "use `--master` or `spark.master` of the pipeline",
-    "spark.app.name": "lakeload names the application after the pipeline",
-    "spark.submit.deployMode": "the driver runs on this machine",
-    "spark.submit.pyFiles": "lakeload sends its own package",
-    "spark.driver.memory": "use `spark.driver_memory` of the pipeline",
-    "spark.pyspark.python": "the job runs in the Python that runs lakeload",
-    "spark.pyspark.driver.python": "the job runs in the Python that runs lakeload",
-    "spark.redaction.regex": "it keeps secrets out of logs",
-    "spark.scheduler.mode": "tables share the executors fairly",
-    "spark.speculation": "a speculative task would write its files twice",
-    "spark.sql.session.timeZone": "timestamps are UTC",
-    "spark.ui.showConsoleProgress": "lakeload shows the progress",
-}
-"""Keys a user cannot set, with the reason."""
 
 
 def spark_properties(
@@ -38,9 +23,9 @@ def spark_properties(
 
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
     `extra` the document's `spark.conf` with `--conf` over it. Raises `InvalidInput` for a key that
-    lakeload decides.
+    lakeload decides, or that looks like a secret.
     """
-    refuse_owned(extra)
+    check_conf(extra)
     properties = {
         "spark.driver.memory": memory,
         "spark.redaction.regex": REDACTION,
@@ -69,15 +54,15 @@ def spark_properties(
     return dict(sorted(properties.items()))
 
 
-def refuse_owned(extra: Mapping[str, str]) -> None:
-    """Raise `InvalidInput` for the first key that lakeload decides or that is no Spark key."""
-    for key in extra:
-        if reason := OWNED.get(key):
-            raise InvalidInput(f"the Spark property `{key}` cannot be set here", hint=reason)
-        if not key.startswith("spark.") or any(c.isspace() or c in "=:" for c in key):
+def check_conf(conf: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` for the first `--conf` that a document could not set either."""
+    for name, value in conf.items():
+        if finding := conf_finding(name, value):
+            raise InvalidInput(f"`--conf`: {finding.message}", hint=finding.hint)
+        if re.search(r"[\s=:]", name):
             raise InvalidInput(
-                f"`{key}` is not the name of a Spark property",
-                hint="give `--conf` as spark.some.name=value",
+                f"`--conf`: `{name}` is not the name of a property",
+                hint="write --conf spark.some.name=value",
             )
 
 

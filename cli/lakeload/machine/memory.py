@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+from lakeload_jobs.rules.sizes import parse_jvm_memory
 
 MIB = 1024 * 1024
 MOST = 8 * 1024 * MIB
 LEAST = 512 * MIB
 """Spark refuses to start below 450 MiB (`UnifiedMemoryManager`)."""
 
-_UNITS = {"": 1, "b": 1, "k": 1024, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
-
 
 def driver_memory(configured: str | None, available: int) -> str:
     """Return `spark.driver.memory`, such as `8192m`.
 
     The document's `spark.driver_memory` wins; otherwise half of `available` (bytes), at most
-    8 GiB. Raises `MachineLacks`, naming the setting, when the machine cannot hold it.
+    8 GiB. Raises `MachineLacks`, naming the setting, when the machine cannot hold it, and
+    `InvalidInput` when Spark would not start with it.
     """
-    wanted = min(available // 2, MOST) if configured is None else parse_memory(configured)
+    wanted = min(available // 2, MOST) if configured is None else parse_jvm_memory(configured)
     if configured is not None and wanted < LEAST:
         raise InvalidInput(
             f"`spark.driver_memory` is `{configured}`, and Spark needs at least 512m to start",
@@ -40,17 +39,6 @@ def driver_memory(configured: str | None, available: int) -> str:
             "or leave it out",
         )
     return f"{wanted // MIB}m"
-
-
-def parse_memory(text: str) -> int:
-    """Return the bytes of a JVM-style size such as `8g`, `1536m` or `2GiB`."""
-    match = re.fullmatch(r"(\d+)\s*([bkmgt]?)(?:i?b)?", text.strip().lower())
-    if match is None:
-        raise InvalidInput(
-            f"`spark.driver_memory` is `{text}`, which is not a size",
-            hint="write a whole number with m or g, such as 4g",
-        )
-    return int(match[1]) * _UNITS[match[2]]
 
 
 def available_memory(cgroups: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")) -> int:

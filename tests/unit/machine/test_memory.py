@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.memory import MIB, available_memory, driver_memory, parse_memory
+from lakeload.machine.memory import MIB, available_memory, driver_memory
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, MachineLacks
 
 GIB = 1024 * MIB
@@ -20,7 +20,6 @@ GIB = 1024 * MIB
         (None, 1 * GIB, "512m"),
         ("12g", 64 * GIB, "12288m"),
         ("1536m", 4 * GIB, "1536m"),
-        ("2GiB", 4 * GIB, "2048m"),
     ],
 )
 def test_the_document_wins_over_half_of_the_machine(
@@ -35,7 +34,6 @@ def test_the_document_wins_over_half_of_the_machine(
         (None, 600 * MIB, MachineLacks),
         ("64g", 16 * GIB, MachineLacks),
         ("256m", 16 * GIB, InvalidInput),
-        ("lots", 16 * GIB, InvalidInput),
     ],
 )
 def test_memory_that_does_not_fit_names_the_setting(
@@ -44,10 +42,6 @@ def test_memory_that_does_not_fit_names_the_setting(
     with pytest.raises(kind) as refused:
         driver_memory(configured, available)
     assert "spark.driver_memory" in f"{refused.value.message} {refused.value.hint}"
-
-
-def test_sizes_are_read_as_the_jvm_writes_them() -> None:
-    assert [parse_memory(text) for text in ("1g", "1024m", "1048576k", "1 GiB")] == [GIB] * 4
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""What the input paths of a FILES table name on this machine, looked at before Spark starts."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakeload_jobs.contract.errors import Refused
+from lakeload_jobs.contract.spec import FilesInput, TableSpec
+
+
+@dataclass(frozen=True)
+class InputFound:
+    """Files and bytes of one table's input, and the patterns that match nothing."""
+
+    files: int
+    bytes: int
+    missing: tuple[str, ...]
+
+
+def look_at_input(given: FilesInput) -> InputFound:
+    """Count what the job would read: folders with all they hold, without what Spark hides."""
+    missing = tuple(path for path in given.paths if not input_exists(path))
+    sizes: dict[str, int] = {}
+    for pattern in given.paths:
+        for match in _matches(pattern):
+            for file in _files(Path(match)):
+                sizes[os.path.realpath(file)] = file.stat().st_size
+    return InputFound(len(sizes), sum(sizes.values()), missing)
+
+
+def input_exists(pattern: str) -> bool:
+    """Whether a path or glob names anything at all."""
+    return any(True for _ in _matches(pattern))
+
+
+def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
+    """Raise `Refused` when every table lacks its files: Spark need not start for that.
+
+    Where only some lack them, those fail in the job and the others are loaded.
+    """
+    lacking = [table for table in tables if not any(map(input_exists, table.input.paths))]
+    if not tables or len(lacking) < len(tables):
+        return
+    first = lacking[0]
+    more = f", nor those of {len(lacking) - 1} other tables" if len(lacking) > 1 else ""
+    raise Refused(
+        f"the input files of `{first.source}` are not there: {_listed(first.input.paths)}{more}",
+        hint="relative paths start at the folder of the pipeline document",
+    )
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    if os.path.lexists(pattern):
+        yield pattern
+    else:
+        # The same function as in the job, whose globs are these.
+        yield from glob.iglob(pattern, recursive=True)  # noqa: PTH207
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if _hidden(path.name):
+        return
+    if path.is_file():
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not _hidden(name)]
+        yield from (Path(folder, name) for name in names if not _hidden(name))
+
+
+def _hidden(name: str) -> bool:
+    """Spark passes these over (`_delta_log`, `.crc`), but not partition folders like `_a=1`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _listed(paths: Iterable[str]) -> str:
+    return ", ".join(f"`{path}`" for path in paths)

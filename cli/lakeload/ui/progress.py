@@ -1,0 +1,174 @@
+"""Progress of a running load on stderr: live on a terminal, one line a stage elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from lakeload_jobs.contract.events import Event
+
+STAGES = {
+    "session": "starting the Spark session",
+    "open": "reading the commit log",
+    "count": "counting rows",
+    "stage": "uploading",
+    "commit": "committing",
+    "publish": "publishing",
+}
+STYLES = {"LOADED": "green", "NO_OP": "green", "LOADED_CATALOG_STALE": "yellow", "FAILED": "red"}
+
+
+@dataclass
+class _Row:
+    stage: str = "waiting"
+    since: float = 0.0
+    ended: str | None = None
+    seconds: float = 0.0
+
+
+class Progress:
+    """Shows events as they come. Everything in them may come from a file, so nothing is markup."""
+
+    def __init__(self, console: Console, tables: Sequence[str], *, quiet: bool = False) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._started = time.monotonic()
+        self._rows = {table: _Row() for table in tables}
+        self._stage = "starting Spark"
+        self._tasks = (0, 0)
+        live = console.is_terminal and not console.is_dumb_terminal and not quiet
+        self._live = (
+            Live(
+                console=console,
+                get_renderable=self._screen,
+                refresh_per_second=5,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            if live
+            else None
+        )
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        elif not self._quiet:
+            self._line(self._stage)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            try:
+                self._live.stop()
+            except OSError:
+                self._lost()
+
+    def show(self, event: Event) -> None:
+        """Take in one event; a terminal that has gone away ends the showing, not the load."""
+        try:
+            self._take(event)
+        except OSError:
+            self._lost()
+
+    def stopping(self) -> None:
+        """Say that a request to stop has been heard and what is being waited for."""
+        self._stage = "stopping: the job aborts its uploads (press Ctrl-C again to kill it)"
+        if not self._live and not self._quiet:
+            self._line(self._stage)
+
+    def _take(self, event: Event) -> None:
+        now = time.monotonic()
+        if event.kind == "stage" and event.name:
+            words = STAGES.get(event.name, event.name)
+            if event.table is None:
+                self._stage = words
+            else:
+                row = self._rows.setdefault(event.table, _Row())
+                row.since = row.since or now
+                row.stage = words
+            self._line(f"{event.table}: {words}" if event.table else words, live=False)
+        elif event.kind == "progress":
+            self._tasks = (event.done or 0, event.total or 0)
+        elif event.kind == "table" and event.table and event.name:
+            row = self._rows.setdefault(event.table, _Row())
+            row.ended = event.name
+            row.seconds = now - row.since if row.since else 0.0
+            said = f" ({event.message})" if event.message else ""
+            self._line(f"{event.table}: {event.name}{said}", live=False)
+        elif event.kind == "note" and event.message:
+            about = f"{event.table}: " if event.table else ""
+            level = "warning: " if event.level == "warning" else ""
+            self._line(f"{level}{about}{event.message}")
+
+    def _line(self, text: str, *, live: bool = True) -> None:
+        """Print one line; with `live` False only where there is no live display."""
+        if self._quiet or (self._live and not live):
+            return
+        seconds = time.monotonic() - self._started
+        self._console.print(
+            Text(f"[{seconds:6.1f} s] {_plain(text)}"), soft_wrap=True, highlight=False
+        )
+
+    def _screen(self) -> RenderableType:
+        shown = self._visible()
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(overflow="ellipsis", no_wrap=True, max_width=40)
+        grid.add_column(overflow="ellipsis", no_wrap=True)
+        grid.add_column(justify="right", no_wrap=True)
+        for name, row in shown:
+            grid.add_row(Text(_plain(name)), *self._cells(row))
+        rest = len(self._rows) - len(shown)
+        hidden = f" · {rest} more tables" if rest else ""
+        done, total = self._tasks
+        tasks = f" · {done}/{total} tasks" if total else ""
+        elapsed = _clock(time.monotonic() - self._started)
+        foot = Spinner(
+            "dots", Text(f"{self._stage}{tasks}{hidden} · {elapsed}", overflow="ellipsis")
+        )
+        return Group(grid, foot)
+
+    def _visible(self) -> list[tuple[str, _Row]]:
+        """Tables that are at work first, then those that wait, then the ended, as many as fit."""
+        room = max(1, self._console.size.height - 4)
+        if len(self._rows) <= room:
+            return list(self._rows.items())
+        order = sorted(
+            self._rows.items(), key=lambda item: (item[1].ended is not None, item[1].since == 0)
+        )
+        return order[:room]
+
+    def _cells(self, row: _Row) -> tuple[Text, Text]:
+        if row.ended:
+            return Text(row.ended, STYLES.get(row.ended, "")), Text(_clock(row.seconds))
+        if not row.since:
+            return Text(row.stage, "dim"), Text("")
+        return Text(row.stage), Text(_clock(time.monotonic() - row.since))
+
+    def _lost(self) -> None:
+        self._quiet, self._live = True, None
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _plain(text: str) -> str:
+    """Control characters of a hostile name would move the cursor or break the line."""
+    return "".join(char if char.isprintable() else "�" for char in text)

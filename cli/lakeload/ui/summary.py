@@ -1,0 +1,151 @@
+"""The end of a sync: a table and what failed, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakeload.launch.outcome import Outcome
+from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.rules.sizes import format_size
+
+STYLES = {
+    "LOADED": "green",
+    "NO_OP": "green",
+    "LOADED_CATALOG_STALE": "yellow",
+    "FAILED": "red",
+    "SKIPPED": "yellow",
+    "INTERRUPTED": "yellow",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything that is shown of one sync."""
+
+    job_id: str
+    attempt_id: str
+    pipeline: str
+    bucket: str
+    started_at: datetime
+    seconds: float
+    outcome: Outcome
+    log: Path | None = None
+    """spark.log, when Spark was started."""
+
+
+def to_document(summary: Summary) -> dict[str, Any]:
+    """Return the JSON document of `sync --output json`; keys are only ever added."""
+    outcome = summary.outcome
+    return {
+        "job_id": summary.job_id,
+        "attempt_id": summary.attempt_id,
+        "pipeline": summary.pipeline,
+        "status": outcome.status,
+        "exit_code": int(outcome.exit_code),
+        "started_at": format_instant(summary.started_at),
+        "seconds": round(summary.seconds, 3),
+        "tables": [_table_document(table) for table in outcome.tables],
+        "error": to_json(outcome.error),
+        "log": str(summary.log) if summary.log else None,
+    }
+
+
+def show_json(summary: Summary, out: Console) -> None:
+    """Write the document to stdout."""
+    text = json.dumps(to_document(summary), indent=2, ensure_ascii=False)
+    out.print(text, markup=False, highlight=False, soft_wrap=True, emoji=False)
+
+
+def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
+    """Write the table to stdout, what went wrong and what to do about it to stderr."""
+    if summary.outcome.tables and not quiet:
+        out.print(_grid(summary))
+        for folder in _folders(summary):
+            out.print(Text(folder, "dim"), soft_wrap=True, highlight=False)
+    for table in summary.outcome.tables:
+        for warning in table.warnings if not quiet else ():
+            _say(err, "warning", "yellow", f"{table.target}: {warning}")
+        if table.error is not None and table.status != "INTERRUPTED":
+            _show_error(err, table.error, f"{table.target}: ")
+    if summary.outcome.error is not None:
+        _show_error(err, summary.outcome.error)
+    if summary.outcome.exit_code != ExitCode.OK:
+        _show_what_next(summary, err)
+
+
+def _show_what_next(summary: Summary, err: Console) -> None:
+    outcome = summary.outcome
+    if summary.log is not None and outcome.kind != "INTERRUPTED":
+        _say(err, "log", "dim", str(summary.log))
+    if summary.log is not None and outcome.exit_code != ExitCode.INVALID:
+        _say(
+            err,
+            "next",
+            "dim",
+            f"run again with `--job-id {summary.job_id}`: what is in stays, the rest is loaded",
+        )
+
+
+def _grid(summary: Summary) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="bold", expand=False)
+    grid.add_column("table", overflow="fold")
+    for name in ("rows", "files", "size", "seconds"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("status", no_wrap=True)
+    for table in summary.outcome.tables:
+        grid.add_row(
+            Text(table.target),
+            f"{table.rows:,}",
+            f"{len(table.files):,}",
+            format_size(table.bytes),
+            f"{table.seconds:.1f}",
+            Text(table.status, STYLES.get(table.status, "")),
+        )
+    return grid
+
+
+def _folders(summary: Summary) -> list[str]:
+    """The folders that hold the files, each on a line of its own: a column would break them."""
+    keys = (file.key for table in summary.outcome.tables for file in table.files)
+    folders = dict.fromkeys(key.rpartition("/")[0] for key in keys)
+    return [f"s3://{summary.bucket}/{folder}/" for folder in folders]
+
+
+def _table_document(table: TableResult) -> dict[str, Any]:
+    return {
+        "table": table.table,
+        "target": table.target,
+        "status": table.status,
+        "rows": table.rows,
+        "bytes": table.bytes,
+        "seconds": round(table.seconds, 3),
+        "files": to_json(table.files),
+        # Parquet has no snapshots; the key belongs to every table of every format.
+        "snapshot_id": None,
+        "reader": table.reader,
+        "index": table.index,
+        "warnings": list(table.warnings),
+        "error": to_json(table.error),
+    }
+
+
+def _show_error(err: Console, error: ErrorInfo, about: str = "") -> None:
+    _say(err, "error", "bold red", f"{about}{error.message}")
+    if error.hint:
+        _say(err, "hint", "cyan", error.hint)
+
+
+def _say(err: Console, label: str, style: str, text: str) -> None:
+    line = Text(f"{label}: ", style)
+    line.append(text, style="default not bold")
+    err.print(line, soft_wrap=True, highlight=False)

@@ -1,0 +1,48 @@
+"""What input paths name, before Spark starts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lakeload.launch.inputs import look_at_input, refuse_without_any_input
+from lakeload_jobs.contract.errors import ExitCode, Refused
+from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from tests.unit.launch.specs import table
+
+
+def reads(name: str, *paths: Path | str) -> TableSpec:
+    given = FilesInput("CSV", tuple(str(path) for path in paths), {})
+    return dataclasses.replace(table(name), input=given)
+
+
+def test_folders_globs_and_files_are_counted_once_without_hidden_files(tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "_delta_log").mkdir()
+    for name in ("a.csv", "day=1/b.csv", "_SUCCESS", ".a.csv.crc", "_delta_log/0.json"):
+        (tmp_path / name).write_text("12345")
+    spec = reads("orders", tmp_path, tmp_path / "a.csv", tmp_path / "*.csv", tmp_path / "none-*")
+    found = look_at_input(spec.input)
+    assert (found.files, found.bytes) == (2, 10)
+    assert found.missing == (str(tmp_path / "none-*"),)
+
+
+def test_a_name_with_wildcards_in_it_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "a[1].csv").write_text("x")
+    assert look_at_input(reads("t", tmp_path / "a[1].csv").input).files == 1
+
+
+def test_when_no_table_has_its_files_nothing_starts(tmp_path: Path) -> None:
+    tables = [reads("a", tmp_path / "a.csv"), reads("b", tmp_path / "b-*.csv")]
+    with pytest.raises(Refused) as refused:
+        refuse_without_any_input(tables)
+    assert refused.value.exit_code == ExitCode.REFUSED
+    assert str(tmp_path / "a.csv") in refused.value.message
+    assert "1 other" in refused.value.message
+
+
+def test_when_one_table_has_its_files_the_job_sorts_it_out(tmp_path: Path) -> None:
+    (tmp_path / "b-1.csv").write_text("x")
+    refuse_without_any_input([reads("a", tmp_path / "a.csv"), reads("b", tmp_path / "b-*.csv")])
