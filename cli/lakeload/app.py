@@ -1,0 +1,123 @@
+"""The command line: commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, MutableMapping
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from lakeload.commands.options import with_common_options
+from lakeload.ui.errors import show_bug, show_error, survive_any_terminal
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+
+# The name of the function is the module's. A command's module imports at its top only what
+# is light: typer, contract and config; its function imports the rest.
+COMMANDS = {
+    "demo": "lakeload.commands.demo",
+    "validate": "lakeload.commands.validate",
+    "schema": "lakeload.commands.schema",
+    "test-connection": "lakeload.commands.test_connection",
+    "plan": "lakeload.commands.plan",
+    "sync": "lakeload.commands.sync",
+}
+
+
+class LazyCommands(MutableMapping[str, Any]):
+    """Commands by name; a command's module is imported when the command is asked for."""
+
+    def __init__(self) -> None:
+        self._modules = {
+            name: module for name, module in COMMANDS.items() if importlib.util.find_spec(module)
+        }
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _command(name, self._modules[name])
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._modules, *self._loaded]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class ErrorBoundary(TyperGroup):
+    """Shows expected errors and maps them to exit codes, also under a test runner."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = LazyCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the table, without importing anything."""
+        return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except LakeloadError as error:
+            show_error(error)
+            raise typer.Exit(error.exit_code) from error
+
+
+app = typer.Typer(
+    name="lakeload",
+    cls=ErrorBoundary,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        from lakeload.ui.console import answer
+
+        answer(f"lakeload {version('lakeload')}")
+        raise typer.Exit
+
+
+@app.callback()
+def lakeload(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Load tables into an S3 data lake, exactly once, with Spark doing the work."""
+
+
+def main() -> None:
+    """Run the command line; what nobody expected is a bug, exit code 70."""
+    survive_any_terminal()
+    try:
+        app(prog_name="lakeload")
+    except Exception as error:  # noqa: BLE001 - the last resort
+        show_bug(error)
+        sys.exit(ExitCode.BUG)
+
+
+def _command(name: str, module: str) -> Any:
+    function = getattr(importlib.import_module(module), module.rpartition(".")[2])
+    alone = typer.Typer(
+        add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+    alone.command(name)(with_common_options(function))
+    return typer.main.get_command(alone)

@@ -1,0 +1,55 @@
+"""The options that every command has, declared once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+
+Output = Annotated[OutputFormat, typer.Option("--output", help="How to answer.")]
+
+_Verbose = Annotated[
+    int,
+    typer.Option(
+        "-v", "--verbose", count=True, help="Say more; -vv says most.", show_default=False
+    ),
+]
+_Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say only errors and the answer.")]
+_LogFile = Annotated[
+    Path | None, typer.Option("--log-file", help="Append a detailed log to this file.")
+]
+
+
+def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add -v, -q and --log-file to a command's signature and apply them before it runs."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        output = given.get("output")
+        console.configure(
+            verbose=given.pop("verbose"),
+            quiet=given.pop("quiet"),
+            log_file=given.pop("log_file"),
+            output=output if isinstance(output, OutputFormat) else None,
+        )
+        command(**given)
+
+    signature = inspect.signature(command, eval_str=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter("verbose", keyword, default=0, annotation=_Verbose),
+        inspect.Parameter("quiet", keyword, default=False, annotation=_Quiet),
+        inspect.Parameter("log_file", keyword, default=None, annotation=_LogFile),
+    ]
+    parameters = [*signature.parameters.values(), *added]
+    own = [parameter.replace(kind=keyword) for parameter in parameters]
+    run.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+    return run

@@ -1,0 +1,31 @@
+"""`lakeload validate`: every problem of every file, without network."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.config.load import inspect_all
+from lakeload.config.problems import has_errors
+from lakeload.ui.console import OutputFormat
+from lakeload.ui.validation import show_inspections
+from lakeload_jobs.contract.errors import ExitCode
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Destinations and pipelines.")],
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Check documents: every problem, with line, column and a hint. No network.
+
+    A pipeline's destination file is checked with it. Exit code 0 when no file has an error,
+    2 otherwise; warnings and notes change nothing.
+    """
+    inspections = inspect_all(files, os.environ)
+    show_inspections(inspections, output)
+    if has_errors(problem for inspection in inspections for problem in inspection.problems):
+        raise typer.Exit(ExitCode.INVALID)

@@ -1,0 +1,160 @@
+"""What no single setting can tell: rules over all tables, and over pipeline and destination.
+
+They look at whatever parts of a document are valid, so that one mistake hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakeload.config.destination import Destination
+from lakeload.config.files import OPTIONS, option_findings
+from lakeload.config.model import Finding
+from lakeload.config.pipeline import Table
+from lakeload.config.secret_names import shown
+from lakeload.config.spark import is_local
+from lakeload.config.targets import Target, targets
+from lakeload_jobs.rules.layout import TableLocation, overlaps
+from lakeload_jobs.rules.names import target_name_problem
+
+Numbered = list[tuple[int, Table]]
+
+
+def pipeline_findings(data: dict[str, Any]) -> list[Finding]:
+    """Return what is wrong between the tables of a pipeline."""
+    tables = _valid_tables(data)
+    return [
+        *_repeated_sources(tables),
+        *_globs(tables),
+        *_target_findings(tables, data),
+        *_source_options(data),
+        *_table_options(tables, data),
+    ]
+
+
+def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
+    """Refuse secrets of this machine with a master whose tasks run on others (section 8)."""
+    spark = data.get("spark")
+    master = spark.get("master") if isinstance(spark, dict) else None
+    if not isinstance(master, str) or is_local(master):
+        return []
+    here = {
+        name: reference
+        for name, reference in destination.credentials.references.items()
+        if reference.kind in ("env", "file")
+    }
+    if not here:
+        return []
+    which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
+    return [
+        Finding(
+            f"tasks of `{shown(master)}` run on other machines, which cannot read {which}",
+            "refer to AWS instead: `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
+            ("spark", "master"),
+            "remote-secret",
+        )
+    ]
+
+
+def missing_destination(given: str, path: str) -> Finding:
+    """Say that the destination file of a pipeline does not exist."""
+    return Finding(
+        f"the destination file `{shown(given)}` does not exist",
+        f"the path is relative to the pipeline's file: `{shown(path, 200)}`",
+        ("destination",),
+        "missing-file",
+    )
+
+
+def _valid_tables(data: dict[str, Any]) -> Numbered:
+    raw = data.get("tables")
+    found: Numbered = []
+    for i, item in enumerate(raw if isinstance(raw, tuple) else ()):
+        try:
+            found.append((i, Table.model_validate(item)))
+        except ValidationError:
+            continue
+    return found
+
+
+def _repeated_sources(tables: Numbered) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for i, table in tables:
+        if first.setdefault(table.table, i) != i:
+            yield Finding(
+                f"the table `{shown(table.table)}` is listed twice",
+                "give each table a name of its own; one table can have several paths",
+                ("tables", i, "table"),
+                "duplicate-table",
+            )
+
+
+def _globs(tables: Numbered) -> Iterator[Finding]:
+    for i, table in tables:
+        if "*" in table.table or "?" in table.table:
+            yield Finding(
+                f"`{shown(table.table)}` is one name for a FILES table, not a pattern",
+                "choose a name; patterns go into `path`",
+                ("tables", i, "table"),
+            )
+
+
+def _target_findings(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    namespace, prefix = data.get("namespace"), data.get("destination_prefix", "")
+    if not isinstance(namespace, str | None) or not isinstance(prefix, str):
+        return
+    owner: dict[tuple[str, str], int] = {}
+    places: dict[TableLocation, int] = {}
+    sources: set[str] = set()
+    found = targets([table for _, table in tables], namespace=namespace, destination_prefix=prefix)
+    for (i, table), target in zip(tables, found, strict=True):
+        at = ("tables", i, "name" if table.name else "table")
+        if problem := target_name_problem(target.schema, target.table):
+            yield Finding(problem, "set `name` or `namespace` of the table", at, "reserved-name")
+        first = owner.setdefault(target.folded, i)
+        if first != i and table.table not in sources:
+            yield _same_target(target, dict(tables)[first], at)
+        elif first == i:
+            places[TableLocation("", target.schema, target.table)] = i
+        sources.add(table.table)
+    for outer, inner in overlaps(list(places)):
+        yield Finding(
+            f"its files would lie inside those of the table `{outer.table}`, which has no schema",
+            "set `namespace` or `name` of one of the two",
+            ("tables", places[inner]),
+            "overlap",
+        )
+
+
+def _same_target(target: Target, first: Table, at: tuple[str | int, ...]) -> Finding:
+    name = f"{target.schema}.{target.table}" if target.schema else target.table
+    return Finding(
+        f"`{name}` is the target of the table `{shown(first.table)}` already",
+        "give one of the two another `name` or `namespace`; case makes no difference",
+        at,
+        "duplicate-target",
+    )
+
+
+def _source_options(data: dict[str, Any]) -> Iterator[Finding]:
+    source = data.get("source")
+    if isinstance(source, dict) and isinstance(source.get("options"), dict):
+        yield from _options(source["options"], source.get("format"), ("source", "options"))
+
+
+def _table_options(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    source = data.get("source")
+    inherited = source.get("format") if isinstance(source, dict) else None
+    for i, table in tables:
+        yield from _options(table.options, table.format or inherited, ("tables", i, "options"))
+
+
+def _options(
+    options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
+) -> Iterator[Finding]:
+    if isinstance(file_format, str) and file_format in OPTIONS:
+        for finding in option_findings(options, file_format):
+            yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

@@ -1,0 +1,170 @@
+"""destination.yml: one bucket and prefix, and how to get at it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from lakeload.config.model import Finding, Model, only, refusals
+from lakeload.config.scalars import (
+    Bucket,
+    Endpoint,
+    FileNamePattern,
+    FileSize,
+    Prefix,
+    Region,
+    RoleArn,
+    Text,
+)
+from lakeload.config.secret_setting import SecretSetting
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import PartitionStrategy
+
+GLUE = "the AWS Glue catalog"
+
+_KEYS = ("access_key_id", "secret_access_key", "session_token")
+
+
+class Credentials(Model):
+    """How to become the identity that writes. Without it: the AWS default chain."""
+
+    role_arn: RoleArn | None = Field(default=None, json_schema_extra={"features": "F3"})
+    """The role to assume; the keys or the profile below, else the default chain, assume it."""
+    external_id: Annotated[SecretReference | None, SecretSetting("external_id")] = None
+    """The ExternalId that the role's trust policy demands. Secret; with `role_arn` only."""
+    session_duration: Annotated[int, Field(ge=900, le=43_200)] = 3600
+    """Seconds a role's credentials live; they are renewed in time. With `role_arn` only."""
+    session_tags: dict[Text, str] | None = None
+    """Tags of the role's session, at most 50. With `role_arn` only."""
+    profile: Text | None = None
+    """A profile of the AWS configuration files."""
+    access_key_id: Annotated[SecretReference | None, SecretSetting("access_key_id")] = None
+    """An access key's id. Secret; needs `secret_access_key`."""
+    secret_access_key: Annotated[SecretReference | None, SecretSetting("secret_access_key")] = None
+    """The access key itself. Secret; needs `access_key_id`."""
+    session_token: Annotated[SecretReference | None, SecretSetting("session_token")] = None
+    """The token of temporary keys. Secret; needs both keys."""
+
+    @property
+    def references(self) -> dict[str, SecretReference]:
+        """Return the secret settings that are given, by name."""
+        given = ((name, getattr(self, name)) for name in ("external_id", *_KEYS))
+        return {name: reference for name, reference in given if reference is not None}
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Credentials:
+        if findings := [*self._role_findings(), *self._key_findings()]:
+            raise refusals(findings)
+        return self
+
+    def _role_findings(self) -> list[Finding]:
+        if self.role_arn is not None:
+            return []
+        return [
+            Finding(f"`{name}` has no effect without `role_arn`", "add the role's ARN", (name,))
+            for name in ("external_id", "session_duration", "session_tags")
+            if name in self.model_fields_set
+        ]
+
+    def _key_findings(self) -> list[Finding]:
+        given = [name for name in _KEYS if getattr(self, name) is not None]
+        found = []
+        if given and self.profile is not None:
+            hint = "keep one of the two"
+            found.append(Finding("`profile` and keys are two identities", hint, ("profile",)))
+        for name in _KEYS[:2]:
+            if given and name not in given:
+                hint = f"add `{name}: {{env: LAKELOAD_{name.upper()}}}`"
+                found.append(Finding(f"`{given[0]}` needs `{name}` too", hint, (given[0],)))
+        return found
+
+
+class Endpoints(Model):
+    """Where the services answer, for VPC and FIPS endpoints and for emulators."""
+
+    s3: Endpoint = ""
+    """S3; empty for AWS."""
+    sts: Endpoint = ""
+    """STS; empty for the regional endpoint of AWS."""
+    glue: Annotated[Endpoint, only("", GLUE)] = ""
+    """AWS Glue; not supported yet."""
+
+
+class Encryption(Model):
+    """Server-side encryption, sent with every upload and every probe."""
+
+    type: Literal["NONE", "SSE_S3", "SSE_KMS"] = "NONE"
+    """`NONE` leaves it to the bucket's default."""
+    kms_key_id: Text | None = None
+    """Id, ARN or alias of the key; with SSE_KMS only. Without it: the key `aws/s3`."""
+
+    @model_validator(mode="after")
+    def _key_fits(self) -> Encryption:
+        if self.kms_key_id is not None and self.type != "SSE_KMS":
+            message = f"`kms_key_id` has no effect with type {self.type}"
+            raise refusals([Finding(message, "write `type: SSE_KMS`", ("kms_key_id",))])
+        return self
+
+
+class Parquet(Model):
+    """How Parquet files lie below the table's folder."""
+
+    update_glue_catalog: Annotated[bool, only(False, GLUE)] = Field(
+        default=False, json_schema_extra={"features": "F28"}
+    )
+    """Create and update Glue tables; `true` is not supported yet."""
+    partition_strategy: PartitionStrategy = Field(
+        default="HOUR", json_schema_extra={"features": "F29–F31"}
+    )
+    """`HOUR` yyyy/MM/dd/HH, `DAY` yyyy/MM/dd, `SYNC_ID` the job's id, `NONE` no folder. UTC."""
+    file_name_pattern: FileNamePattern = Field(
+        default="part-{supa_job_id}-{seq}", json_schema_extra={"features": "F32–F36"}
+    )
+    """Variables: {seq} {uuid} {timestamp} {supa_job_id} {date}; `.gzip.parquet` is added."""
+    upload_parallelism: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=5, json_schema_extra={"features": "F37"}
+    )
+    """Concurrent uploads to S3 of each process."""
+    partition_projection: Annotated[bool, only(False, "Athena partition projection")] = False
+    """Athena partition projection; `true` is not supported yet."""
+
+
+class Destination(Model):
+    """Where the data goes."""
+
+    version: Literal[1]
+    """The version of this format."""
+    bucket: Bucket
+    """The bucket's name."""
+    region: Region
+    """The bucket's region."""
+    prefix: Prefix = ""
+    """The path below the bucket; empty for its root."""
+    credentials: Credentials = Credentials()
+    endpoint_url: Endpoint = ""
+    """An S3-compatible store; short for `endpoints.s3`. Empty for AWS."""
+    endpoints: Endpoints = Endpoints()
+    addressing_style: Literal["AUTO", "PATH", "VIRTUAL"] = "AUTO"
+    """How the bucket is named in URLs; `AUTO` is path style with an S3 endpoint of your own."""
+    single_writer: bool = False
+    """`true` for stores without conditional writes, and then for one writer at a time."""
+    encryption: Encryption = Encryption()
+    target_file_size: FileSize = 1 << 30
+    """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
+    table_format: Literal["PARQUET"] = "PARQUET"
+    """The format of tables; `ICEBERG` is not supported yet."""
+    glue_database_prefix: Annotated[str, only("", GLUE)] = Field(
+        default="", json_schema_extra={"features": "F53"}
+    )
+    """The first part of Glue database names; not supported yet."""
+    parquet: Parquet = Parquet()
+    iceberg: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"features": "F85"})
+    """Settings of the other table format: ignored, with a note."""
+
+    @model_validator(mode="after")
+    def _one_s3_endpoint(self) -> Destination:
+        if self.endpoint_url and self.endpoints.s3:
+            message = "`endpoint_url` and `endpoints.s3` are the same setting"
+            raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
+        return self

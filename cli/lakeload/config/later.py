@@ -1,0 +1,78 @@
+"""What the design promises and this version does not build: refused by name, at its line.
+
+A setting that is accepted and does nothing would be worse than one that is refused.
+"""
+
+from __future__ import annotations
+
+from lakeload.config.model import Finding, not_yet
+
+_DATABASE = "a setting of JDBC sources, which are not supported yet"
+_INCREMENTAL = "incremental loading"
+
+_KEYS: dict[str, dict[str, str]] = {
+    "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
+    "Source": {
+        "credentials": "input from S3 (`credentials` of a source)",
+        "url": "JDBC (`url`)",
+        "user": "JDBC (`user`)",
+        "password": "JDBC (`password`)",
+    },
+    "Table": {
+        "cursor": f"{_INCREMENTAL} (`cursor`)",
+        "lookback": f"{_INCREMENTAL} (`lookback`)",
+        "query": "JDBC (`query`)",
+        "exclude": "JDBC (`exclude` of a table)",
+        "deletes": "handling deletes (`deletes`)",
+        "detect_deletes": "handling deletes (`detect_deletes`)",
+    },
+}
+
+_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Destination", "table_format"): ("ICEBERG",),
+    ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
+    ("Source", "format"): ("ORC", "AVRO", "XML"),
+    ("Table", "format"): ("ORC", "AVRO", "XML"),
+    ("Pipeline", "schema_changes"): ("FAIL",),
+}
+
+
+def later_key(model: str, key: str) -> Finding | None:
+    """Return the finding for a key that belongs to a feature not built, else None."""
+    if model == "Table" and key == "partition_by":
+        return Finding(
+            "`partition_by` is a setting of table_format ICEBERG, which is not supported yet",
+            "Parquet files are laid out by `parquet.partition_strategy` of the destination",
+            code="not-supported-yet",
+        )
+    what = _KEYS.get(model, {}).get(key)
+    return None if what is None else not_yet(what, "remove the line")
+
+
+def later_value(model: str, field: str, value: str) -> Finding | None:
+    """Return the finding for a value that belongs to a feature not built, else None."""
+    if (model, field) == ("Table", "mode") and value in ("OVERWRITE", "UPSERT"):
+        return _mode(value)
+    if (model, field, value) == ("Pipeline", "schema_changes", "EVOLVE"):
+        return Finding(
+            "`schema_changes: EVOLVE` needs table_format ICEBERG, which is not supported yet",
+            "`ADD_COLUMNS` is what append-only Parquet files can do",
+            code="not-supported-yet",
+        )
+    if value in _VALUES.get((model, field), ()):
+        return not_yet(f"`{field}: {value}`")
+    return None
+
+
+def _mode(mode: str) -> Finding:
+    return Finding(
+        f"`mode: {mode}` is not possible with table_format PARQUET, which only appends",
+        "load with `mode: APPEND`, then let the reader choose:\n"
+        "  the latest load: `parquet.partition_strategy: SYNC_ID` in the destination puts each\n"
+        "    load into a folder of its own; read the newest\n"
+        "  the latest version of each row, in Athena:\n"
+        "    SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY _supa_id\n"
+        "      ORDER BY _supa_synced DESC, _supa_index DESC) AS n FROM t)\n"
+        "    WHERE n = 1 AND NOT _supa_deleted",
+        code="append-only",
+    )

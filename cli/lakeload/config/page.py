@@ -1,0 +1,185 @@
+"""The text of one document: read within limits, shown without its secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakeload.config.problems import Problem, Severity, Snippet
+from lakeload.config.secret_names import MASK, looks_secret, masked
+from lakeload.config.yaml_nodes import MAX_BYTES, Span
+
+_KEY_OF_LINE = re.compile(r"[\s,{\-]*([\"']?)([A-Za-z_][\w.-]*)\1\s*:")
+_KEYS_IN_LINE = re.compile(r"([\"']?)([A-Za-z_][\w.-]*)\1\s*:\s*(?=\S)")
+_TAB = "    "
+
+
+class Unreadable(Exception):
+    """The file cannot be read as a document; `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+@dataclass
+class Page:
+    """A document's path as it is shown, its lines, and the stretches that are never shown."""
+
+    path: str
+    text: str
+    hidden: list[Span] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lines = self.text.splitlines() or [""]
+
+    def problem(
+        self,
+        severity: Severity,
+        code: str,
+        message: str,
+        span: Span | None,
+        *,
+        hint: str | None = None,
+        key: str = "",
+        label: str = "",
+        before: tuple[tuple[Span, str], ...] = (),
+    ) -> Problem:
+        """Build a problem at `span`; `before` are labelled stretches that explain it."""
+        if span is None:
+            return Problem(severity, code, message, self.path, hint=hint, key=key)
+        line, first, last = self._on_one_line(span)
+        snippets = (*(self.snippet(*item) for item in before), self.snippet(span, label))
+        length = max(1, last - first)
+        return Problem(
+            severity, code, message, self.path, line + 1, first + 1, length, hint, key, snippets
+        )
+
+    def snippet(self, span: Span, label: str = "") -> Snippet:
+        """Return the line where `span` begins, as it may be shown."""
+        line, first, last = self._on_one_line(span)
+        text = self.lines[line] if line < len(self.lines) else ""
+        stretches = [*self._hidden_in(line, len(text))]
+        shown, places = _hide(text, stretches)
+        start = places[min(first, len(text))]
+        end = places[min(last, len(text))]
+        return Snippet(line + 1, shown, start + 1, max(1, end - start), label)
+
+    def hide_suspicious(self) -> None:
+        """Hide what follows any key that looks secret; for text that is not valid YAML.
+
+        Such text has no tree that would tell what belongs to which key, so a line without a
+        key is hidden too when the nearest key above it looks secret.
+        """
+        under_secret = False
+        for number, line in enumerate(self.lines):
+            key = _KEY_OF_LINE.match(line)
+            if key:
+                under_secret = looks_secret(key[2])
+            elif under_secret and line.strip():
+                self.hidden.append(Span(number, 0, number, len(line)))
+            for found in _KEYS_IN_LINE.finditer(line):
+                if looks_secret(found[2]):
+                    self.hidden.append(Span(number, found.end(), number, len(line)))
+                    break
+
+    def _on_one_line(self, span: Span) -> tuple[int, int, int]:
+        line = min(span.line, len(self.lines) - 1)
+        text = self.lines[line]
+        if line < span.line:
+            return line, len(text), len(text) + 1
+        end = span.end_column if span.end_line == span.line else len(text.rstrip())
+        return line, span.column, max(end, span.column + 1)
+
+    def _hidden_in(self, line: int, length: int) -> list[tuple[int, int]]:
+        return [
+            (
+                span.column if span.line == line else 0,
+                span.end_column if span.end_line == line else length,
+            )
+            for span in self.hidden
+            if span.line <= line <= span.end_line and not span.empty
+        ]
+
+
+def _hide(text: str, stretches: list[tuple[int, int]]) -> tuple[str, list[int]]:
+    """Return the text with stretches masked, and for each old column its new one."""
+    for pattern_start, pattern_end in _patterns(text):
+        stretches.append((pattern_start, pattern_end))
+    shown: list[str] = []
+    places: list[int] = []
+    width = 0
+    column = 0
+    covered = {start: end for start, end in sorted(stretches) if end > start}
+    while column < len(text):
+        end = covered.get(column, column + 1)
+        piece = MASK if column in covered else _visible(text[column])
+        places += [width] * (min(end, len(text)) - column)
+        shown.append(piece)
+        width += len(piece)
+        column = end
+    places.append(width)
+    return "".join(shown), places
+
+
+def _patterns(text: str) -> list[tuple[int, int]]:
+    """Return where masked() would change the text."""
+    if masked(text) == text:
+        return []
+    words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
+    return [(start, end) for start, end in words if masked(text[start:end]) != text[start:end]]
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return _TAB
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def read_page(path: Path) -> Page:
+    """Read a UTF-8 file of at most 1 MiB. Raises `Unreadable`."""
+    shown = str(path)
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > MAX_BYTES else file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Unreadable(_unreadable(path, error)) from error
+    if max(size, len(data)) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES >> 20} MiB and is not read"
+        raise Unreadable(
+            Problem("error", "too-large", message, shown, hint="check that this is the right file")
+        )
+    try:
+        return Page(shown, data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(_not_utf8(shown, data, error)) from error
+
+
+def _unreadable(path: Path, error: OSError) -> Problem:
+    reason = (error.strerror or type(error).__name__).lower()
+    hint = None
+    if isinstance(error, FileNotFoundError):
+        folder = path.parent
+        hint = None if folder.is_dir() else f"the folder `{folder}` does not exist"
+    return Problem(
+        "error", "unreadable", f"the file cannot be read: {reason}", str(path), hint=hint
+    )
+
+
+def _not_utf8(shown: str, data: bytes, error: UnicodeDecodeError) -> Problem:
+    before = data[: error.start]
+    line = before.count(b"\n") + 1
+    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+    return Problem(
+        "error",
+        "not-utf-8",
+        f"the byte 0x{data[error.start]:02X} is not UTF-8 text",
+        shown,
+        line,
+        column,
+        1,
+        hint="save the file as UTF-8",
+    )

@@ -1,0 +1,226 @@
+"""pipeline.yml: which tables go where, and how."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from lakeload.config.destination import Destination
+from lakeload.config.files import Options, Source, path_text
+from lakeload.config.model import Finding, Model, refusal, refusals
+from lakeload.config.scalars import PipelineName, Text
+from lakeload.config.secret_names import shown
+from lakeload.config.spark import Spark
+from lakeload.config.spark_types import type_problem
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    FileFormat,
+    Nested,
+    OnBadValue,
+    TableHandling,
+)
+from lakeload_jobs.rules.names import RESERVED_COLUMNS, normalize
+from lakeload_jobs.rules.suggest import did_you_mean
+
+
+def _paths(given: Any) -> Any:
+    return (given,) if isinstance(given, str) else given
+
+
+def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:
+    if not given:
+        raise refusal("the list of paths is empty", "write at least one path")
+    return given
+
+
+def _column_type(given: str) -> str:
+    if problem := type_problem(given):
+        raise refusal(problem.message, problem.hint)
+    return given
+
+
+def _tracking(given: Any) -> Any:
+    if given in ("ALL", "NONE") and isinstance(given, str):
+        return TRACKING_COLUMNS if given == "ALL" else ()
+    if not isinstance(given, tuple):
+        raise refusal("this is neither ALL, NONE nor a list of tracking columns", _ALL_TRACKING)
+    if findings := [
+        Finding(
+            f"`{shown(str(name))}` is not a tracking column",
+            did_you_mean(str(name), TRACKING_COLUMNS) or _ALL_TRACKING,
+            (i,),
+        )
+        for i, name in enumerate(given)
+        if name not in TRACKING_COLUMNS
+    ]:
+        raise refusals(findings)
+    return tuple(name for name in TRACKING_COLUMNS if name in given)
+
+
+_ALL_TRACKING = "there are " + ", ".join(f"`{name}`" for name in TRACKING_COLUMNS)
+
+PathText = Annotated[str, AfterValidator(path_text)]
+Paths = Annotated[
+    tuple[PathText, ...],
+    AfterValidator(_some_paths),
+    BeforeValidator(_paths),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            ]
+        }
+    ),
+]
+ColumnType = Annotated[Text, AfterValidator(_column_type)]
+Tracking = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_tracking),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"enum": ["ALL", "NONE"]},
+                {"type": "array", "items": {"enum": list(TRACKING_COLUMNS)}},
+            ]
+        }
+    ),
+]
+
+
+class Columns(Model):
+    """Which columns, under which names, with which types. Keys are source names."""
+
+    include: tuple[Text, ...] = ()
+    """Only these columns. Not together with `exclude`."""
+    exclude: tuple[Text, ...] = ()
+    """All columns but these."""
+    rename: dict[Text, Text] = Field(default_factory=dict)
+    """Source name → target name; it is normalised like any other."""
+    types: dict[Text, ColumnType] = Field(default_factory=dict)
+    """Source name → Spark SQL type, such as `decimal(12,2)`."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Columns:
+        found = []
+        if self.include and self.exclude:
+            found.append(Finding("`include` and `exclude` are given", "keep one", ("exclude",)))
+        for field in ("include", "exclude"):
+            found += _repeated(getattr(self, field), field)
+        for source, target in self.rename.items():
+            at = ("rename", source)
+            if self._leaves_out(source):
+                found.append(Finding(f"`{shown(source)}` is renamed but not loaded", None, at))
+            if normalize(target).lower() in RESERVED_COLUMNS:
+                message = f"`{shown(target)}` is a name lakeload and its readers use themselves"
+                found.append(Finding(message, "choose another name", at))
+        found += _one_target_twice(self.rename)
+        if found:
+            raise refusals(found)
+        return self
+
+    def _leaves_out(self, name: str) -> bool:
+        return name in self.exclude or bool(self.include and name not in self.include)
+
+
+def _repeated(names: tuple[str, ...], field: str) -> list[Finding]:
+    return [
+        Finding(f"`{shown(name)}` is in the list twice", "keep one of them", (field, i))
+        for i, name in enumerate(names)
+        if name in names[:i]
+    ]
+
+
+def _one_target_twice(rename: dict[str, str]) -> list[Finding]:
+    owner: dict[str, str] = {}
+    found = []
+    for source, target in rename.items():
+        first = owner.setdefault(normalize(target).lower(), source)
+        if first != source:
+            message = f"`{shown(first)}` and `{shown(source)}` would both be `{shown(target)}`"
+            found.append(Finding(message, "choose another name", ("rename", source)))
+    return found
+
+
+class Table(Model):
+    """One table: what is read and what it becomes."""
+
+    table: Text
+    """The source table's name; for FILES a name of your choice, dots included."""
+    path: Paths
+    """A file, folder or glob, or a list of them; relative to this file."""
+    format: FileFormat | None = None
+    """The format where it differs from the source's; the source's options then do not apply."""
+    options: Options = Field(default_factory=dict)
+    """Further reader options; they win over the source's."""
+    name: Text | None = Field(default=None, json_schema_extra={"features": "F57"})
+    """The target table. Default: `table`, normalised."""
+    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    """The target schema; wins over the pipeline's."""
+    mode: Literal["APPEND"] = "APPEND"
+    """`APPEND`; OVERWRITE and UPSERT need table_format ICEBERG."""
+    primary_key: tuple[Text, ...] = Field(default=(), json_schema_extra={"features": "F65"})
+    """The source columns that identify a row; `_supa_id` is made of them, else of all columns."""
+    columns: Columns = Columns()
+    where: Text | None = None
+    """A Spark SQL condition over source columns; only rows that meet it are loaded."""
+    deleted_when: Text | None = Field(default=None, json_schema_extra={"features": "F63"})
+    """A Spark SQL condition over source columns that fills `_supa_deleted`."""
+
+    @model_validator(mode="after")
+    def _key_is_listed_once(self) -> Table:
+        if found := _repeated(self.primary_key, "primary_key"):
+            raise refusals(found)
+        return self
+
+
+def _kind(value: Any) -> str:
+    return "(mapping)" if isinstance(value, dict | Destination) else "(path)"
+
+
+DestinationField = Annotated[
+    Annotated[Text, Tag("(path)")] | Annotated[Destination, Tag("(mapping)")],
+    Discriminator(_kind),
+]
+
+
+class Pipeline(Model):
+    """What is loaded."""
+
+    version: Literal[1]
+    """The version of this format."""
+    name: PipelineName
+    """Identifies the writer in commit records: keep it when you move or rename the file."""
+    destination: DestinationField
+    """The destination file, relative to this file, or its content."""
+    destination_prefix: str = Field(default="", json_schema_extra={"features": "F54–F56"})
+    """The first part of the target schema."""
+    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    """The target schema; replaces `destination_prefix`."""
+    nested: Nested = "NATIVE"
+    """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
+    on_bad_value: OnBadValue = "FAIL"
+    """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
+    tracking_columns: Tracking = Field(
+        default=TRACKING_COLUMNS, json_schema_extra={"features": "F62–F66"}
+    )
+    """`ALL`, `NONE` or a list of tracking columns."""
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    """Tables that are loaded at once."""
+    table_handling: TableHandling = Field(default="FAIL", json_schema_extra={"features": "F39"})
+    """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
+    schema_changes: Literal["ADD_COLUMNS"] = "ADD_COLUMNS"
+    """Columns may be added between loads."""
+    source: Source
+    tables: Annotated[tuple[Table, ...], Field(min_length=1)]
+    """The tables, each with its own settings."""
+    spark: Spark = Spark()

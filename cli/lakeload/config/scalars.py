@@ -1,0 +1,166 @@
+"""The kinds of single values documents are made of. Each refuses with a sentence."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+
+from lakeload.config.model import refusal
+from lakeload.config.secret_names import has_userinfo, shown
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.rules.file_names import pattern_problems
+from lakeload_jobs.rules.layout import prefix_problem
+from lakeload_jobs.rules.sizes import parse_jvm_memory, parse_size
+
+MIN_FILE_SIZE = 1 << 20
+MAX_FILE_SIZE = 64 << 30
+MIN_DRIVER_MEMORY = 512 << 20
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,576}", re.ASCII)
+_PIPELINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise refusal("the text is empty", "write a value or remove the line")
+    if any(not char.isprintable() and char not in "\n\t" for char in value):
+        raise refusal(f"`{shown(value)}` holds a control character", "remove it")
+    return value
+
+
+def _bucket(value: str) -> str:
+    if value.startswith(("s3://", "s3a://", "https://", "http://")):
+        bare = value.split("://", 1)[1].split("/")[0]
+        raise refusal(
+            f"`bucket` takes the bucket's name, not `{shown(value)}`",
+            f"write `bucket: {shown(bare)}`"
+            + (", and `prefix` for the rest" if "/" in value else ""),
+        )
+    if value.startswith("arn:"):
+        raise refusal("`bucket` takes the bucket's name, not an ARN")
+    if not _BUCKET.fullmatch(value) or ".." in value or _is_address(value):
+        raise refusal(
+            f"`{shown(value)}` is not a bucket name",
+            "a bucket has 3 to 63 characters: lower-case letters, digits, `-` and `.`",
+        )
+    return value
+
+
+def _is_address(value: str) -> bool:
+    try:
+        ipaddress.IPv4Address(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _region(value: str) -> str:
+    if not _REGION.fullmatch(value):
+        raise refusal(f"`{shown(value)}` is not a region", "write it as AWS does: `us-east-1`")
+    return value
+
+
+def _prefix(value: str) -> str:
+    if "://" in value:
+        raise refusal(
+            f"`prefix` takes the path below the bucket, not `{shown(value)}`",
+            "leave out the scheme and the bucket",
+        )
+    prefix = value.removeprefix("/").removesuffix("/")
+    if problem := prefix_problem(prefix):
+        raise refusal(f"`{shown(value)}` cannot be a prefix: {problem}")
+    return prefix
+
+
+def _endpoint(value: str) -> str:
+    if value == "":
+        return value
+    if has_userinfo(value):
+        raise refusal(
+            "the URL carries a user name or password, and secrets are references only",
+            "remove the part before `@`; keys go under `credentials` as `{env: NAME}`",
+            code="secret-literal",
+        )
+    try:
+        parts = urlsplit(value)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError:
+        raise refusal(f"`{shown(value)}` is not a URL", _ENDPOINT_HINT) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_valid:
+        raise refusal(f"`{shown(value)}` is not a URL", _ENDPOINT_HINT)
+    if parts.path not in ("", "/") or parts.query or parts.fragment or re.search(r"\s", value):
+        raise refusal(
+            f"`{shown(value)}` has more than scheme, host and port",
+            "buckets and paths are added by lakeload",
+        )
+    return value.rstrip("/")
+
+
+_ENDPOINT_HINT = "write it as `https://s3.example.com` or `http://127.0.0.1:9000`"
+
+
+def _role(value: str) -> str:
+    if not _ROLE.fullmatch(value):
+        raise refusal(
+            f"`{shown(value)}` is not the ARN of a role",
+            "copy it from IAM: `arn:aws:iam::123456789012:role/NAME`",
+        )
+    return value
+
+
+def _file_name_pattern(value: str) -> str:
+    if problems := pattern_problems(value):
+        raise refusal(f"`{shown(value)}` cannot name files: " + "; ".join(problems))
+    return value
+
+
+def _pipeline_name(value: str) -> str:
+    if not _PIPELINE_NAME.fullmatch(value):
+        raise refusal(
+            f"`{shown(value)}` is not a pipeline name",
+            "a name has at most 128 letters, digits, `.`, `_` and `-`, and begins with a letter "
+            "or digit",
+        )
+    return value
+
+
+def _file_size(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise refusal("this is not a size", "write it as `512MiB` or `1GiB`")
+    try:
+        size = parse_size(value)
+    except InvalidInput as error:
+        raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
+    if not MIN_FILE_SIZE <= size <= MAX_FILE_SIZE:
+        raise refusal(f"`{shown(str(value))}` is out of range", "a file has 1MiB to 64GiB")
+    return size
+
+
+def _driver_memory(value: str) -> str:
+    try:
+        size = parse_jvm_memory(value)
+    except InvalidInput as error:
+        raise refusal(f"`{shown(value)}` is not an amount of memory", error.hint) from None
+    if size < MIN_DRIVER_MEMORY:
+        raise refusal(f"`{shown(value)}` is too little for Spark", "give it at least `512m`")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Bucket = Annotated[str, AfterValidator(_bucket)]
+Region = Annotated[str, AfterValidator(_region)]
+Prefix = Annotated[str, AfterValidator(_prefix)]
+Endpoint = Annotated[str, AfterValidator(_endpoint)]
+RoleArn = Annotated[str, AfterValidator(_role)]
+FileNamePattern = Annotated[str, AfterValidator(_file_name_pattern)]
+PipelineName = Annotated[str, AfterValidator(_pipeline_name)]
+FileSize = Annotated[
+    int, BeforeValidator(_file_size), WithJsonSchema({"type": ["string", "integer"]})
+]
+DriverMemory = Annotated[str, AfterValidator(_driver_memory)]

@@ -1,0 +1,113 @@
+"""The `spark:` block, and which of Spark's properties are lakeload's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from lakeload.config.model import Finding, Model, refusals
+from lakeload.config.scalars import DriverMemory, Text
+from lakeload.config.secret_names import has_userinfo, looks_secret, shown
+
+_LOCAL = re.compile(r"local(\[[^\]]*\])?|local-cluster\[[^\]]*\]")
+_MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]")
+
+OWNED: dict[str, str] = {
+    "spark.app.name": "it names the pipeline",
+    "spark.master": "set `spark.master`",
+    "spark.driver.memory": "set `spark.driver_memory`",
+    "spark.submit.": "lakeload starts Spark itself",
+    "spark.redaction.": "it keeps secrets out of Spark's logs",
+    "spark.speculation": "a task that runs twice would upload twice",
+    "spark.scheduler.mode": "tables share the driver",
+    "spark.task.maxFailures": "lakeload decides what is tried again",
+    "spark.sql.session.timeZone": "timestamps are written in UTC",
+    "spark.sql.caseSensitive": "names are compared without case",
+    "spark.sql.execution.arrow.": "rows reach the writer through Arrow",
+    "spark.pyspark.": "executors and driver run the same Python",
+    "spark.ui.showConsoleProgress": "lakeload shows the progress",
+    "spark.hadoop.fs.s3": "S3 is reached with the destination's credentials",
+    "spark.hadoop.fs.s3a": "S3 is reached with the destination's credentials",
+}
+"""Properties that documents and flags cannot set, by name or beginning (with a dot), and why."""
+
+
+def conf_finding(name: str, value: str) -> Finding | None:
+    """Say why the property `name` cannot be set to `value`, or return None.
+
+    It serves `spark.conf` and `--conf` alike. Secrets are refused: Spark shows its properties.
+    """
+    if not name.startswith("spark."):
+        return Finding(
+            f"`{shown(name)}` is not a property of Spark", "properties begin with `spark.`", (name,)
+        )
+    for own, why in OWNED.items():
+        inside = own if own.endswith(".") else own + "."
+        if name == own.rstrip(".") or name.startswith(inside):
+            return Finding(f"`{shown(name)}` is lakeload's own", why, (name,), "owned-property")
+    if looks_secret(name) or has_userinfo(value):
+        return Finding(
+            f"`{shown(name)}` looks like a secret, and Spark shows its properties to everyone",
+            "give secrets by reference under `credentials`",
+            (name,),
+            "secret-literal",
+        )
+    return None
+
+
+def is_local(master: str) -> bool:
+    """Tell whether tasks run on this machine and inherit the environment of this process."""
+    return _LOCAL.fullmatch(master) is not None
+
+
+def _conf_values(given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    return {name: _conf_value(value) for name, value in given.items()}
+
+
+def _conf_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _conf_allowed(conf: dict[str, str]) -> dict[str, str]:
+    found = [conf_finding(name, value) for name, value in conf.items()]
+    if findings := [finding for finding in found if finding is not None]:
+        raise refusals(findings)
+    return conf
+
+
+def _master(value: str) -> str:
+    if value.startswith("local") and not _MASTER.fullmatch(value):
+        raise refusals([Finding(f"`{shown(value)}` is not a master", "write `local[*]`")])
+    if not value.startswith(("local", "spark://")):
+        hint = "`local[*]`, `local-cluster[…]` and `spark://HOST:PORT` are"
+        message = f"the master `{shown(value)}` is not supported yet"
+        raise refusals([Finding(message, hint, code="not-supported-yet")])
+    return value
+
+
+Conf = Annotated[
+    dict[str, str],
+    BeforeValidator(_conf_values),
+    AfterValidator(_conf_allowed),
+    WithJsonSchema(
+        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "number"]}}
+    ),
+]
+Master = Annotated[Text, AfterValidator(_master)]
+
+
+class Spark(Model):
+    """How Spark runs."""
+
+    master: Master = "local[*]"
+    """`local[N]`, `local[*]`, `local-cluster[…]` or `spark://HOST:PORT`."""
+    driver_memory: DriverMemory | None = None
+    """The driver's heap, such as `4g`. Default: half of this machine's memory, at most 8 GiB."""
+    conf: Conf = Field(default_factory=dict)
+    """Further properties of Spark; those lakeload needs for itself are refused."""

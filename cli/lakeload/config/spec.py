@@ -1,0 +1,147 @@
+"""Valid documents → the job's contract: names, absolute paths and fingerprints resolved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from lakeload.config.destination import Credentials, Destination
+from lakeload.config.load import DestinationDocument, PipelineDocument
+from lakeload.config.pipeline import Columns, Pipeline, Table
+from lakeload.config.targets import Target, targets
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    CredentialsSpec,
+    DestinationSpec,
+    EncryptionSpec,
+    EndpointsSpec,
+    FileFormat,
+    FilesInput,
+    ParquetSpec,
+    TableSpec,
+)
+from lakeload_jobs.rules.fingerprint import fingerprint
+
+
+def destination_spec(document: DestinationDocument) -> DestinationSpec:
+    """Return the contract's form of a destination; paths of secret files become absolute."""
+    model = document.model
+    return DestinationSpec(
+        bucket=model.bucket,
+        region=model.region,
+        prefix=model.prefix,
+        credentials=_credentials(model.credentials, document.path.parent),
+        endpoints=EndpointsSpec(
+            s3=model.endpoints.s3 or model.endpoint_url or None,
+            sts=model.endpoints.sts or None,
+        ),
+        addressing_style=model.addressing_style,
+        single_writer=model.single_writer,
+        encryption=EncryptionSpec(model.encryption.type, model.encryption.kms_key_id),
+        target_file_size=model.target_file_size,
+        parquet=ParquetSpec(
+            partition_strategy=model.parquet.partition_strategy,
+            file_name_pattern=model.parquet.file_name_pattern,
+            upload_parallelism=model.parquet.upload_parallelism,
+        ),
+    )
+
+
+def table_specs(document: PipelineDocument, *, limit: int | None = None) -> tuple[TableSpec, ...]:
+    """Return every table with its target, in the document's order.
+
+    `limit` takes part in the fingerprint only: a limited load is another load.
+    """
+    model = document.model
+    found = targets(
+        model.tables, namespace=model.namespace, destination_prefix=model.destination_prefix
+    )
+    specs = []
+    for table, target in zip(model.tables, found, strict=True):
+        written = _table_spec(model, table, target)
+        mark = _fingerprint(model, document.destination.model, written, limit)
+        paths = tuple(_absolute(document.path.parent, path) for path in written.input.paths)
+        specs.append(replace(written, input=replace(written.input, paths=paths), fingerprint=mark))
+    return tuple(specs)
+
+
+def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
+    """Return the table with paths as they are written and no fingerprint."""
+    return TableSpec(
+        source=table.table,
+        schema=target.schema,
+        table=target.table,
+        input=_input(model, table),
+        fingerprint="",
+        columns=_columns(table.columns),
+        primary_key=table.primary_key,
+        where=table.where,
+        deleted_when=table.deleted_when,
+    )
+
+
+def _input(model: Pipeline, table: Table) -> FilesInput:
+    file_format: FileFormat = table.format or model.source.format
+    inherited = model.source.options if file_format == model.source.format else {}
+    # Spark reads the names of options without regard to case; the table's own come last.
+    options = {name.lower(): (name, value) for name, value in inherited.items()}
+    options |= {name.lower(): (name, value) for name, value in table.options.items()}
+    return FilesInput(file_format, table.path, dict(options.values()))
+
+
+def _columns(columns: Columns) -> ColumnsSpec:
+    return ColumnsSpec(
+        include=columns.include,
+        exclude=columns.exclude,
+        rename=dict(columns.rename) or None,
+        types=dict(columns.types) or None,
+    )
+
+
+def _fingerprint(
+    model: Pipeline, destination: Destination, written: TableSpec, limit: int | None
+) -> str:
+    """Identify everything that decides which rows land where.
+
+    Paths count as they are written, so that a scheduler may check the documents out anywhere.
+    Credentials, endpoints, sizes and parallelism change how a load runs, not what it loads.
+    """
+    return fingerprint(
+        {
+            "bucket": destination.bucket,
+            "prefix": destination.prefix,
+            "partition_strategy": destination.parquet.partition_strategy,
+            "file_name_pattern": destination.parquet.file_name_pattern,
+            "pipeline": model.name,
+            "nested": model.nested,
+            "on_bad_value": model.on_bad_value,
+            "tracking_columns": model.tracking_columns,
+            "limit": limit,
+            "table": written,
+        }
+    )
+
+
+def _credentials(model: Credentials, folder: Path) -> CredentialsSpec:
+    return CredentialsSpec(
+        role_arn=model.role_arn,
+        external_id=_reference(model.external_id, folder),
+        session_duration=model.session_duration,
+        session_tags=dict(model.session_tags) if model.session_tags else None,
+        profile=model.profile,
+        access_key_id=_reference(model.access_key_id, folder),
+        secret_access_key=_reference(model.secret_access_key, folder),
+        session_token=_reference(model.session_token, folder),
+    )
+
+
+def _reference(reference: SecretReference | None, folder: Path) -> SecretReference | None:
+    if reference is None or reference.kind != "file":
+        return reference
+    return SecretReference("file", _absolute(folder, reference.name))
+
+
+def _absolute(folder: Path, path: str) -> str:
+    """Join without resolving links or `..`: after a link they mean what the file system says."""
+    return str(folder.absolute() / path)

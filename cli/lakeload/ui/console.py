@@ -1,0 +1,112 @@
+"""The two streams: `out` for the answer, `err` for everything else, and how much is said."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lakeload_jobs.contract.errors import InvalidInput
+
+_LOGGERS = ("lakeload", "lakeload_jobs")
+_LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+# Markup and emoji codes are off: a table may be called `[red]` or `:smile:`.
+out = Console(markup=False, emoji=False, highlight=False)
+err = Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+class OutputFormat(StrEnum):
+    """How a command answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass
+class _Said:
+    """What the flags of the running command ask for."""
+
+    quiet: bool = False
+    output: OutputFormat | None = None
+
+
+_said = _Said()
+
+
+def configure(
+    *,
+    verbose: int = 0,
+    quiet: bool = False,
+    log_file: Path | None = None,
+    output: OutputFormat | None = None,
+) -> None:
+    """Apply the options every command has. Raises `InvalidInput` for an unusable log file.
+
+    Only lakeload's own loggers speak: botocore's debug lines would show credentials.
+    """
+    _said.quiet, _said.output = quiet, output
+    handlers: list[logging.Handler] = []
+    if verbose:
+        shown: logging.Handler = logging.StreamHandler(sys.stderr)
+        shown.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+        handlers.append(shown)
+    if log_file is not None:
+        handlers.append(_file_handler(log_file))
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        for old in logger.handlers[:]:
+            logger.removeHandler(old)
+            old.close()
+        logger.setLevel(logging.DEBUG if handlers else logging.WARNING)
+        logger.propagate = False
+        for handler in handlers or [logging.NullHandler()]:
+            handler.setFormatter(logging.Formatter(_LOG_LINE))
+            logger.addHandler(handler)
+
+
+def quiet() -> bool:
+    """Tell whether only errors and the answer are wanted."""
+    return _said.quiet
+
+
+def json_wanted() -> bool:
+    """Tell whether the running command answers in JSON."""
+    return _said.output is OutputFormat.JSON
+
+
+def answer(text: str | Text) -> None:
+    """Print a part of the answer on stdout, lines as they are."""
+    out.print(text, soft_wrap=True)
+
+
+def show_json(document: Any) -> None:
+    """Print one JSON document on stdout; ASCII, so that any terminal and pipe carries it."""
+    out.file.write(json.dumps(document, indent=2) + "\n")
+    out.file.flush()
+
+
+def note(text: str | Text) -> None:
+    """Say something on stderr that is not an error; silent with -q."""
+    if not _said.quiet:
+        err.print(text, soft_wrap=True)
+
+
+def _file_handler(path: Path) -> logging.Handler:
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InvalidInput(
+            f"the log file `{path}` cannot be written: {reason}",
+            hint="give `--log-file` a path in a folder that exists and is yours",
+        ) from error
+    handler.setLevel(logging.DEBUG)
+    return handler

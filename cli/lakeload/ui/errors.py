@@ -1,0 +1,126 @@
+"""Errors and bugs, as text on stderr or as one JSON document on stdout."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import time
+import traceback
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from lakeload.config.problems import InvalidDocuments
+from lakeload.config.secret_names import looks_secret, masked, printable
+from lakeload.ui import console
+from lakeload.ui.problems import problems_json, problems_text, summary
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+
+_VERSIONS_OF = ("lakeload", "typer", "pydantic", "boto3", "pyspark", "pyarrow")
+
+
+def show_error(error: LakeloadError) -> None:
+    """Say what failed and what to do next; in JSON when the command answers in JSON."""
+    if console.json_wanted():
+        console.show_json({"error": error_json(error)})
+        return
+    if isinstance(error, InvalidDocuments):
+        console.err.print(problems_text(error.problems, console.err.width), soft_wrap=True)
+        console.err.print(Text(f"\n{summary(error.problems)}"), soft_wrap=True)
+        return
+    console.err.print(error_text(error), soft_wrap=True)
+
+
+def error_text(error: LakeloadError) -> Text:
+    """Return message and hint, ready for a terminal."""
+    text = Text("error:", "bold red")
+    text.append(" " + _printable_lines(error.message), "bold")
+    if error.hint:
+        text.append("\n hint:", "green")
+        text.append(" " + _printable_lines(error.hint))
+    return text
+
+
+def error_json(error: LakeloadError) -> dict[str, Any]:
+    """Return the documented JSON form of an error; fields are only ever added."""
+    document: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": int(error.exit_code),
+        "retryable": error.retryable,
+    }
+    if isinstance(error, InvalidDocuments):
+        document["problems"] = problems_json(error.problems)
+    return document
+
+
+def show_bug(error: BaseException) -> None:
+    """Write a log file about an error nobody expected and say where it is, in one line."""
+    name = type(error).__name__
+    path = _write_log(_bug_report(error))
+    where = f"details are in {path}" if path else "its log file could not be written"
+    message = f"lakeload has a bug ({name}); {where}"
+    if console.json_wanted():
+        code = int(ExitCode.BUG)
+        console.show_json({"error": {"type": name, "message": message, "exit_code": code}})
+        return
+    console.err.print(Text.assemble(("error:", "bold red"), f" {message}"), soft_wrap=True)
+
+
+def _bug_report(error: BaseException) -> str:
+    versions = "\n".join(f"{name} {_version(name)}" for name in _VERSIONS_OF)
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    python = f"python {platform.python_version()} on {platform.platform()}"
+    return without_secrets(f"{versions}\n{python}\n\n{''.join(lines)}")
+
+
+def without_secrets(text: str) -> str:
+    """Mask the values of environment variables that look secret, and known forms of secrets."""
+    for name, value in os.environ.items():
+        if looks_secret(name) and name not in ("PWD", "OLDPWD") and len(value) >= 4:
+            text = text.replace(value, "****")
+    return masked(text)
+
+
+def _write_log(report: str) -> Path | None:
+    """Put the report into the folder of run logs, readable by its owner alone."""
+    folder = os.environ.get("LAKELOAD_RUN_DIR")
+    try:
+        path = Path(folder) if folder else _platform_folder()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path /= f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(report)
+    except (OSError, RuntimeError):
+        return None
+    return path
+
+
+def _platform_folder() -> Path:
+    import platformdirs
+
+    return platformdirs.user_log_path("lakeload")
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "is not installed"
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(line) for line in re.split(r"\r?\n", text))
+
+
+def survive_any_terminal() -> None:
+    """Let characters a stream cannot encode appear as escapes instead of raising."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

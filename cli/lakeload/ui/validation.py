@@ -1,0 +1,50 @@
+"""What `lakeload validate` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from lakeload.config.load import Inspection
+from lakeload.config.problems import Problem, has_errors, in_order
+from lakeload.config.secret_names import printable
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload.ui.problems import problems_json, problems_text, summary
+
+
+def show_inspections(inspections: Sequence[Inspection], output: OutputFormat) -> None:
+    """Print the answer on stdout."""
+    problems = in_order([problem for item in inspections for problem in item.problems])
+    if output is OutputFormat.JSON:
+        console.show_json(validation_json(inspections, problems))
+        return
+    if problems:
+        console.answer(problems_text(problems, console.out.width))
+        console.answer("")
+    for item in inspections:
+        if not has_errors(item.problems) and not console.quiet():
+            line = f"{printable(str(item.path))} is a valid {item.kind}"
+            console.answer(Text(line, "green"))
+    if problems:
+        console.answer(Text(summary(problems), "bold"))
+
+
+def validation_json(
+    inspections: Sequence[Inspection], problems: Sequence[Problem]
+) -> dict[str, Any]:
+    """Return the documented JSON answer; fields are only ever added."""
+    return {
+        "valid": not has_errors(problems),
+        "files": [
+            {
+                "file": str(item.path),
+                "kind": item.kind,
+                "valid": not has_errors(item.problems),
+            }
+            for item in inspections
+        ],
+        "problems": problems_json(problems),
+    }
