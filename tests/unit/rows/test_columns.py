@@ -1,0 +1,151 @@
+"""Source columns → target columns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
+from lakeload_jobs.rows.columns import map_columns
+
+
+def _map(names: list[str], spec: ColumnsSpec | None = None, **settings: object) -> dict[str, str]:
+    mapping = map_columns(names, spec or ColumnsSpec(), **settings)  # type: ignore[arg-type]
+    return mapping.column_map
+
+
+def test_names_are_normalised_and_numbered_in_source_order() -> None:
+    assert _map(["Größe", "a b", "A-B", "日本", "a_b_1"]) == {
+        "Größe": "Grosse",
+        "a b": "a_b",
+        "A-B": "A_B_2",
+        "日本": "_",
+        "a_b_1": "a_b_1",
+    }
+
+
+def test_columns_keep_the_order_of_the_source() -> None:
+    names = [f"c{i}" for i in (3, 1, 2)]
+    assert list(_map(names, ColumnsSpec(include=("c2", "c3")))) == ["c3", "c2"]
+
+
+def test_exclude_wins_over_include() -> None:
+    spec = ColumnsSpec(include=("a", "b"), exclude=("b",))
+    assert _map(["a", "b", "c"], spec) == {"a": "a"}
+
+
+def test_columns_left_out_take_no_name() -> None:
+    assert _map(["a b", "a-b"], ColumnsSpec(exclude=("a b",))) == {"a-b": "a_b"}
+
+
+def test_a_renamed_column_gets_its_name_and_others_are_numbered_around_it() -> None:
+    spec = ColumnsSpec(rename={"b": "a", "c": "É x"})
+    assert _map(["a", "b", "c"], spec) == {"a": "a_1", "b": "a", "c": "E_x"}
+
+
+def test_two_columns_cannot_be_renamed_to_one() -> None:
+    with pytest.raises(InvalidInput, match=r"makes column `b` `X`, which is the target of `a`"):
+        _map(["a", "b"], ColumnsSpec(rename={"a": "x", "b": "X"}))
+
+
+def test_recorded_names_win_over_computing_again() -> None:
+    recorded = {"A b": "a_b_1", "a b": "a_b"}
+    assert _map(["A b", "a b", "a-b"], recorded=recorded) == {**recorded, "a-b": "a_b_2"}
+
+
+def test_the_name_of_a_column_that_is_gone_stays_taken() -> None:
+    assert _map(["a-b"], recorded={"a b": "a_b"}) == {"a-b": "a_b_1"}
+
+
+def test_a_rename_may_repeat_what_is_recorded() -> None:
+    assert _map(["a"], ColumnsSpec(rename={"a": "b"}), recorded={"a": "b"}) == {"a": "b"}
+
+
+def test_a_rename_that_contradicts_what_is_recorded_is_refused() -> None:
+    with pytest.raises(
+        InvalidInput, match="`a` was loaded as `a` before and `rename` now says `b`"
+    ):
+        _map(["a"], ColumnsSpec(rename={"a": "b"}), recorded={"a": "a"})
+
+
+def test_a_rename_onto_a_recorded_target_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="`c` `b`, which is the target of `a`"):
+        _map(["c"], ColumnsSpec(rename={"c": "b"}), recorded={"a": "b"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*TRACKING_COLUMNS, "_SUPA_ID", "_file", "_pos", "_partition", "-pos", "lakeload_partition"],
+)
+def test_reserved_names_are_refused_with_the_setting_that_helps(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"column `{name}` would become") as raised:
+        _map(["id", name])
+    assert f"rename: {{{name}: …}}" in (raised.value.hint or "")
+    assert _map(["id", name], ColumnsSpec(rename={name: "other"}))[name] == "other"
+    assert _map(["id", name], ColumnsSpec(exclude=(name,))) == {"id": "id"}
+
+
+def test_a_rename_to_a_reserved_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="`a` would become `_supa_id`"):
+        _map(["a"], ColumnsSpec(rename={"a": "_supa_id"}))
+
+
+@pytest.mark.parametrize(
+    ("setting", "spec", "key"),
+    [
+        ("columns.include", ColumnsSpec(include=("custmer",)), ()),
+        ("columns.exclude", ColumnsSpec(exclude=("custmer",)), ()),
+        ("columns.rename", ColumnsSpec(rename={"custmer": "x"}), ()),
+        ("columns.types", ColumnsSpec(types={"custmer": "int"}), ()),
+        ("primary_key", ColumnsSpec(), ("custmer",)),
+    ],
+)
+def test_a_setting_that_names_no_column_says_which_was_meant(
+    setting: str, spec: ColumnsSpec, key: tuple[str, ...]
+) -> None:
+    with pytest.raises(InvalidInput, match=f"`{setting}` names the column `custmer`") as raised:
+        map_columns(["id", "customer"], spec, primary_key=key)
+    assert raised.value.hint == "did you mean `customer`?"
+
+
+def test_a_setting_far_from_any_column_lists_them() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        map_columns([f"c{i}" for i in range(12)], ColumnsSpec(include=("zzzzz",)))
+    assert (raised.value.hint or "").startswith("the columns are `c0`, `c1`")
+    assert (raised.value.hint or "").endswith("`c9` and 2 more")
+
+
+def test_the_primary_key_is_given_in_target_names_and_its_own_order() -> None:
+    mapping = map_columns(["Id", "Größe", "x"], ColumnsSpec(), primary_key=["Größe", "Id"])
+    assert mapping.key == ("Grosse", "Id")
+
+
+def test_a_key_column_that_is_not_loaded_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="`id` is not among the columns that are loaded"):
+        map_columns(["id", "x"], ColumnsSpec(exclude=("id",)), primary_key=["id"])
+
+
+def test_a_table_without_columns_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="leaves no column to load"):
+        map_columns(["a"], ColumnsSpec(exclude=("a",)))
+
+
+def test_a_source_with_one_name_twice_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="two columns named `a`"):
+        map_columns(["a", "b", "a"], ColumnsSpec())
+
+
+@given(
+    st.lists(st.text("aAb _1é", max_size=3), min_size=1, max_size=8, unique=True),
+    st.lists(st.text("aAb _1é", max_size=3), min_size=1, max_size=8, unique=True),
+)
+def test_targets_never_change_and_never_collide_over_two_loads(
+    first: list[str], second: list[str]
+) -> None:
+    recorded = map_columns(first, ColumnsSpec()).column_map
+    again = map_columns(second, ColumnsSpec(), recorded=recorded).column_map
+    assert all(again[name] == recorded[name] for name in second if name in recorded)
+    everything = {**recorded, **again}
+    assert len({target.lower() for target in everything.values()}) == len(everything)
