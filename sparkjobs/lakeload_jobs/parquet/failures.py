@@ -1,0 +1,60 @@
+"""Expected failures that cross from a Python worker to the driver as text.
+
+Spark hands the driver only the text of a worker's traceback. An expected failure is therefore
+written into it as one marked line of JSON and read back, so that "access denied" arrives as itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
+from lakeload_jobs.contract.result import ErrorInfo
+
+_MARK = "lakeload-failure "
+_LINE = re.compile(re.escape(_MARK) + r"(\{.*\})")
+
+
+class TaskFailed(Exception):
+    """What a task raises so that the driver finds the failure in the traceback's text."""
+
+    def __init__(self, failure: ErrorInfo) -> None:
+        super().__init__(_MARK + json.dumps(to_json(failure)))
+
+
+def expected_failure(error: BaseException) -> LakeloadError | None:
+    """Return the failure that `error` is in lakeload's words, or None for anything unexpected."""
+    if isinstance(error, LakeloadError):
+        return error
+    if isinstance(error, MemoryError):
+        return MachineLacks(
+            "a Python worker ran out of memory while it encoded the data",
+            hint="give `spark.master` fewer cores, for example `local[2]`, or use a larger machine",
+        )
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return MachineLacks(
+            f"the disk is full: writing `{error.filename or 'a temporary file'}` failed",
+            hint="free space, or set `spark.local.dir` in `spark.conf` to a larger disk",
+        )
+    return None
+
+
+def error_info(error: LakeloadError, stage: str | None = None) -> ErrorInfo:
+    """Return the failure as data."""
+    return ErrorInfo(
+        type=type(error).__name__,
+        message=error.message,
+        exit_code=int(error.exit_code),
+        hint=error.hint,
+        stage=stage,
+        retryable=error.retryable,
+    )
+
+
+def failure_in(text: str) -> ErrorInfo | None:
+    """Return the failure that a worker wrote into the text of its traceback, if it did."""
+    found = _LINE.search(text)
+    return from_json(ErrorInfo, json.loads(found[1])) if found else None

@@ -1,0 +1,50 @@
+"""JobSpec → SparkSession: the settings that decide what is loaded. How fast and where it runs
+(master, memory, batch sizes) comes from spark-submit's properties."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.spec import JobSpec
+
+_RUNTIME_SETTINGS = {
+    # One meaning of every timestamp text, on every machine.
+    "spark.sql.session.timeZone": "UTC",
+    # A value that does not fit is an error; `on_bad_value` decides what follows.
+    "spark.sql.ansi.enabled": "true",
+    # `Orders` and `orders` may be two columns of a file; a header is taken as it is written.
+    "spark.sql.caseSensitive": "true",
+    # Both would leave out rows without a word.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Encoders are given batches of their own types.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+}
+_STATIC_SETTINGS = {
+    # Two attempts of one task at once would both upload.
+    "spark.speculation": "false",
+    # Tables share the executors instead of waiting for each other.
+    "spark.scheduler.mode": "FAIR",
+}
+_MIN_PARTITIONS = "spark.sql.files.minPartitionNum"
+
+
+def build_session(spec: JobSpec) -> SparkSession:
+    """Start, or take over, the Spark session of this job."""
+    builder = SparkSession.builder.appName(f"lakeload:{spec.pipeline}")
+    for name, value in (_STATIC_SETTINGS | _RUNTIME_SETTINGS).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    configure(session)
+    return session
+
+
+def configure(session: SparkSession) -> None:
+    """Apply the settings that a running session can take."""
+    for name, value in _RUNTIME_SETTINGS.items():
+        session.conf.set(name, value)
+    if session.conf.get(_MIN_PARTITIONS, None) is None:
+        # Spark derives the size of file splits from the cores it has at that moment. Executors
+        # that join between the counting pass and the load would change every partition.
+        parallelism = session.sparkContext.defaultParallelism
+        session.conf.set(_MIN_PARTITIONS, str(parallelism))

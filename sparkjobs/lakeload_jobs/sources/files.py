@@ -1,0 +1,205 @@
+"""FILES: CSV, NDJSON, JSON and Parquet files through Spark's readers (docs/decisions/0021).
+
+Options reach Spark as the user gave them. lakeload decides what happens to bad values, keeps
+Spark's corrupt-record column to itself, and refuses to read files whose headers disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
+from lakeload_jobs.rules.reader_options import option_problems
+from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.sources.paths import FileState, expand, file_states, local_path, spark_path
+
+_CORRUPT = HELPER_PREFIX + "corrupt"
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """The rows of a table as Spark reads them, and the files they come from.
+
+    `names` are the source's columns; `frame` may also hold `BAD_VALUES_HELPER`.
+    `rows_need_all_columns` says whether a scan of fewer columns could count other rows.
+    """
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    files: tuple[FileState, ...]
+    rows_need_all_columns: bool
+
+    def check_unchanged(self) -> None:
+        """Raise `LoadFailed` when a file is not what it was when it was opened."""
+        now = file_states(file.path for file in self.files)
+        for before, after in zip(self.files, now, strict=True):
+            if before != after:
+                what = "was removed" if after.size < 0 else "was written to"
+                raise LoadFailed(
+                    f"the source changed while it was read: `{before.path}` {what}",
+                    hint="load files that are complete; write new ones beside them and rename",
+                    retryable=True,
+                )
+
+
+def open_files(
+    spark: SparkSession, source: FilesInput, columns: ColumnsSpec, on_bad_value: OnBadValue
+) -> FilesSource:
+    """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
+    these do not say it, from reading the data once.
+
+    Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
+    and types that Spark does not have.
+    """
+    _check_options(source)
+    paths = [spark_path(path) for path in expand(source.paths)]
+    reader = _reader(spark, source, on_bad_value)
+    types = columns.types or {}
+    if source.format == "PARQUET":
+        merge = {"mergeSchema": "true"} | _lower(source.options)
+        frame = reader.option("mergeSchema", merge.get("mergeschema", "true")).parquet(*paths)
+        names = tuple(frame.columns)
+        frame = cast_types(frame, _known(types, names), on_bad_value)
+    elif source.format == "CSV":
+        schema = _csv_schema(spark, reader, source, paths, types)
+        names = tuple(schema.names)
+        frame = _read_text(
+            _strict_header(reader, source, paths), "csv", schema, paths, on_bad_value
+        )
+    else:
+        schema = _json_schema(spark, reader, paths, types)
+        names = tuple(schema.names)
+        frame = _read_text(reader, "json", schema, paths, on_bad_value)
+    files = file_states(local_path(uri) for uri in frame.inputFiles())
+    if not files:
+        raise LoadFailed(
+            f"there are no files to read in `{'`, `'.join(source.paths)}`",
+            hint="Spark skips files whose names begin with `_` or `.` and, unless "
+            "`recursiveFileLookup: true`, folders in folders",
+        )
+    return FilesSource(frame, names, files, _rows_need_all_columns(source))
+
+
+def _check_options(source: FilesInput) -> None:
+    for problem in option_problems(source.format, source.options):
+        raise InvalidInput(problem.message, hint=problem.hint)
+
+
+def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -> DataFrameReader:
+    reader = spark.read.options(**source.options)
+    if source.format == "PARQUET":
+        return reader
+    if source.format == "JSON":
+        reader = reader.option("multiLine", "true")
+    return reader.option("mode", "FAILFAST" if on_bad_value == "FAIL" else "PERMISSIVE").option(
+        "columnNameOfCorruptRecord", _CORRUPT
+    )
+
+
+def _csv_schema(
+    spark: SparkSession,
+    reader: DataFrameReader,
+    source: FilesInput,
+    paths: list[str],
+    types: Mapping[str, str],
+) -> StructType:
+    """Take names from the header, types from `types`, and read the data only for the others."""
+    wants_inference = _lower(source.options).get("inferschema", "true") == "true"
+    header = reader.option("inferSchema", "false").csv(paths).schema
+    _known(types, header.names)
+    if wants_inference and set(header.names) - set(types):
+        header = reader.option("inferSchema", "true").csv(paths).schema
+    return _with_types(spark, header, types)
+
+
+def _json_schema(
+    spark: SparkSession, reader: DataFrameReader, paths: list[str], types: Mapping[str, str]
+) -> StructType:
+    """Infer, then let `types` decide; a field that no record has yet may be named there."""
+    found = [field for field in reader.json(paths).schema.fields if field.name != _CORRUPT]
+    absent = [name for name in types if name not in {field.name for field in found}]
+    fields = [*found, *(StructField(name, StringType()) for name in absent)]
+    return _with_types(spark, StructType(fields), types)
+
+
+def _with_types(spark: SparkSession, schema: StructType, types: Mapping[str, str]) -> StructType:
+    return StructType(
+        [
+            StructField(
+                f.name, _parse(spark, f.name, types[f.name]) if f.name in types else f.dataType
+            )
+            for f in schema.fields
+        ]
+    )
+
+
+def _parse(spark: SparkSession, name: str, kind: str) -> DataType:
+    try:
+        return DataType.fromDDL(kind)
+    except PySparkException as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise InvalidInput(
+            f"`columns.types` gives column `{name}` the type `{kind}`: {reason}",
+            hint="use a Spark SQL type such as `bigint`, `decimal(12,2)` or `timestamp`",
+        ) from error
+
+
+def _known(types: Mapping[str, str], names: tuple[str, ...] | list[str]) -> Mapping[str, str]:
+    for name in types:
+        if name not in names:
+            raise InvalidInput(
+                f"`columns.types` names the column `{name}`, which the source does not have",
+                hint=did_you_mean(name, names) or f"the columns are `{'`, `'.join(names)}`",
+            )
+    return types
+
+
+def _read_text(
+    reader: DataFrameReader,
+    format_name: str,
+    schema: StructType,
+    paths: list[str],
+    on_bad_value: OnBadValue,
+) -> DataFrame:
+    if on_bad_value == "FAIL":
+        return reader.schema(schema).format(format_name).load(paths)
+    marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    frame = reader.schema(marked).format(format_name).load(paths)
+    bad = F.col(_CORRUPT).isNotNull().cast("int").alias(BAD_VALUES_HELPER)
+    return frame.withColumn(_CORRUPT, bad).withColumnRenamed(_CORRUPT, BAD_VALUES_HELPER)
+
+
+def _strict_header(
+    reader: DataFrameReader, source: FilesInput, paths: list[str]
+) -> DataFrameReader:
+    """Compare the header of every file with the schema.
+
+    By default Spark takes names from one file and columns of all files by position, so a file
+    with its columns in another order would be loaded wrong without a word.
+    """
+    if "enforceschema" in _lower(source.options):
+        return reader
+    return reader.option("enforceSchema", "false")
+
+
+def _rows_need_all_columns(source: FilesInput) -> bool:
+    """A line of a CSV file is a row whatever is in it: no mode that drops rows is ever used.
+    Parquet has its row counts in the footers. JSON must be parsed to know."""
+    if source.format == "PARQUET":
+        return False
+    if source.format == "CSV":
+        return _lower(source.options).get("multiline", "false") == "true"
+    return True
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value.lower() for name, value in options.items()}

@@ -1,0 +1,45 @@
+"""Open uploads are noted where the driver finds them, and never named after the commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakeload_jobs.lake.upload_registry import NotedUpload, UploadRegistry
+
+ONE = NotedUpload("lake/a", "id-1")
+TWO = NotedUpload("lake/b", "id-2")
+
+
+def test_noted_uploads_are_named_by_another_process(tmp_path: Path) -> None:
+    task = UploadRegistry(tmp_path / "0")
+    assert task.add(ONE)
+    assert task.add(TWO)
+
+    noted = UploadRegistry(tmp_path / "0").close()
+
+    assert sorted(noted, key=lambda upload: upload.key) == [ONE, TWO]
+
+
+def test_an_upload_that_comes_late_is_told_so_and_still_named(tmp_path: Path) -> None:
+    registry = UploadRegistry(tmp_path)
+    registry.close()
+
+    assert not registry.add(ONE)
+    assert registry.close() == [ONE]
+
+
+def test_after_the_commit_was_sent_no_upload_is_named(tmp_path: Path) -> None:
+    registry = UploadRegistry(tmp_path)
+    registry.add(ONE)
+
+    registry.hand_over()
+
+    assert registry.close() == []
+
+
+def test_a_note_that_was_not_finished_is_passed_over(tmp_path: Path) -> None:
+    registry = UploadRegistry(tmp_path)
+    registry.add(ONE)
+    (tmp_path / "half.json").touch()
+
+    assert registry.close() == [ONE]

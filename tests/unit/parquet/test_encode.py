@@ -1,0 +1,225 @@
+"""The encoder: what it writes reads back the same, in parts that keep memory flat."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.parquet import encode
+from lakeload_jobs.parquet.encode import dictionary_columns, encode_file
+
+
+class Memory:
+    """A sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.chunks: list[bytes] = []
+
+    def write(self, data: bytes, /) -> int:
+        self.chunks.append(data)
+        self.size += len(data)
+        return len(data)
+
+    @property
+    def file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(io.BytesIO(b"".join(self.chunks)))
+
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "byte": 1,
+        "long": -(1 << 62),
+        "zoned": datetime(2026, 11, 21, 10, 30, 0, 123456, tzinfo=UTC),
+        "plain": datetime(1, 1, 1, 0, 0, 0, 1),
+        "day": date(1582, 10, 4),
+        "small": Decimal("1234567.89"),
+        "wide": Decimal("12345678901234567890.123456789012345678"),
+        "text": "naïve “日本” 🚀",
+        "raw": b"\x00\xff",
+        "flag": True,
+        "nested": {"a": 1, "items": ["x", None]},
+    },
+    dict.fromkeys(
+        ("byte", "long", "zoned", "plain", "day", "small", "wide", "text", "raw", "flag", "nested")
+    ),
+]
+SCHEMA = pa.schema(
+    [
+        ("byte", pa.int8()),
+        ("long", pa.int64()),
+        ("zoned", pa.timestamp("us", "UTC")),
+        ("plain", pa.timestamp("us")),
+        ("day", pa.date32()),
+        ("small", pa.decimal128(9, 2)),
+        ("wide", pa.decimal128(38, 18)),
+        ("text", pa.string()),
+        ("raw", pa.binary()),
+        ("flag", pa.bool_()),
+        (
+            "nested",
+            pa.struct([("a", pa.int32()), ("items", pa.list_(pa.field("element", pa.string())))]),
+        ),
+    ]
+)
+
+
+def encoded(*batches: pa.RecordBatch, target_size: int = 1 << 30) -> Memory:
+    sink = Memory()
+    encode_file(batches[0], iter(batches[1:]), sink, target_size=target_size)
+    return sink
+
+
+def test_every_type_reads_back_as_it_was() -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
+
+    file = encoded(batch).file
+
+    assert file.schema_arrow == SCHEMA
+    assert file.read().to_pylist() == ROWS
+
+
+def test_types_are_stored_as_every_engine_reads_them() -> None:
+    schema = encoded(pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)).file.schema
+
+    columns = {schema.column(i).name: schema.column(i) for i in range(len(schema.names))}
+    assert (columns["zoned"].physical_type, columns["plain"].physical_type) == ("INT64", "INT64")
+    assert '"isAdjustedToUTC": true' in columns["zoned"].logical_type.to_json().replace(
+        '"isAdjustedToUTC":true', '"isAdjustedToUTC": true'
+    )
+    assert "isAdjustedToUTC=false" in str(columns["plain"].logical_type)
+    assert "microseconds" in str(columns["plain"].logical_type)
+    assert str(columns["small"].logical_type) == "Decimal(precision=9, scale=2)"
+    assert str(columns["wide"].logical_type) == "Decimal(precision=38, scale=18)"
+
+
+def test_only_encodings_of_the_first_format_version_are_used() -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS * 500, schema=SCHEMA)
+
+    group = encoded(batch).file.metadata.row_group(0)
+
+    for index in range(group.num_columns):
+        column = group.column(index)
+        assert column.compression == "GZIP"
+        assert set(column.encodings) <= {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+
+
+def test_duckdb_reads_the_same_values() -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
+    path = io.BytesIO(b"".join(encoded(batch).chunks))
+
+    found = duckdb.from_arrow(pq.read_table(path)).filter("text is not null")
+
+    assert found.select("small", "wide", "text", "raw").fetchall() == [
+        (ROWS[0]["small"], ROWS[0]["wide"], ROWS[0]["text"], ROWS[0]["raw"])
+    ]
+
+
+def test_maps_have_the_group_name_of_the_specification() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    batch = pa.RecordBatch.from_pydict(
+        {"m": pa.array([[("a", 1)], None, []], kind), "n": pa.array([1, 2, 3])}
+    )
+
+    file = encoded(batch, batch).file
+
+    assert "key_value" in str(file.schema)
+    assert file.read().to_pylist() == batch.to_pylist() * 2
+    assert file.metadata.row_group(0).column(0).compression == "GZIP"
+
+
+def test_a_file_ends_after_the_batch_that_fills_it() -> None:
+    batches = [
+        pa.RecordBatch.from_pydict({"t": [f"{i}-{j}-{i * j}" for j in range(5000)]})
+        for i in range(40)
+    ]
+    rest = iter(batches[1:])
+    sink = Memory()
+
+    rows = encode_file(batches[0], rest, sink, target_size=100_000)
+
+    left = sum(batch.num_rows for batch in rest)
+    assert 0 < left < 195_000
+    assert rows + left == 200_000
+    assert sink.file.metadata.num_rows == rows
+    assert 100_000 <= sink.size < 250_000
+
+
+def test_batches_are_pulled_only_as_the_encoder_needs_them() -> None:
+    pulled = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal pulled
+        for _ in range(1000):
+            pulled += 1
+            yield batch
+
+    batch = pa.RecordBatch.from_pydict({"t": [str(i * i) for i in range(2000)]})
+    encode_file(batch, batches(), Memory(), target_size=50_000)
+
+    assert pulled < 100
+
+
+def test_a_row_group_that_outgrows_its_budget_ends_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(encode, "ROW_GROUP_BYTES", 100_000)
+    narrow = pa.RecordBatch.from_pydict({"t": ["x"] * 1000})
+    wide = pa.RecordBatch.from_pydict({"t": ["y" * 10_000] * 100})
+    rest = iter([wide] * 10)
+
+    rows = encode_file(narrow, rest, Memory(), target_size=1 << 30)
+
+    assert rows < 2000
+    assert next(rest, None) is not None
+
+
+def test_an_error_of_the_source_comes_back_as_itself() -> None:
+    batch = pa.RecordBatch.from_pydict({"a": [1]})
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield batch
+        raise LookupError("the source broke")
+
+    with pytest.raises(LookupError, match="the source broke"):
+        encode_file(batch, failing(), Memory(), target_size=1 << 30)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.map_(pa.string(), pa.int64())])
+def test_an_error_of_the_sink_comes_back_as_itself(kind: pa.DataType) -> None:
+    class Broken(Memory):
+        def write(self, data: bytes, /) -> int:
+            raise PermissionError("denied")
+
+    batch = pa.RecordBatch.from_arrays([pa.nulls(3, kind)], names=["a"])
+    with pytest.raises(PermissionError, match="denied"):
+        encode_file(batch, iter([]), Broken(), target_size=1 << 30)
+
+
+def test_a_dictionary_is_used_where_values_repeat() -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "unique": [f"id-{i}" for i in range(1000)],
+            "repeated": ["a", "b"] * 500,
+            "constant": ["c"] * 1000,
+            "empty": pa.nulls(1000, pa.string()),
+            "nested": [{"k": i % 3, "u": i} for i in range(1000)],
+        }
+    )
+
+    assert dictionary_columns(batch) == {
+        ("unique",): False,
+        ("repeated",): True,
+        ("constant",): True,
+        ("empty",): False,
+        ("nested", "k"): True,
+        ("nested", "u"): False,
+    }

@@ -1,0 +1,54 @@
+"""Failures cross from a worker to the driver as text, and only what is meant to."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+
+from lakeload_jobs.contract.errors import ExitCode, LoadFailed
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.parquet.failures import TaskFailed, error_info, expected_failure, failure_in
+
+
+def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:
+    denied = AwsError(
+        "uploading part 1 of `s3://lake/a`: access denied",
+        code="AccessDenied",
+        status=403,
+        hint="allow `s3:PutObject`\non this resource",
+    )
+    try:
+        raise TaskFailed(error_info(denied, "stage")) from denied
+    except TaskFailed:
+        text = f"Job aborted\n\n{traceback.format_exc()}\nDriver stacktrace: …"
+
+    found = failure_in(text)
+
+    assert found is not None
+    assert found == error_info(denied, "stage")
+    assert (found.type, found.exit_code, found.stage) == ("AwsError", ExitCode.REFUSED, "stage")
+
+
+def test_other_text_holds_no_failure() -> None:
+    assert failure_in("Traceback (most recent call last):\nValueError: {}") is None
+
+
+def test_a_full_disk_names_the_setting() -> None:
+    failure = expected_failure(OSError(errno.ENOSPC, "No space left on device", "/spool/x"))
+
+    assert failure is not None
+    assert "/spool/x" in failure.message
+    assert "spark.local.dir" in (failure.hint or "")
+    assert failure.exit_code == ExitCode.MACHINE
+
+
+def test_memory_that_runs_out_is_the_machines_fault() -> None:
+    failure = expected_failure(MemoryError())
+
+    assert failure is not None
+    assert failure.exit_code == ExitCode.MACHINE
+
+
+def test_an_unexpected_error_is_no_expected_failure() -> None:
+    assert expected_failure(KeyError("x")) is None
+    assert expected_failure(LoadFailed("x")) is not None

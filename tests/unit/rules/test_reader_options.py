@@ -1,0 +1,47 @@
+"""Reader options: a closed list, because Spark ignores what it does not know."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.rules.reader_options import READER_OPTIONS, option_problems
+
+
+@pytest.mark.parametrize("file_format", ["CSV", "NDJSON", "JSON", "PARQUET"])
+def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) -> None:
+    names = READER_OPTIONS[file_format]
+
+    assert option_problems(file_format, dict.fromkeys(names, "1")) == []
+    assert option_problems(file_format, {name.upper(): "1" for name in names}) == []
+
+
+def test_a_misspelled_option_is_named_with_what_was_meant() -> None:
+    (problem,) = option_problems("CSV", {"delimeter": ";"})
+
+    assert problem.message == "CSV has no reader option `delimeter`"
+    assert problem.hint == "did you mean `delimiter`?"
+
+
+def test_an_option_of_another_format_is_refused() -> None:
+    assert [p.option for p in option_problems("PARQUET", {"header": "true"})] == ["header"]
+
+
+@pytest.mark.parametrize("option", ["mode", "MODE", "columnNameOfCorruptRecord", "path"])
+def test_what_lakeload_decides_is_refused_with_the_setting_to_use(option: str) -> None:
+    (problem,) = option_problems("CSV", {option: "x"})
+
+    assert problem.message == f"the reader option `{option}` belongs to lakeload"
+    assert problem.hint
+
+
+@pytest.mark.parametrize("option", ["ignoreCorruptFiles", "ignoreMissingFiles"])
+def test_options_that_lose_rows_silently_are_refused(option: str) -> None:
+    (problem,) = option_problems("PARQUET", {option: "true"})
+
+    assert "without a word" in (problem.hint or "")
+
+
+def test_lines_or_whole_files_is_the_formats_choice() -> None:
+    assert option_problems("CSV", {"multiLine": "true"}) == []
+    assert [p.option for p in option_problems("NDJSON", {"multiLine": "true"})] == ["multiLine"]

@@ -1,0 +1,107 @@
+"""Globs are expanded by lakeload, in one order, and take names as they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.sources.paths import expand, file_states, local_path, spark_path
+
+
+def files(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+
+
+def test_matches_are_sorted_and_each_is_named_once(tmp_path: Path) -> None:
+    files(tmp_path, "b.csv", "a.csv", "c.txt")
+
+    found = expand([f"{tmp_path}/*.csv", f"{tmp_path}/b.csv", f"{tmp_path}/c.txt"])
+
+    assert found == tuple(f"{tmp_path}/{name}" for name in ("a.csv", "b.csv", "c.txt"))
+
+
+@pytest.mark.parametrize("name", ["a [1].csv", "b*.csv", "c?.csv", "d{1,2}.csv", "e%20#é.csv"])
+def test_a_file_of_exactly_that_name_wins_over_the_wildcard(tmp_path: Path, name: str) -> None:
+    files(tmp_path, name, "a 1.csv", "bb.csv", "cc.csv")
+
+    assert expand([f"{tmp_path}/{name}"]) == (f"{tmp_path}/{name}",)
+
+
+def test_spark_is_told_to_take_every_character_literally() -> None:
+    assert spark_path("/d/a [1]{x}*?.csv") == "file:/d/a \\[1\\]\\{x\\}\\*\\?.csv"
+
+
+def test_sparks_uris_become_paths_again() -> None:
+    assert local_path("file:///d/a%20%5B1%5D%25%23%3Fé.csv") == "/d/a [1]%#?é.csv"
+
+
+def test_two_stars_search_folders_below_and_yield_files_only(tmp_path: Path) -> None:
+    files(tmp_path, "x.csv", "a/y.csv", "a/b/z.csv")
+
+    found = expand([f"{tmp_path}/**"])
+
+    assert [os.path.relpath(path, tmp_path) for path in found] == ["a/b/z.csv", "a/y.csv", "x.csv"]
+
+
+def test_a_file_is_not_read_a_second_time_through_its_folder(tmp_path: Path) -> None:
+    files(tmp_path, "day/x.csv")
+
+    assert expand([f"{tmp_path}/day/x.csv", f"{tmp_path}/day"]) == (f"{tmp_path}/day",)
+
+
+def test_names_that_spark_hides_are_skipped_by_a_wildcard(tmp_path: Path) -> None:
+    files(tmp_path, "_SUCCESS", ".x.csv", "a.csv", "b.csv._COPYING_", "_k=1/x.csv")
+
+    found = expand([f"{tmp_path}/*"])
+
+    assert [Path(path).name for path in found] == ["_k=1", "a.csv"]
+
+
+def test_a_name_that_spark_hides_is_refused_when_it_is_asked_for(tmp_path: Path) -> None:
+    files(tmp_path, "_a.csv")
+
+    with pytest.raises(LoadFailed, match=r"`.*_a\.csv` cannot be read"):
+        expand([f"{tmp_path}/_a.csv"])
+
+
+def test_a_missing_file_is_named_with_what_is_there_instead(tmp_path: Path) -> None:
+    files(tmp_path, "orders.csv")
+
+    with pytest.raises(LoadFailed, match=r"no file or folder `.*/order\.csv`") as caught:
+        expand([f"{tmp_path}/order.csv"])
+
+    assert caught.value.hint == f"`{tmp_path}` exists; it holds `orders.csv`"
+
+
+def test_a_wildcard_without_matches_names_the_nearest_folder(tmp_path: Path) -> None:
+    files(tmp_path, *(f"{n}.txt" for n in range(9)))
+
+    with pytest.raises(LoadFailed, match=r"no file matches `.*/x/\*/\*\.csv`") as caught:
+        expand([f"{tmp_path}/x/*/*.csv"])
+
+    assert f"`{tmp_path}` exists" in (caught.value.hint or "")
+    assert "and 4 more" in (caught.value.hint or "")
+
+
+def test_other_schemes_are_not_supported_yet() -> None:
+    with pytest.raises(InvalidInput, match="`s3://` input is not supported yet"):
+        expand(["s3://bucket/x.csv"])
+
+
+def test_a_changed_file_has_another_state(tmp_path: Path) -> None:
+    files(tmp_path, "a", "b")
+    paths = [f"{tmp_path}/a", f"{tmp_path}/b"]
+    before = file_states(paths)
+
+    (tmp_path / "a").write_text("xy")
+    (tmp_path / "b").unlink()
+    after = file_states(paths)
+
+    assert [state.size for state in before] == [1, 1]
+    assert [state.size for state in after] == [2, -1]
+    assert file_states(paths) == after
