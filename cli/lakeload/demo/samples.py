@@ -26,8 +26,17 @@ ORDER_HEADER = (
 )  # fmt: skip
 
 _NAMES = ("Zoë", "José", "Łukasz", "Anaïs", "Bjørn", "Ngọc", "O'Neil", "Ольга", "美咲", "Ada")
-_ARTICLES = ("Café crème", 'Sign 12" × 8"', "Söckchen, bunt", "Piñata", "Ruler\tmetric", "Tea")
-_NOTES = ("", "", "", "ring twice 🔔", "gift 🎁, no invoice", 'says: "it\'s fine"', "très urgent")
+_ARTICLES = ("Café crème", 'Sign 12" × 8"', "Söckchen, bunt", "Piñata", "Maßband 2 m", "Tea")
+_NOTES = (
+    "",
+    "",
+    "",
+    "ring twice 🔔",
+    "gift 🎁, no invoice",
+    'says: "it\'s fine"',
+    "call\tfirst",
+    "très urgent",
+)
 _SIZES = ("S", "M", "L", "XL")
 _CITIES = ("Zürich", "Malmö", "São Paulo", "Kraków", "Reykjavík", "東京")
 _ZONES = (UTC, timezone(timedelta(hours=2)), timezone(timedelta(hours=5, minutes=30)))

@@ -1,0 +1,20 @@
+"""What the demo asks of the tables it loaded."""
+
+BEST_SELLERS = """\
+select Artikel, Grosse as size, count(*) as orders, sum(Prix_) as revenue
+from orders
+group by all order by revenue desc limit 4"""
+
+CITIES = """\
+select address.city as city, count(*) as visits, max(seen) as last_seen
+from visits where list_contains(tags, '☕')
+group by all order by visits desc limit 3"""
+
+ROWS_OF_EACH_JOB = """\
+with loaded as (
+  select 'orders' as "table", _supa_job_id, _supa_index from orders
+  union all select 'visits', _supa_job_id, _supa_index from visits
+  union all select 'payments', _supa_job_id, _supa_index from payments
+)
+select _supa_job_id as job, "table", count(*) as rows, max(_supa_index) as last
+from loaded group by all order by all"""
