@@ -35,7 +35,10 @@ class _IfMatch(TypedDict, total=False):
 
 
 class Objects:
-    """Reads and writes of one bucket. Thread-safe. Every method may raise `AwsError`."""
+    """Reads and writes of one bucket. Thread-safe. Every method may raise `AwsError`.
+
+    `waits` is the patience and the clock of everything that uses this bucket.
+    """
 
     def __init__(
         self, session: AwsSession, destination: DestinationSpec, *, waits: Waits | None = None
@@ -45,7 +48,7 @@ class Objects:
         self._single_writer = destination.single_writer
         self._encryption = encryption_headers(destination.encryption)
         self._if_absent: _IfAbsent = {} if self._single_writer else {"IfNoneMatch": "*"}
-        self._waits = waits or Waits()
+        self.waits = waits or Waits()
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""
@@ -127,7 +130,7 @@ class Objects:
             self.put(key, body)
             return True
         return until_answered(
-            lambda: self._put_once(key, body), f"writing `{self.url(key)}`", self._waits
+            lambda: self._put_once(key, body), f"writing `{self.url(key)}`", self.waits
         )
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
@@ -212,7 +215,7 @@ class Objects:
                     return None
                 raise
 
-        return until_answered(answer, doing, self._waits)
+        return until_answered(answer, doing, self.waits)
 
     def abort_upload(self, key: str, upload_id: str) -> None:
         """Abort an upload; one that is gone already is fine."""

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Literal
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
 
+ATTEMPT_METADATA = "attempt"
+"""Metadata name of the attempt: "ours" is decided by it alone, never by the job id (P3)."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -28,6 +31,11 @@ class StagedFile:
     parts: tuple[Part, ...]
     rows: int
     bytes: int
+
+
+def upload_metadata(job_id: str, attempt_id: str, seq: int) -> dict[str, str]:
+    """Return the metadata every data object carries: what says whose it is."""
+    return {"job": job_id, ATTEMPT_METADATA: attempt_id, "seq": str(seq)}
 
 
 @dataclass(frozen=True)

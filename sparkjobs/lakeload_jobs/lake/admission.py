@@ -1,0 +1,139 @@
+"""Who may load into a table: asked when a job opens it, and again of every record that overtakes it
+(P4, P6, P8, P9, P10 of the protocol's model)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.lake.history import EarlierJob, History
+from lakeload_jobs.lake.records import FenceRecord, LoadRecord, Record
+
+_NEW_ID = "give this run another --job-id"
+_OTHER_NAME = "give one of them another `name` or `namespace`"
+
+
+class Conflict(LoadFailed):
+    """Another job took this one's place; nothing of this one was loaded. Run it again."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at loading one source table into one target."""
+
+    pipeline: str
+    job_id: str
+    attempt_id: str
+    fingerprint: str
+    source: str
+    table_handling: TableHandling
+
+
+def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
+    """Return this very job where the log has it done.
+
+    Raises `InvalidInput` when its id is spent: voided, or another pipeline's in this table.
+    """
+    earlier = history.find_job(job.job_id)
+    if earlier is None:
+        return None
+    if earlier.pipeline != job.pipeline:
+        raise _foreign_id(job, earlier.pipeline, target)
+    if earlier.void:
+        raise InvalidInput(
+            f"job `{job.job_id}` was declared void for `{target}` (record {earlier.number}): its "
+            "id is spent",
+            hint=_NEW_ID,
+        )
+    return earlier
+
+
+def check_same_load(job: Job, record: LoadRecord) -> None:
+    """Raise `InvalidInput` when the id was used for another load: other settings, other data."""
+    if record.fingerprint == job.fingerprint:
+        return
+    raise InvalidInput(
+        f"job `{job.job_id}` has loaded `{record.target.table}` at "
+        f"{format_instant(record.created_at)} with other settings (fingerprint "
+        f"{record.fingerprint[:12]}, now {job.fingerprint[:12]})",
+        hint=f"{_NEW_ID}, or restore the settings of that run",
+    )
+
+
+def check_owner(history: History, job: Job, target: str) -> None:
+    """Raise `InvalidInput` when this pipeline loads another source table into this target."""
+    known = history.pipelines.get(job.pipeline)
+    if known is not None and known.latest is not None and known.source != job.source:
+        raise _other_source(job, known.source, target)
+
+
+def is_first_run(history: History, job: Job) -> bool:
+    """Return whether this pipeline has nothing in the table yet."""
+    known = history.pipelines.get(job.pipeline)
+    return known is None or known.latest is None
+
+
+def check_first_run(history: History, job: Job, target: str) -> None:
+    """Raise `LoadFailed` when another pipeline loads into this target (F39, FAIL)."""
+    others = sorted(name for name, known in history.pipelines.items() if known.latest is not None)
+    if others:
+        raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already")
+
+
+def not_empty(job: Job, path: str) -> LoadFailed:
+    """Return the error of a first run that finds files no log knows (F39, FAIL)."""
+    return _occupied(job, f"`{path}` holds files that lakeload did not write")
+
+
+def check_passed(job: Job, other: Record, *, first_run: bool, sets_state: bool) -> None:
+    """Raise when the record that took our number forbids us to go on with the next one.
+
+    The same job by another attempt is not for here: its outcome is ours.
+    """
+    if isinstance(other, FenceRecord):
+        if job.attempt_id in other.attempts:
+            raise Conflict(
+                f"this attempt was fenced off while it was loading: {other.reason}",
+                hint="run again; do not clean up uploads younger than the longest load",
+                retryable=True,
+            )
+        return
+    target = other.target.table
+    if other.job_id == job.job_id and other.pipeline != job.pipeline:
+        raise _foreign_id(job, other.pipeline, target)
+    if other.pipeline == job.pipeline and other.source != job.source:
+        raise _other_source(job, other.source, target)
+    if other.pipeline != job.pipeline and first_run and job.table_handling == "FAIL":
+        raise _occupied(job, f"pipeline `{other.pipeline}` has just loaded into `{target}`")
+    if other.pipeline == job.pipeline and sets_state and other.state is not None:
+        raise Conflict(
+            f"job `{other.job_id}` of the same pipeline has moved the state of `{target}` while "
+            f"job `{job.job_id}` was loading: both would load the same rows",
+            hint="run again: it goes on from the new state",
+            retryable=True,
+        )
+
+
+def _foreign_id(job: Job, pipeline: str, target: str) -> InvalidInput:
+    return InvalidInput(
+        f"job id `{job.job_id}` of pipeline `{job.pipeline}` is already a job of pipeline "
+        f"`{pipeline}` in `{target}`",
+        hint=_NEW_ID,
+    )
+
+
+def _other_source(job: Job, source: str, target: str) -> InvalidInput:
+    return InvalidInput(
+        f"pipeline `{job.pipeline}` loads `{source}` into `{target}`; `{job.source}` cannot be "
+        "loaded into it as well",
+        hint=_OTHER_NAME,
+    )
+
+
+def _occupied(job: Job, why: str) -> LoadFailed:
+    return LoadFailed(
+        f"this is the first run of pipeline `{job.pipeline}` into a table that is not empty: {why}",
+        hint="set `table_handling: APPEND` to add to it, or load into another `name`",
+    )

@@ -1,0 +1,178 @@
+"""From committed to visible, by anyone: steps 4, 4v and 5 of DESIGN section 5.
+
+Everything works from the record alone, so whoever finds an unfinished job goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.lake.answers import Completion, UnknownOutcome
+from lakeload_jobs.lake.commit_log import CommitLog, run_all
+from lakeload_jobs.lake.history import Outcome
+from lakeload_jobs.lake.log_codec import tool_version
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import ATTEMPT_METADATA, EndMarker, LoadRecord, StagedFile
+
+Notify = Callable[[str], None]
+
+
+class RecordDamaged(LoadFailed):
+    """Some files of a committed job are visible and the uploads of others are gone."""
+
+
+class ForeignObject(LoadFailed):
+    """Somebody else's object lies at a key of ours; it is never overwritten or deleted."""
+
+
+class Publisher:
+    """Finishes the records of one table. `notify` is told what takes long."""
+
+    def __init__(
+        self, objects: Objects, log: CommitLog, *, parallelism: int, notify: Notify
+    ) -> None:
+        self._objects = objects
+        self._log = log
+        self._parallelism = parallelism
+        self._notify = notify
+        self._waits = objects.waits
+
+    def finish(self, number: int, record: LoadRecord) -> Outcome:
+        """Publish a committed record and mark its end; return how it ended.
+
+        Raises `RecordDamaged` or `ForeignObject` where only a person can decide, `UnknownOutcome`
+        or `AwsError` when S3 does not let it go on: nothing is lost, anyone may call it again.
+        """
+        visible = run_all(partial(self._complete, record), record.files, self._parallelism)
+        missing = [file for file, there in zip(record.files, visible, strict=True) if not there]
+        if missing:
+            missing = self._look_again(number, record, missing)
+        if not missing:
+            return self._end_done(number, record)
+        if (ending := self._log.ending(number)) != "open":
+            return self.after_end(number, record, ending)
+        if len(missing) < len(record.files):
+            raise _damaged(number, record, missing)
+        keys = tuple(file.key for file in missing)
+        return self.void(number, record, "all its uploads were aborted", keys)
+
+    def void(
+        self, number: int, record: LoadRecord, reason: str, lost: tuple[str, ...] = ()
+    ) -> Outcome:
+        """Declare the job never loaded, then remove what there is of it.
+
+        The decision comes before the first deletion: two processes that disagree are told so by
+        the one key, and a wrong look can never delete files of a job that is done (P1, P2).
+        """
+        marker = EndMarker(tool_version(), self._waits.now(), "void", reason, lost)
+        if not self._log.end_otherwise(number, marker):
+            return self.after_end(number, record, self._written_end(number))
+        self.clean(number, record)
+        return "void"
+
+    def clean(self, number: int, record: LoadRecord) -> None:
+        """Remove what a void record has in the bucket: uploads first, then objects, then say so.
+
+        In this order an upload cannot be completed behind the look for objects.
+        """
+        run_all(
+            lambda file: self._objects.abort_upload(file.key, file.upload_id),
+            record.files,
+            self._parallelism,
+        )
+        removed = run_all(partial(self._remove, record), record.files, self._parallelism)
+        self._log.mark_clean(number, tuple(key for key in removed if key))
+
+    def after_end(self, number: int, record: LoadRecord, ending: Outcome) -> Outcome:
+        """Do what an ending that is already written still asks for."""
+        if ending == "void":
+            self.clean(number, record)
+        return ending
+
+    def _end_done(self, number: int, record: LoadRecord) -> Outcome:
+        if self._log.end_done(number):
+            return "done"
+        return self.after_end(number, record, self._written_end(number))
+
+    def _written_end(self, number: int) -> Outcome:
+        """Return the ending that refused ours. Nothing is removed where it cannot be read."""
+        ending = self._log.ending(number)
+        if ending == "open":
+            raise UnknownOutcome(
+                f"the end of record {number} was there and is gone",
+                hint="run again with the same --job-id; only lakeload may change `_lakeload/`",
+                retryable=True,
+            )
+        return ending
+
+    def _complete(self, record: LoadRecord, file: StagedFile) -> bool:
+        """Complete one upload; return whether its object is there and of this attempt."""
+        for _ in self._waits.attempts(self._waits.answer):
+            completion = self._objects.complete_upload(file.key, file.upload_id, file.parts)
+            if completion is Completion.COMPLETED:
+                return True
+            # The look must come after this answer: one from before would void a live job (P15).
+            if self._is_there(record, file):
+                return True
+            if completion is Completion.NO_SUCH_UPLOAD:
+                return False
+        raise UnknownOutcome(
+            f"completing `{self._objects.url(file.key)}`: the key is said to be taken and is empty",
+            hint="run again with the same --job-id",
+            retryable=True,
+        )
+
+    def _is_there(self, record: LoadRecord, file: StagedFile) -> bool:
+        if self._objects.find(file.key) is None:
+            return False
+        head = self._objects.head(file.key)
+        if head is None:
+            return False
+        if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
+            return True
+        raise ForeignObject(
+            f"`{self._objects.url(file.key)}` belongs to somebody else; job `{record.job_id}` of "
+            f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
+            hint="move that object away and run again: lakeload never overwrites or deletes it",
+        )
+
+    def _look_again(
+        self, number: int, record: LoadRecord, missing: Sequence[StagedFile]
+    ) -> list[StagedFile]:
+        """Return what is still missing once no completion can be running any more (P16)."""
+        age = (self._waits.now() - record.created_at).total_seconds()
+        stops_anyway = len(missing) < len(record.files) and age > 4 * self._waits.late_completion
+        # Where nothing will be removed, an old record need not make every sync wait.
+        if not stops_anyway:
+            minutes = self._waits.late_completion / 60
+            self._notify(
+                f"record {number} of job `{record.job_id}`: {len(missing)} of {len(record.files)} "
+                f"uploads are gone; looking again in {minutes:.0f} min, when S3 has certainly "
+                "finished what it was doing"
+            )
+            self._waits.sleep(self._waits.late_completion)
+        return [file for file in missing if not self._is_there(record, file)]
+
+    def _remove(self, record: LoadRecord, file: StagedFile) -> str | None:
+        """Delete this attempt's object and return its key; leave anybody else's."""
+        while self._objects.find(file.key) is not None:
+            head = self._objects.head(file.key)
+            if head is None or head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
+                return None
+            if self._objects.delete(file.key, head.etag):
+                return file.key
+        return None
+
+
+def _damaged(number: int, record: LoadRecord, missing: Sequence[StagedFile]) -> RecordDamaged:
+    lost = sum(file.rows for file in missing)
+    shown = ", ".join(f"`{file.key}` ({file.rows} rows)" for file in missing[:20])
+    more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+    return RecordDamaged(
+        f"record {number}, job `{record.job_id}` of pipeline `{record.pipeline}`, is half visible: "
+        f"{lost} of {record.rows} rows are lost, because the uploads of {shown}{more} were aborted",
+        hint="remove the rest or keep it: docs/protocol-parquet.md, “A damaged record”; until then "
+        "this table takes no new job",
+    )

@@ -1,0 +1,239 @@
+"""TableLog: one table's exactly-once protocol behind three calls, `open`, `commit`, `abandon`,
+and `inspect`, which only looks. The steps are those of DESIGN section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.lake import admission
+from lakeload_jobs.lake.admission import Job
+from lakeload_jobs.lake.answers import UnknownOutcome
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.commit_log import CommitLog, LogView
+from lakeload_jobs.lake.history import History, Outcome
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.placing import place
+from lakeload_jobs.lake.publish import Notify, Publisher
+from lakeload_jobs.lake.records import Column, FenceRecord, LoadRecord, StagedFile
+from lakeload_jobs.lake.settle import Pending, Settled, Settler
+from lakeload_jobs.rules.layout import TableLocation
+
+
+class NotYetPublished(LoadFailed):
+    """The job is committed and not yet wholly visible; loading it again would double it."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a job must know before it loads. `already` set: report it and stop."""
+
+    next_number: int
+    already: LoadRecord | None
+    first_run: bool
+    column_map: dict[str, str]
+    """Source name → target name as this pipeline recorded it; empty on the first run."""
+    columns: tuple[Column, ...]
+    """All columns the table has, of all pipelines."""
+    state: Any = None
+    settled: tuple[Pending, ...] = ()
+    """Unfinished jobs of others that were brought to an end just now."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A job that is in: `already` when another attempt of the same job brought it in."""
+
+    number: int
+    record: LoadRecord
+    already: bool
+    outcome: Outcome
+
+
+def _ignore(message: str) -> None:
+    """Tell nobody."""
+
+
+class TableLog:
+    """The commit log of one table, for one job. Not shared between jobs or threads.
+
+    `parallelism` is how many uploads are completed at once; `notify` gets sentences about what
+    takes long. All methods may raise `AwsError`.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        location: TableLocation,
+        *,
+        parallelism: int = 5,
+        notify: Notify = _ignore,
+    ) -> None:
+        self._objects = objects
+        self._location = location
+        self._log = CommitLog(objects, location)
+        self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
+        self._settler = Settler(self._log, self._publisher, objects.waits, notify)
+        self._job: Job | None = None
+        self._opened: Opened | None = None
+        self._covered = History()
+
+    def open(
+        self,
+        pipeline: str,
+        job_id: str,
+        attempt_id: str,
+        fingerprint: str,
+        source: str,
+        table_handling: TableHandling,
+    ) -> Opened:
+        """Step 0: settle what others left, then say whether and from where this job may load.
+
+        Raises `InvalidInput` (the id or the target is another's), `LoadFailed` (first run into a
+        table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
+        """
+        job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling)
+        view = self._log.read()
+        settled = self._settler.settle(view)
+        self._keep_short(view, settled)
+        opened = self._admit(job, view, settled)
+        self._job, self._opened, self._covered = job, opened, settled.covered
+        return opened
+
+    def inspect(
+        self,
+        pipeline: str,
+        job_id: str,
+        fingerprint: str,
+        source: str,
+        table_handling: TableHandling,
+    ) -> Opened:
+        """The same without writing or waiting: `settled` is then what `open` would settle.
+
+        Unfinished jobs are taken for finished. Raises what `open` would raise.
+        """
+        job = Job(pipeline, job_id, "", fingerprint, source, table_handling)
+        view = self._log.read()
+        return self._admit(job, view, self._settler.foresee(view))
+
+    def commit(self, record: LoadRecord) -> Committed:
+        """Steps 3 to 5: commit the record, make its files visible, mark its end.
+
+        Returns only when the job is in. Where the job certainly is not, its uploads have been
+        aborted. `UnknownOutcome` and `NotYetPublished` leave everything for the next run; so must
+        whoever interrupts this call (P14).
+        """
+        if self._job is None or self._opened is None:
+            raise RuntimeError("commit needs open first")
+        placed = place(
+            self._log,
+            record,
+            self._job,
+            number=self._opened.next_number,
+            first_run=self._opened.first_run,
+            abandon=lambda: self.abandon(record.files),
+        )
+        if placed.by_other_attempt is not None:
+            return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
+        with _committed(placed.number):
+            outcome = self._publisher.finish(placed.number, record)
+        if outcome == "void":
+            raise _voided(placed.number, record)
+        self._remember(placed.number, record, outcome)
+        return Committed(placed.number, record, already=False, outcome=outcome)
+
+    def abandon(self, files: Iterable[StagedFile]) -> int:
+        """Abort uploads of an attempt that never called `commit`; return how many stay open.
+
+        Best effort: what stays open is invisible, and cleaned up later.
+        """
+        left = 0
+        for file in files:
+            try:
+                self._objects.abort_upload(file.key, file.upload_id)
+            except AwsError:
+                left += 1
+        return left
+
+    def _admit(self, job: Job, view: LogView, settled: Settled) -> Opened:
+        history = settled.history
+        target = self._location.data_path
+        earlier = admission.earlier_load(history, job, target)
+        already = None if earlier is None else self._load_record(earlier.number)
+        if already is not None:
+            admission.check_same_load(job, already)
+        admission.check_owner(history, job, target)
+        first_run = admission.is_first_run(history, job)
+        if first_run and job.table_handling == "FAIL":
+            admission.check_first_run(history, job, target)
+            self._check_empty(job, view)
+        known = history.pipelines.get(job.pipeline)
+        return Opened(
+            next_number=view.next_number,
+            already=already,
+            first_run=first_run,
+            column_map=dict(known.column_map) if known else {},
+            columns=history.columns,
+            state=known.state if known else None,
+            settled=settled.pending,
+        )
+
+    def _keep_short(self, view: LogView, settled: Settled) -> None:
+        """Write the checkpoint when runs that never committed left many records uncovered."""
+        if settled.covered.number - (view.checkpoint.number if view.checkpoint else 0) >= 8:
+            self._log.write_checkpoint(settled.covered.checkpoint())
+
+    def _check_empty(self, job: Job, view: LogView) -> None:
+        if self._objects.is_empty(self._location.data_path):
+            return
+        # Files may be those of a job that came in after the log was read; it knows its own.
+        if self._log.read().next_number == view.next_number:
+            raise admission.not_empty(job, self._objects.url(self._location.data_path))
+
+    def _load_record(self, number: int) -> LoadRecord:
+        record = self._log.record(number)
+        if isinstance(record, FenceRecord):
+            raise ValueError(f"record {number} is a fence, not a job")
+        return record
+
+    def _report_other_attempt(self, job: Job, number: int, record: LoadRecord) -> Committed:
+        """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
+        with _committed(number):
+            outcome = self._settler.settle_record(number, record, self._objects.waits.now())
+        if outcome == "void":
+            raise _voided(number, record)
+        admission.check_same_load(job, record)
+        return Committed(number, record, already=True, outcome=outcome)
+
+    def _remember(self, number: int, record: LoadRecord, outcome: Outcome) -> None:
+        """Move the checkpoint on when nothing undecided lies between it and our record."""
+        covered = self._covered
+        if covered.number == number - 1 and record.glue is None:
+            covered.add(number, record, outcome)
+            self._log.write_checkpoint(covered.checkpoint())
+
+
+@contextmanager
+def _committed(number: int) -> Iterator[None]:
+    """Say of an outage after the commit point what it means."""
+    try:
+        yield
+    except (AwsError, UnknownOutcome) as error:
+        raise NotYetPublished(
+            f"the job is committed (record {number}) and not all of it is visible yet: {error}",
+            hint="run again with the same --job-id, which finishes it; no other id may load it",
+            retryable=True,
+        ) from error
+
+
+def _voided(number: int, record: LoadRecord) -> LoadFailed:
+    return LoadFailed(
+        f"job `{record.job_id}` was declared void while it was being published (record {number}): "
+        "nothing of it is visible",
+        hint="run again with another --job-id",
+        retryable=True,
+    )
