@@ -1,0 +1,126 @@
+"""Runs probes in order, within a time-out, and cleans up after them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lakeload.probes.model import Failure, Level, Probe, ProbeFailed, ProbeResult, Status
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.lake.aws import AwsError
+
+T = TypeVar("T")
+
+
+@dataclass
+class Deadline:
+    """When the test must be over. Waiting on purpose moves it."""
+
+    seconds: float
+    _end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start counting."""
+        self._end = time.monotonic() + self.seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that remain, never negative."""
+        return max(0.0, self._end - time.monotonic())
+
+    def extend(self, seconds: float) -> None:
+        """Move the end by seconds that were spent waiting."""
+        self._end += seconds
+
+
+def run_probes(
+    probes: Iterable[Probe], deadline: Deadline, *, skip: Collection[str] = ()
+) -> Iterator[ProbeResult]:
+    """Yield one result for each probe, in order.
+
+    A probe whose prerequisite failed, or was skipped for that reason, is skipped; one the caller
+    skips is taken for granted.
+    """
+    missing: set[str] = set()
+    for probe in probes:
+        if probe.name in skip:
+            yield ProbeResult(probe, Status.SKIPPED, detail="skipped as asked")
+            continue
+        if probe.beside_the_point:
+            yield ProbeResult(probe, Status.SKIPPED, detail=probe.beside_the_point)
+            continue
+        if blocking := next((name for name in probe.needs if name in missing), None):
+            missing.add(probe.name)
+            yield ProbeResult(probe, Status.SKIPPED, detail=f"needs `{blocking}`")
+            continue
+        result = _run(probe, deadline)
+        if result.failure is not None:
+            missing.add(probe.name)
+        yield result
+
+
+def within(call: Callable[[], T], deadline: Deadline) -> T:
+    """Return what `call` returns, or raise `ProbeFailed` when the deadline comes first.
+
+    The clients' own time-outs are shorter; this one is for what has none, such as a DNS lookup.
+    A call that is stuck is left to end with the process.
+    """
+    outcome: list[T] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name="probe", daemon=True)
+    thread.start()
+    while thread.is_alive() and deadline.left:
+        thread.join(min(deadline.left, 0.2))
+    if errors:
+        raise errors[0]
+    if not outcome:
+        raise ProbeFailed(
+            f"no answer within the time-out of {deadline.seconds:g} s",
+            code="TimedOut",
+            hint="check the network from here to AWS, or give it longer with --timeout",
+        )
+    return outcome[0]
+
+
+def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
+    started = time.monotonic()
+    detail, failure, status = "", None, Status.PASSED
+    try:
+        detail = within(probe.run, deadline)
+    except LakeloadError as error:
+        failure = failure_of(error, probe)
+        status = Status.FAILED if probe.level is Level.REQUIRED else Status.WARNING
+    milliseconds = round((time.monotonic() - started) * 1000)
+    return ProbeResult(probe, status, milliseconds, detail, failure)
+
+
+def failure_of(error: LakeloadError, probe: Probe) -> Failure:
+    """Return the error as the connection test shows it."""
+    # A write without a clear answer is an error of its own, around what AWS last said.
+    said = error if isinstance(error, AwsError) else error.__cause__
+    aws = said if isinstance(said, AwsError) else None
+    if aws is not None:
+        code = aws.code
+    elif isinstance(error, ProbeFailed):
+        code = error.code
+    else:
+        code = "InvalidInput" if isinstance(error, InvalidInput) else type(error).__name__
+    return Failure(
+        message=error.message,
+        code=code,
+        status=aws.status if aws else None,
+        request_id=aws.request_id if aws else None,
+        causes=probe.explain(aws or error),
+        # One sentence for the three causes of a denied role would only repeat them.
+        hint=None if aws and aws.denied and aws.operation == "AssumeRole" else error.hint,
+    )
