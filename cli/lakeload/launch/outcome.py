@@ -12,7 +12,7 @@ from typing import Literal
 
 from lakeload.launch.failure import Cause
 from lakeload.launch.result_file import ResultProblem
-from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
 from lakeload_jobs.contract.spec import TableSpec
@@ -108,6 +108,24 @@ def decide(
     return Outcome("DIED" if observed.opened else "NEVER_STARTED", cause.exit_code, tables, error)
 
 
+def refused(error: LakeloadError) -> Outcome:
+    """Return the outcome of a sync that ended before any table did."""
+    kind: OutcomeKind = "INTERRUPTED" if isinstance(error, Interrupted) else "FAILED"
+    return Outcome(kind, error.exit_code, (), error_info(error))
+
+
+def error_info(error: LakeloadError, stage: str | None = None) -> ErrorInfo:
+    """Return an expected failure as data."""
+    return ErrorInfo(
+        type(error).__name__,
+        error.message,
+        int(error.exit_code),
+        error.hint,
+        stage,
+        error.retryable,
+    )
+
+
 def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
     """Return the exit code of finished tables.
 
@@ -174,7 +192,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
     if ending.killed:
         how += ", and killed because it did not end within its time"
     done = sum(table.status in _IN for table in tables)
-    unknown = [t for t in tables if t.error is not None and t.error.message == MAYBE_COMMITTED]
+    unknown = [table for table in tables if _in_commit(table)]
     if unknown:
         what = f"`{unknown[0].table}` is {MAYBE_COMMITTED}"
         what += f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -184,6 +202,11 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
         what = NOTHING_COMMITTED
     error = ErrorInfo("Interrupted", f"{how}: {what}", ExitCode.INTERRUPTED)
     return Outcome("INTERRUPTED", ExitCode.INTERRUPTED, tables, error)
+
+
+def _in_commit(table: TableResult) -> bool:
+    stage = table.error.stage if table.error else None
+    return table.status == "INTERRUPTED" and stage in COMMIT_STAGES
 
 
 def _presumed(

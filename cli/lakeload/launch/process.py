@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -36,6 +37,9 @@ class Patience:
     """After spark-submit ended well, for whatever it left behind."""
 
 
+PATIENCE = Patience()
+
+
 class Running:
     """A started spark-submit. Leaving the `with` block always leaves no process behind."""
 
@@ -44,7 +48,7 @@ class Running:
         submission: Submission,
         folder: RunFolder,
         stop: StopRequests,
-        patience: Patience = Patience(),
+        patience: Patience = PATIENCE,
     ) -> None:
         self._submission = submission
         self._folder = folder
@@ -97,6 +101,7 @@ class Running:
             time.sleep(POLL_SECONDS)
         if self._stop.requested is not None:
             signal_group(self._process.pid, signal.SIGTERM)
+            yield self._stopping(self._stop.requested)
             yield from self._wait_for_end(self._patience.term)
         else:
             ended_well = self._process.returncode == 0
@@ -131,6 +136,10 @@ class Running:
                 return
             yield from self._look()
             time.sleep(POLL_SECONDS)
+
+    def _stopping(self, number: signal.Signals) -> Event:
+        message = f"stopping after {number.name}: the job aborts its uploads; again to kill it"
+        return Event("note", datetime.now(UTC), level="info", message=message)
 
     def _look(self) -> Iterator[Event]:
         trim(self._folder.log)

@@ -14,6 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.config.secret_names import printable
 from lakeload_jobs.contract.events import Event
 
 STAGES = {
@@ -85,12 +86,6 @@ class Progress:
         except OSError:
             self._lost()
 
-    def stopping(self) -> None:
-        """Say that a request to stop has been heard and what is being waited for."""
-        self._stage = "stopping: the job aborts its uploads (press Ctrl-C again to kill it)"
-        if not self._live and not self._quiet:
-            self._line(self._stage)
-
     def _take(self, event: Event) -> None:
         now = time.monotonic()
         if event.kind == "stage" and event.name:
@@ -99,6 +94,7 @@ class Progress:
                 self._stage = words
             else:
                 row = self._rows.setdefault(event.table, _Row())
+                self._stage = "loading"
                 row.since = row.since or now
                 row.stage = words
             self._line(f"{event.table}: {words}" if event.table else words, live=False)
@@ -110,10 +106,10 @@ class Progress:
             row.seconds = now - row.since if row.since else 0.0
             said = f" ({event.message})" if event.message else ""
             self._line(f"{event.table}: {event.name}{said}", live=False)
-        elif event.kind == "note" and event.message:
+        elif event.kind == "note" and event.message and event.level != "warning":
+            # Warnings come again with the result, and the summary shows them.
             about = f"{event.table}: " if event.table else ""
-            level = "warning: " if event.level == "warning" else ""
-            self._line(f"{level}{about}{event.message}")
+            self._line(f"{about}{event.message}")
 
     def _line(self, text: str, *, live: bool = True) -> None:
         """Print one line; with `live` False only where there is no live display."""
@@ -121,7 +117,7 @@ class Progress:
             return
         seconds = time.monotonic() - self._started
         self._console.print(
-            Text(f"[{seconds:6.1f} s] {_plain(text)}"), soft_wrap=True, highlight=False
+            Text(f"[{seconds:6.1f} s] {printable(text)}"), soft_wrap=True, highlight=False
         )
 
     def _screen(self) -> RenderableType:
@@ -131,7 +127,7 @@ class Progress:
         grid.add_column(overflow="ellipsis", no_wrap=True)
         grid.add_column(justify="right", no_wrap=True)
         for name, row in shown:
-            grid.add_row(Text(_plain(name)), *self._cells(row))
+            grid.add_row(Text(printable(name)), *self._cells(row))
         rest = len(self._rows) - len(shown)
         hidden = f" · {rest} more tables" if rest else ""
         done, total = self._tasks
@@ -167,8 +163,3 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _plain(text: str) -> str:
-    """Control characters of a hostile name would move the cursor or break the line."""
-    return "".join(char if char.isprintable() else "�" for char in text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.config.secret_names import printable
 from lakeload.launch.outcome import Outcome
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
@@ -60,21 +60,15 @@ def to_document(summary: Summary) -> dict[str, Any]:
     }
 
 
-def show_json(summary: Summary, out: Console) -> None:
-    """Write the document to stdout."""
-    text = json.dumps(to_document(summary), indent=2, ensure_ascii=False)
-    out.print(text, markup=False, highlight=False, soft_wrap=True, emoji=False)
-
-
 def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
     """Write the table to stdout, what went wrong and what to do about it to stderr."""
-    if summary.outcome.tables and not quiet:
+    if summary.outcome.tables:
         out.print(_grid(summary))
         for folder in _folders(summary):
             out.print(Text(folder, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
         for warning in table.warnings if not quiet else ():
-            _say(err, "warning", "yellow", f"{table.target}: {warning}")
+            err.print(_line("warning", "bold yellow", f"{table.target}: {warning}"), soft_wrap=True)
         if table.error is not None and table.status != "INTERRUPTED":
             _show_error(err, table.error, f"{table.target}: ")
     if summary.outcome.error is not None:
@@ -85,15 +79,13 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
 
 def _show_what_next(summary: Summary, err: Console) -> None:
     outcome = summary.outcome
-    if summary.log is not None and outcome.kind != "INTERRUPTED":
-        _say(err, "log", "dim", str(summary.log))
-    if summary.log is not None and outcome.exit_code != ExitCode.INVALID:
-        _say(
-            err,
-            "next",
-            "dim",
-            f"run again with `--job-id {summary.job_id}`: what is in stays, the rest is loaded",
-        )
+    if summary.log is None:
+        return
+    if outcome.kind != "INTERRUPTED":
+        err.print(_line("log", "dim", str(summary.log)), soft_wrap=True)
+    if outcome.exit_code not in (ExitCode.INVALID, ExitCode.FOLLOW_UP_FAILED):
+        again = f"run again with `--job-id {summary.job_id}`: what is in stays, the rest is loaded"
+        err.print(_line("next", "bold", again), soft_wrap=True)
 
 
 def _grid(summary: Summary) -> Table:
@@ -140,12 +132,10 @@ def _table_document(table: TableResult) -> dict[str, Any]:
 
 
 def _show_error(err: Console, error: ErrorInfo, about: str = "") -> None:
-    _say(err, "error", "bold red", f"{about}{error.message}")
+    err.print(_line("error", "bold red", f"{about}{error.message}", "bold"), soft_wrap=True)
     if error.hint:
-        _say(err, "hint", "cyan", error.hint)
+        err.print(_line(" hint", "green", error.hint), soft_wrap=True)
 
 
-def _say(err: Console, label: str, style: str, text: str) -> None:
-    line = Text(f"{label}: ", style)
-    line.append(text, style="default not bold")
-    err.print(line, soft_wrap=True, highlight=False)
+def _line(label: str, style: str, text: str, text_style: str = "") -> Text:
+    return Text.assemble((f"{label}:", style), " ", (printable(text), text_style))

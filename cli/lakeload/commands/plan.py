@@ -1,0 +1,68 @@
+"""`lakeload plan`: what `sync` would do. Writes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.commands.sync import JobId, Limit, PipelineFile, Tables
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+
+if TYPE_CHECKING:
+    from lakeload.config.load import PipelineDocument
+    from lakeload.launch.spec import Attempt
+    from lakeload_jobs.contract.spec import TableSpec
+
+
+def plan(
+    pipeline: PipelineFile,
+    table: Tables = None,
+    job_id: JobId = None,
+    limit: Limit = None,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Show what `sync` would do, table by table; writes nothing and starts no Spark.
+
+    Targets, modes, input files, the first key at this instant, unfinished jobs that would be
+    recovered. Exit code 0; 2 when a document or flag is wrong; 3 when AWS, the lake or the input
+    would refuse the load.
+    """
+    from lakeload.config.load import load_pipeline
+    from lakeload.config.spec import table_specs
+    from lakeload.launch.spec import new_attempt, select_tables
+
+    document = load_pipeline(pipeline, os.environ)
+    attempt = new_attempt(job_id)
+    tables = select_tables(table_specs(document, limit=limit), table or ())
+    show_plan(document, tables, attempt, None, output)
+
+
+def show_plan(
+    document: PipelineDocument,
+    tables: tuple[TableSpec, ...],
+    attempt: Attempt,
+    master: str | None,
+    output: OutputFormat,
+) -> None:
+    """Look, show, exit with the plan's code."""
+    from lakeload.config.spark import is_local
+    from lakeload.config.spec import destination_spec
+    from lakeload.launch.foresee import foresee
+    from lakeload.launch.plan import exit_code_of, plan_tables
+    from lakeload.probes.preflight import preflight
+    from lakeload.ui.plan import show_text, to_document
+
+    destination, model = destination_spec(document.destination), document.model
+    preflight(destination)
+    seen = foresee(destination, tables, model.name, attempt, model.table_handling)
+    local = is_local(master or model.spark.master)
+    plans = plan_tables(seen, destination, attempt, local=local)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(model.name, attempt, plans))
+    else:
+        show_text(plans, console.out, console.err)
+    raise typer.Exit(exit_code_of(plans))

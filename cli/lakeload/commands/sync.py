@@ -1,0 +1,233 @@
+"""`lakeload sync`: load a pipeline's tables, exactly once, through one Spark job."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+
+if TYPE_CHECKING:
+    from lakeload.config.load import PipelineDocument
+    from lakeload.launch.command import Installation
+    from lakeload.launch.outcome import Outcome
+    from lakeload.launch.run import SparkSettings
+    from lakeload.launch.run_folder import RunFolder
+    from lakeload.launch.spec import Attempt
+    from lakeload.launch.stop import StopRequests
+    from lakeload_jobs.contract.spec import TableSpec
+
+logger = logging.getLogger(__name__)
+
+PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="GLOB", help="Only tables whose name matches; repeatable."),
+]
+JobId = Annotated[
+    str | None,
+    typer.Option(
+        "--job-id",
+        metavar="ID",
+        help="The job's id, 1-64 of [A-Za-z0-9-]; the same id again loads only what is missing.",
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Load at most N rows a table.")
+]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is to be loaded: the documents, the chosen tables, the attempt."""
+
+    document: PipelineDocument
+    tables: tuple[TableSpec, ...]
+    attempt: Attempt
+    limit: int | None
+
+
+def sync(
+    pipeline: PipelineFile,
+    table: Tables = None,
+    job_id: JobId = None,
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
+    ] = None,
+    limit: Limit = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
+    ] = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Load the tables of a pipeline: all rows of a table or none, each job once.
+
+    The job's id is the first line on stderr. When a table fails, the others are loaded; the same
+    command with that id loads the rest. docs/exit-codes.md lists what the exit codes promise.
+    """
+    from lakeload.config.load import load_pipeline
+    from lakeload.config.spec import table_specs
+    from lakeload.launch.spec import new_attempt, select_tables
+    from lakeload.launch.stop import StopRequests
+
+    with StopRequests() as stop:
+        document = load_pipeline(pipeline, os.environ)
+        attempt = new_attempt(job_id)
+        console.note(f"job {attempt.job_id}")
+        tables = select_tables(table_specs(document, limit=limit), table or ())
+        job = _Job(document, tables, attempt, limit)
+        if dry_run:
+            from lakeload.commands.plan import show_plan
+
+            show_plan(document, tables, attempt, master, output)
+            return
+        _finish(job, master, conf or (), output, stop)
+
+
+def _finish(
+    job: _Job, master: str | None, conf: Sequence[str], output: OutputFormat, stop: StopRequests
+) -> None:
+    """Load, show the summary, exit with its code."""
+    from lakeload.ui.summary import Summary, show_text, to_document
+
+    started = time.monotonic()
+    outcome, folder = _load(job, master, conf, stop)
+    summary = Summary(
+        job.attempt.job_id,
+        job.attempt.attempt_id,
+        job.document.model.name,
+        job.document.destination.model.bucket,
+        job.attempt.synced,
+        time.monotonic() - started,
+        outcome,
+        folder.log if folder else None,
+    )
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(summary))
+    else:
+        show_text(summary, console.out, console.err, quiet=console.quiet())
+    raise typer.Exit(outcome.exit_code)
+
+
+def _load(
+    job: _Job, master: str | None, conf: Sequence[str], stop: StopRequests
+) -> tuple[Outcome, RunFolder | None]:
+    """Return what became of the job, and the run folder if Spark was started.
+
+    A refusal is an outcome too: in JSON it needs the job id like any other end.
+    """
+    from lakeload.launch.outcome import refused
+    from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
+
+    folder: RunFolder | None = None
+    try:
+        settings = _settings(job.document, master, conf)
+        installation = _installation()
+        if outcome := _without_spark(job, settings.master):
+            return outcome, None
+        runs = runs_directory(os.environ)
+        folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
+        outcome = _with_spark(job, settings, installation, folder, stop)
+        prune_run_folders(runs)
+    except LakeloadError as error:
+        return refused(error), folder
+    return outcome, folder
+
+
+def _without_spark(job: _Job, master: str) -> Outcome | None:
+    """Refuse what can be refused, and return the outcome where Spark has nothing to do."""
+    from lakeload.config.spark import is_local
+    from lakeload.config.spec import destination_spec
+    from lakeload.launch.inputs import refuse_without_any_input
+
+    if is_local(master):
+        refuse_without_any_input(job.tables)
+    destination = destination_spec(job.document.destination)
+    # From here on boto3 is imported, which takes longer than everything before it.
+    from lakeload.launch.foresee import foresee, outcome_without_spark
+    from lakeload.probes.preflight import preflight
+
+    preflight(destination)
+    model = job.document.model
+    seen = foresee(destination, job.tables, model.name, job.attempt, model.table_handling)
+    return outcome_without_spark(seen)
+
+
+def _with_spark(
+    job: _Job,
+    settings: SparkSettings,
+    installation: Installation,
+    folder: RunFolder,
+    stop: StopRequests,
+) -> Outcome:
+    """Run the Spark job and show its progress."""
+    from lakeload.launch.run import launch
+    from lakeload.launch.spec import build_job_spec
+    from lakeload.ui.progress import Progress
+
+    spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.limit)
+    logger.info("the run folder is %s", folder.path)
+    names = [table.source for table in job.tables]
+    with Progress(console.err, names, quiet=console.quiet()) as progress:
+        return launch(
+            spec,
+            folder,
+            installation,
+            settings,
+            environment=os.environ,
+            stop=stop,
+            show=progress.show,
+        )
+
+
+def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str]) -> SparkSettings:
+    """Return how Spark runs: the document, with flags over it, on this machine's memory."""
+    from lakeload.config.cross import remote_findings
+    from lakeload.launch.properties import check_conf, parse_conf
+    from lakeload.launch.run import SparkSettings
+    from lakeload.machine.memory import available_memory, driver_memory
+
+    spark = document.model.spark
+    if master is not None:
+        for finding in remote_findings({"spark": {"master": master}}, document.destination.model):
+            raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
+    given = parse_conf(tuple(conf))
+    check_conf(given)
+    memory = driver_memory(spark.driver_memory, available_memory())
+    return SparkSettings(master or spark.master, memory, {**spark.conf, **given})
+
+
+def _installation() -> Installation:
+    """Find what a launch needs on this machine. Raises `MachineLacks`."""
+    from lakeload.launch.command import Installation
+    from lakeload.launch.package import cache_directory, entry_script, jobs_package
+    from lakeload.machine.java import find_java
+    from lakeload.machine.spark import find_spark
+
+    java, spark = find_java(os.environ), find_spark(os.environ)
+    logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
+    logger.info("Spark %s in %s", spark.version, spark.home)
+    return Installation(
+        spark_home=spark.home,
+        java_home=java.home,
+        python=Path(sys.executable),
+        package=jobs_package(cache_directory(os.environ)),
+        entry=entry_script(),
+        load_spark_defaults=not spark.ours,
+    )

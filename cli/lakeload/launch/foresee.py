@@ -1,0 +1,99 @@
+"""What the commit logs of the tables say before Spark starts. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lakeload.launch.outcome import Outcome, error_info, exit_code_of
+from lakeload.launch.spec import Attempt
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import FileResult, TableResult
+from lakeload_jobs.contract.spec import DestinationSpec, TableHandling, TableSpec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import LoadRecord
+from lakeload_jobs.lake.table_log import Opened, TableLog
+from lakeload_jobs.rules.layout import TableLocation
+
+AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """One table: what the job would find on opening it, or why it could not load it."""
+
+    table: TableSpec
+    opened: Opened | None
+    error: LakeloadError | None = None
+
+    @property
+    def already(self) -> LoadRecord | None:
+        """The record of this very job, when the table has it."""
+        return self.opened.already if self.opened else None
+
+
+def foresee(
+    destination: DestinationSpec,
+    tables: Sequence[TableSpec],
+    pipeline: str,
+    attempt: Attempt,
+    table_handling: TableHandling,
+) -> tuple[Foreseen, ...]:
+    """Look at the log of every table, several at a time; a refusal belongs to its table."""
+    session = AwsSession(
+        destination,
+        label=attempt.attempt_id,
+        read_timeout=10,
+        max_attempts=3,
+        max_connections=AT_ONCE,
+    )
+    objects = Objects(session, destination)
+
+    def look(table: TableSpec) -> Foreseen:
+        location = TableLocation(destination.prefix, table.schema, table.table)
+        try:
+            opened = TableLog(objects, location).inspect(
+                pipeline, attempt.job_id, table.fingerprint, table.source, table_handling
+            )
+        except LakeloadError as error:
+            return Foreseen(table, None, error)
+        return Foreseen(table, opened)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
+        return tuple(pool.map(look, tables))
+
+
+def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:
+    """Return the outcome when no table is left to load, else None: Spark has work to do.
+
+    A table that is already in under this job id needs no Spark, unless a record in its log has to
+    be finished, which may be this very job's. A table that cannot be loaded fails the same way in
+    the job; but as long as one can, the job reports on all of them.
+    """
+    if any(table.opened and (table.opened.settled or not table.already) for table in foreseen):
+        return None
+    results = tuple(map(_result, foreseen))
+    code = exit_code_of(results)
+    return Outcome("LOADED" if code == 0 else "FAILED", code, results)
+
+
+def _result(foreseen: Foreseen) -> TableResult:
+    table, record = foreseen.table, foreseen.already
+    if foreseen.error is not None:
+        error = error_info(foreseen.error, "open")
+        return TableResult(table.source, table.target, "FAILED", error=error)
+    if record is None:
+        raise ValueError(f"{table.source} has neither a record nor an error")
+    files = tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files)
+    return TableResult(
+        table.source,
+        table.target,
+        "NO_OP",
+        rows=record.rows,
+        bytes=record.bytes,
+        files=files,
+        reader="jvm",
+        index=record.index,
+    )

@@ -1,0 +1,138 @@
+"""What a sync would do, table by table. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lakeload.launch.foresee import Foreseen
+from lakeload.launch.inputs import look_at_input
+from lakeload.launch.outcome import error_info
+from lakeload.launch.spec import Attempt
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
+from lakeload_jobs.rules.file_names import render_file_name
+from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path
+
+Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
+Numbering = Literal["footers", "counting pass", "one partition"]
+
+_EXAMPLE_UUID = "00000000-0000-4000-8000-000000000000"
+_UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
+_ONE_PARTITION = 4 * 1024 * 1024
+"""Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """An unfinished job that the sync would bring to an end first."""
+
+    job_id: str
+    pipeline: str
+    rows: int
+    files: int
+    action: str
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What would become of one table. `numbering` says how `_supa_index` gets its numbers."""
+
+    table: str
+    target: str
+    action: Action
+    mode: str
+    reader: str
+    index: str
+    numbering: Numbering
+    example: str
+    first_run: bool
+    files: int
+    bytes: int
+    missing: tuple[str, ...]
+    recovery: tuple[Recovery, ...] = ()
+    error: ErrorInfo | None = None
+
+
+def plan_tables(
+    foreseen: Sequence[Foreseen], destination: DestinationSpec, attempt: Attempt, *, local: bool
+) -> tuple[TablePlan, ...]:
+    """Return the plan of each table; with a `local` master its input files are looked at."""
+    return tuple(_plan(table, destination, attempt, local=local) for table in foreseen)
+
+
+def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
+    """Return 2 when documents or flags must change first, 3 when the lake or the input refuses."""
+    codes = {plan.error.exit_code for plan in plans if plan.error}
+    if ExitCode.INVALID in codes:
+        return ExitCode.INVALID
+    return ExitCode.REFUSED if codes else ExitCode.OK
+
+
+def _plan(
+    foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt, *, local: bool
+) -> TablePlan:
+    table, opened = foreseen.table, foreseen.opened
+    found = look_at_input(table.input) if local else None
+    missing = found.missing if found else ()
+    error = error_info(foreseen.error, "open") if foreseen.error else None
+    action: Action = "REFUSED" if error else "NO_OP" if foreseen.already else "LOAD"
+    if action == "LOAD" and missing:
+        action, error = "FAIL", _nothing_there(missing)
+    return TablePlan(
+        table=table.source,
+        target=table.target,
+        action=action,
+        mode="APPEND",
+        reader="jvm",
+        index="dense",
+        numbering=_numbering(table.input, found.files if found else 0, found.bytes if found else 0),
+        example=_example(foreseen, destination, attempt),
+        first_run=opened.first_run if opened else False,
+        files=found.files if found else 0,
+        bytes=found.bytes if found else 0,
+        missing=missing,
+        recovery=tuple(
+            Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)
+            for job in (opened.settled if opened else ())
+        ),
+        error=error,
+    )
+
+
+def _example(foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt) -> str:
+    """Return the URL the first file would get at this instant."""
+    table, parquet = foreseen.table, destination.parquet
+    name = render_file_name(
+        parquet.file_name_pattern,
+        seq=0,
+        uuid=_EXAMPLE_UUID,
+        synced=attempt.synced,
+        job_id=attempt.job_id,
+    )
+    partition = partition_path(parquet.partition_strategy, attempt.synced, attempt.job_id)
+    location = TableLocation(destination.prefix, table.schema, table.table)
+    return f"s3://{destination.bucket}/{data_key(location, partition, name)}"
+
+
+def _numbering(given: FilesInput, files: int, size: int) -> Numbering:
+    if given.format == "PARQUET":
+        return "footers"
+    options = {name.lower(): value.lower() for name, value in given.options.items()}
+    whole = given.format == "JSON" or options.get("multiline") == "true"
+    whole = whole or all(path.endswith(_UNSPLITTABLE) for path in given.paths)
+    single = files == 1 and (whole or size <= _ONE_PARTITION)
+    return "one partition" if single else "counting pass"
+
+
+def _nothing_there(missing: tuple[str, ...]) -> ErrorInfo:
+    paths = ", ".join(f"`{path}`" for path in missing)
+    return ErrorInfo(
+        "MissingInput",
+        f"there is no input at {paths}",
+        int(ExitCode.REFUSED),
+        "relative paths start at the folder of the pipeline document",
+        "open",
+    )

@@ -1,0 +1,81 @@
+"""One launch from a JobSpec to its outcome: folder, process, events, decision."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+from lakeload.launch.command import Installation, submission
+from lakeload.launch.failure import probable_cause
+from lakeload.launch.log_file import read_log
+from lakeload.launch.outcome import Outcome, decide
+from lakeload.launch.process import PATIENCE, Patience, Running
+from lakeload.launch.properties import render, spark_properties
+from lakeload.launch.result_file import read_result
+from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.stop import StopRequests
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.spec import JobSpec
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """How Spark runs: the master, the driver's heap such as `4096m`, further properties."""
+
+    master: str
+    memory: str
+    conf: Mapping[str, str]
+
+
+def launch(
+    spec: JobSpec,
+    folder: RunFolder,
+    installation: Installation,
+    settings: SparkSettings,
+    *,
+    environment: Mapping[str, str],
+    stop: StopRequests,
+    show: Callable[[Event], None],
+    patience: Patience = PATIENCE,
+) -> Outcome:
+    """Run the job of `spec` and return what became of it; every event goes through `show`.
+
+    Raises `MachineLacks` when the process cannot be started, `InvalidInput` for properties that
+    lakeload decides itself.
+    """
+    write_inputs(spec, folder, settings)
+    started = submission(
+        installation,
+        folder,
+        master=settings.master,
+        pipeline=spec.pipeline,
+        environment=environment,
+    )
+    with Running(started, folder, stop, patience) as running:
+        for event in running.events():
+            show(event)
+        ending, observed = running.ending, running.observed
+    result = read_result(folder.result, spec.attempt_id)
+    cause = probable_cause(read_log(folder.log), ending.exit_status, observed.opened)
+    return decide(ending, result, observed, spec.tables, cause)
+
+
+def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> None:
+    """Write spec.json, spark.conf and log4j's settings into the run folder."""
+    properties = spark_properties(
+        master=settings.master,
+        memory=settings.memory,
+        log_settings=folder.log_settings,
+        scratch=folder.path,
+        extra=settings.conf,
+    )
+    folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
+    folder.write(folder.log_settings, _log_settings())
+    folder.write(folder.properties, render(properties))
+
+
+def _log_settings() -> str:
+    return resources.files("lakeload.launch").joinpath("log4j2.properties").read_text("utf-8")

@@ -1,0 +1,85 @@
+"""Documents and options → JobSpec. Nothing is left for the job to default."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lakeload.config.load import PipelineDocument
+from lakeload.config.spec import destination_spec
+from lakeload.launch.run_folder import RunFolder
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_id
+from lakeload_jobs.rules.suggest import did_you_mean
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One process working on a job. `synced` is the job's one instant, UTC."""
+
+    job_id: str
+    attempt_id: str
+    synced: datetime
+
+
+def new_attempt(job_id: str | None) -> Attempt:
+    """Begin an attempt at the given job, or at a new one. Raises `InvalidInput`."""
+    if job_id is not None and (problem := job_id_problem(job_id)):
+        raise InvalidInput(f"`--job-id {job_id}`: {problem}", hint="leave it out to get a new one")
+    return Attempt(job_id or new_job_id(), new_attempt_id(), datetime.now(UTC))
+
+
+def select_tables(tables: Sequence[TableSpec], globs: Sequence[str]) -> tuple[TableSpec, ...]:
+    """Return the tables whose source name matches one of the globs; all when there are none.
+
+    Case counts, as it does in the document. Raises `InvalidInput` for a glob without a match.
+    """
+    for glob in globs:
+        if not any(fnmatch.fnmatchcase(table.source, glob) for table in tables):
+            names = [table.source for table in tables]
+            raise InvalidInput(
+                f"`--table {glob}` matches no table of the pipeline",
+                hint=did_you_mean(glob, names) or f"there are {_listed(names)}",
+            )
+    return tuple(
+        table
+        for table in tables
+        if not globs or any(fnmatch.fnmatchcase(table.source, glob) for glob in globs)
+    )
+
+
+def build_job_spec(
+    document: PipelineDocument,
+    tables: Sequence[TableSpec],
+    attempt: Attempt,
+    folder: RunFolder,
+    limit: int | None,
+) -> JobSpec:
+    """Return what the job is told: `tables` of the pipeline, reporting into `folder`."""
+    pipeline = document.model
+    return JobSpec(
+        contract=CONTRACT_VERSION,
+        pipeline=pipeline.name,
+        job_id=attempt.job_id,
+        attempt_id=attempt.attempt_id,
+        synced=attempt.synced,
+        destination=destination_spec(document.destination),
+        tables=tuple(tables),
+        events_path=str(folder.events),
+        result_path=str(folder.result),
+        concurrency=pipeline.concurrency,
+        limit=limit,
+        table_handling=pipeline.table_handling,
+        nested=pipeline.nested,
+        on_bad_value=pipeline.on_bad_value,
+        schema_changes=pipeline.schema_changes,
+        tracking_columns=pipeline.tracking_columns,
+    )
+
+
+def _listed(names: Sequence[str], most: int = 10) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,75 @@
+"""A plan on the screen, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakeload.config.secret_names import printable
+from lakeload.launch.plan import TablePlan, exit_code_of
+from lakeload.launch.spec import Attempt
+from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.rules.sizes import format_size
+
+STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
+
+
+def to_document(pipeline: str, attempt: Attempt, plans: Sequence[TablePlan]) -> dict[str, Any]:
+    """Return the JSON document of `plan --output json`; keys are only ever added."""
+    return {
+        "job_id": attempt.job_id,
+        "pipeline": pipeline,
+        "synced": format_instant(attempt.synced),
+        "exit_code": int(exit_code_of(plans)),
+        "tables": [to_json(plan) for plan in plans],
+    }
+
+
+def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
+    """Write the tables and where they would go to stdout, what stands in the way to stderr."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("table", overflow="fold")
+    grid.add_column("target", overflow="fold")
+    grid.add_column("mode", no_wrap=True)
+    for name in ("files", "size"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("index", overflow="fold")
+    grid.add_column("action", no_wrap=True)
+    for plan in plans:
+        grid.add_row(
+            Text(printable(plan.table)),
+            Text(printable(plan.target)),
+            plan.mode,
+            f"{plan.files:,}",
+            format_size(plan.bytes),
+            f"{plan.index}, {plan.numbering}",
+            Text(plan.action, STYLES[plan.action]),
+        )
+    out.print(grid)
+    for plan in plans:
+        _details(plan, out)
+        if plan.error is not None:
+            _line(err, "error:", "bold red", f"{plan.target}: {plan.error.message}")
+            if plan.error.hint:
+                _line(err, " hint:", "green", plan.error.hint)
+    _line(err, "note:", "dim", "nothing was written")
+
+
+def _details(plan: TablePlan, out: Console) -> None:
+    """The first key, and what would come before the load."""
+    if plan.action == "LOAD":
+        first = " (first run)" if plan.first_run else ""
+        out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
+    for job in plan.recovery:
+        verb = "publish" if job.action == "publish" else "clean away"
+        text = f"{plan.target}: would first {verb} what job {job.job_id} of pipeline "
+        text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
+        out.print(Text(printable(text)), soft_wrap=True)
+
+
+def _line(console: Console, label: str, style: str, text: str) -> None:
+    console.print(Text.assemble((label, style), " ", printable(text)), soft_wrap=True)
