@@ -41,7 +41,9 @@ def written_value(column: Column, kind: T.DataType, nested: Nested) -> Column:
 
 
 def _written(kind: T.DataType) -> str:
-    rule = type_rule(kind.typeName())
+    # A user-defined type is called whatever its class is called, `string` for one.
+    user_defined = isinstance(kind, T.UserDefinedType)
+    rule = None if user_defined else type_rule(kind.typeName())
     if rule is None or rule.written == "REFUSED":
         raise UnsupportedType(kind)
     return rule.written
