@@ -1,0 +1,98 @@
+"""One writer of the protocol without Spark: stages a file or three and commits them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import (
+    Column,
+    LoadRecord,
+    StagedFile,
+    StateChange,
+    Target,
+    upload_metadata,
+)
+from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
+from lakeload_jobs.rules.layout import TableLocation, data_key
+
+SYNCED = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)
+
+
+@dataclass
+class Writer:
+    """One attempt of one job. Each file holds one row: its job id and number, as text."""
+
+    objects: Objects
+    job_id: str = "job-1"
+    pipeline: str = "shop"
+    source: str = "orders"
+    table_handling: TableHandling = "APPEND"
+    fingerprint: str = "f" * 64
+    files: int = 2
+    state: Any = None
+    notes: list[str] = field(default_factory=list)
+    table: str = "orders"
+    attempt_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def __post_init__(self) -> None:
+        """Begin with a log of its own, as a process would."""
+        self.location = TableLocation("data-lake/test", "shop", self.table)
+        self.log = TableLog(self.objects, self.location, notify=self.notes.append)
+
+    def open(self) -> Opened:
+        """Step 0."""
+        return self.log.open(
+            self.pipeline,
+            self.job_id,
+            self.attempt_id,
+            self.fingerprint,
+            self.source,
+            self.table_handling,
+        )
+
+    def stage(self) -> LoadRecord:
+        """Step 2, and the record for step 3."""
+        staged = tuple(self._stage(number) for number in range(self.files))
+        return LoadRecord(
+            tool="lakeload test",
+            pipeline=self.pipeline,
+            source=self.source,
+            job_id=self.job_id,
+            attempt_id=self.attempt_id,
+            started_at=SYNCED,
+            created_at=datetime.now(UTC),
+            synced=SYNCED,
+            mode="APPEND",
+            table_handling=self.table_handling,
+            fingerprint=self.fingerprint,
+            target=Target("data-lake/test", "shop", self.table),
+            partition_strategy="HOUR",
+            file_name_pattern="part-{supa_job_id}-{seq}",
+            partition="2026/11/21/10",
+            columns=(Column("id", "bigint"),),
+            column_map={"ID": "id"},
+            index="dense",
+            rows=self.files,
+            files=staged,
+            state=None if self.state is None else StateChange(None, self.state),
+        )
+
+    def _stage(self, number: int) -> StagedFile:
+        key = data_key(self.location, "2026/11/21/10", f"part-{self.job_id}-{number:05d}")
+        metadata = upload_metadata(self.job_id, self.attempt_id, number)
+        upload_id = self.objects.create_upload(key, metadata)
+        body = f"{self.job_id} {self.attempt_id} {number}".encode()
+        part = self.objects.upload_part(key, upload_id, 1, body)
+        return StagedFile(key, upload_id, (part,), 1, len(body))
+
+    def run(self) -> Committed | Opened:
+        """The whole job; what `open` said when it is loaded already."""
+        opened = self.open()
+        if opened.already is not None:
+            return opened
+        return self.log.commit(self.stage())
