@@ -31,7 +31,7 @@ from lakeload.demo.steps import environment, run_command
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.java import find_java
 from lakeload.ui import demo as screen
-from lakeload.ui.console import answer_json, err, out
+from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.objects import Objects
@@ -59,7 +59,7 @@ def give_tour(*, keep: bool, as_json: bool) -> None:
             raise Interrupted("the demo was stopped and has cleaned up after itself") from error
     seconds = time.monotonic() - started
     if as_json:
-        answer_json({**document, "seconds": round(seconds, 1)})
+        show_json({**document, "seconds": round(seconds, 1)})
     screen.show_end(console, seconds, kept=keep)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload_jobs.lake.objects import ObjectEntry, Objects
-from lakeload_jobs.rules.layout import FILE_SUFFIX
+from lakeload_jobs.lake.answers import ObjectEntry
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.file_names import FILE_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,6 @@ def fetch_objects(objects: Objects, prefix: str, folder: Path) -> tuple[ObjectEn
     entries = tuple(objects.list(f"{prefix}/"))
     for entry in entries:
         path = folder / entry.key
-        if path.exists():  # nothing is ever written over in the lake
-            continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(objects.get(entry.key) or b"")
     return entries

@@ -33,7 +33,7 @@ class Leaf:
 def show_heading(console: Console, text: str) -> None:
     """Begin a part of the demo."""
     console.print()
-    console.print(Rule(Text(f" {text} ", style="bold"), align="left", style="cyan"))
+    console.print(Rule(Text(text, style="bold"), align="left", style="cyan"))
 
 
 def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:

@@ -1,0 +1,107 @@
+"""`lakeload demo` as a stranger runs it: to its end, and away from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.command import argv
+
+SECONDS = 240
+COMMANDS = [
+    "lakeload validate destination.yml pipeline.yml",
+    "lakeload test-connection destination.yml",
+    "lakeload sync pipeline.yml --job-id monday",
+    "lakeload sync pipeline.yml --job-id tuesday",
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder for everything temporary; nothing may be left in it."""
+    temporary = tmp_path / "temporary files"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(tmp_path / "cache"))
+    yield temporary
+    assert list(temporary.glob("lakeload-demo-*")) == []
+    assert [p.cmdline() for p in psutil.process_iter() if _works_in(p, temporary)] == []
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return str(folder) in process.cwd() or str(folder) in " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False
+
+
+@pytest.mark.e2e
+def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a user's own settings would be: none of them may reach the embedded AWS.
+    monkeypatch.setenv("AWS_PROFILE", "production")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    ended = subprocess.run(
+        argv("demo", "--output", "json"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    assert [step["command"] for step in document["commands"]] == COMMANDS
+    assert [step["exit_code"] for step in document["commands"]] == [0, 0, 0, 0]
+    assert all(f"$ {command}\n" in ended.stderr for command in COMMANDS)
+    data = [key for key in document["objects"] if not key.startswith("demo/_lakeload/")]
+    name = re.compile(
+        r"demo/shop/(orders|visits|payments)/\d{4}/\d\d/\d\d/\d\d/"
+        r"part-(monday|tuesday)-00000\.gzip\.parquet"
+    )
+    found = [name.fullmatch(key) for key in data]
+    assert Counter(match.groups() for match in found if match) == Counter(
+        (table, job) for table in ("orders", "visits", "payments") for job in ("monday", "tuesday")
+    )
+    assert len(found) == 6
+    assert sorted(map(tuple, document["answers"][-1]["rows"])) == [
+        ("monday", "orders", 5000, 5000),
+        ("monday", "payments", 4800, 4800),
+        ("monday", "visits", 400, 400),
+        ("tuesday", "orders", 5000, 5000),
+        ("tuesday", "payments", 4800, 4800),
+        ("tuesday", "visits", 400, 400),
+    ]
+
+
+@pytest.mark.e2e
+def test_an_interrupted_demo_leaves_nothing_behind(place: Path) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        argv("demo"),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if "starting Spark" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, "".join(seen) + rest
+    assert "the demo was stopped and has cleaned up after itself" in rest
