@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.lake.log_codec import encode
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import (
     Column,
@@ -20,6 +21,7 @@ from lakeload_jobs.lake.records import (
 from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
 from lakeload_jobs.rules.layout import TableLocation, data_key
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 SYNCED = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)
 
 
@@ -96,3 +98,10 @@ class Writer:
         if opened.already is not None:
             return opened
         return self.log.commit(self.stage())
+
+
+def commit_only(objects: Objects, writer: Writer, number: int = 1) -> LoadRecord:
+    """Commit, a long time ago, a job whose process died right after that."""
+    record = replace(writer.stage(), created_at=LONG_AGO)
+    assert objects.put_if_absent(writer.location.record_key(number), encode(record))
+    return record

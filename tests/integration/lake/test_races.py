@@ -1,0 +1,211 @@
+"""Two writers in one table: who commits, who gives way, and what each is told."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.lake.admission import Conflict
+from lakeload_jobs.lake.answers import UnknownOutcome
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.log_codec import encode
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import FenceRecord
+from lakeload_jobs.lake.table_log import Committed, NotYetPublished, Opened
+from tests.integration.lake.writer import Writer
+from tests.servers.fault_proxy import FaultProxy, answer, drop_answer, drop_request
+from tests.servers.ministack import Lake
+
+RECORD = "*/log/*.json"
+
+
+def rows(lake: Lake) -> list[str]:
+    """What a reader sees: job id and row of each file."""
+    texts = [lake.read(key).decode().split() for key in lake.data_keys()]
+    return sorted(f"{job} {number}" for job, _, number in texts)
+
+
+def test_jobs_of_different_ids_all_come_in(objects: Objects, lake: Lake) -> None:
+    writers = [Writer(objects, f"job-{number}", files=1) for number in range(6)]
+    for writer in writers:
+        writer.open()
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda writer: writer.log.commit(writer.stage()), writers))
+    assert sorted(result.number for result in results) == [1, 2, 3, 4, 5, 6]
+    assert rows(lake) == [f"job-{number} 0" for number in range(6)]
+
+
+def test_one_job_run_by_many_attempts_at_once_comes_in_once(objects: Objects, lake: Lake) -> None:
+    writers = [Writer(objects) for _ in range(6)]
+    for writer in writers:
+        writer.open()
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda writer: writer.log.commit(writer.stage()), writers))
+    assert [result.already for result in results].count(False) == 1
+    assert len({result.record.attempt_id for result in results}) == 1
+    assert rows(lake) == ["job-1 0", "job-1 1"]
+    assert lake.uploads() == []
+
+
+def test_the_same_job_again_reports_the_earlier_result(objects: Objects, lake: Lake) -> None:
+    first = Writer(objects)
+    first.run()
+    again = Writer(objects).run()
+    assert isinstance(again, Opened)
+    assert again.already is not None
+    assert again.already.attempt_id == first.attempt_id
+    assert again.already.rows == 2
+    assert rows(lake) == ["job-1 0", "job-1 1"]
+
+
+@pytest.mark.parametrize("lost", ["before", "after"])
+def test_a_lost_answer_to_the_commit_is_resolved(
+    proxied: Objects, fault_proxy: FaultProxy, lake: Lake, lost: str
+) -> None:
+    fault_proxy.on(
+        "PutObject", drop_answer if lost == "after" else drop_request, key=RECORD, times=1
+    )
+    result = Writer(proxied).run()
+    assert isinstance(result, Committed)
+    assert (result.number, result.already) == (1, False)
+    assert rows(lake) == ["job-1 0", "job-1 1"]
+
+
+def test_a_commit_that_cannot_be_told_leaves_everything_for_the_next_run(
+    proxied: Objects, fault_proxy: FaultProxy, objects: Objects, lake: Lake
+) -> None:
+    fault_proxy.on("PutObject", drop_answer, key=RECORD, times=1)
+    fault_proxy.on("PutObject", answer(403, "AccessDenied"), key=RECORD)
+    with pytest.raises(UnknownOutcome):
+        Writer(proxied).run()
+    assert len(lake.uploads()) == 2
+    Writer(objects, "job-2").run()
+    assert rows(lake) == ["job-1 0", "job-1 1", "job-2 0", "job-2 1"]
+
+
+def test_a_record_that_cannot_be_read_after_a_412_may_be_ours(
+    proxied: Objects, fault_proxy: FaultProxy, lake: Lake
+) -> None:
+    fault_proxy.on("PutObject", drop_answer, key=RECORD, times=1)
+    fault_proxy.on("GetObject", answer(403, "AccessDenied"), key="*/log/0*.json")
+    with pytest.raises(UnknownOutcome, match="perhaps by this very job"):
+        Writer(proxied).run()
+    assert len(lake.uploads()) == 2
+
+
+def test_a_refused_commit_aborts_its_uploads(
+    proxied: Objects, fault_proxy: FaultProxy, lake: Lake
+) -> None:
+    fault_proxy.on("PutObject", answer(403, "AccessDenied"), key=RECORD)
+    with pytest.raises(AwsError):
+        Writer(proxied).run()
+    assert lake.uploads() == []
+    assert lake.keys() == []
+
+
+def test_an_outage_after_the_commit_says_what_it_means(
+    proxied: Objects, fault_proxy: FaultProxy, objects: Objects, lake: Lake
+) -> None:
+    fault_proxy.on("CompleteMultipartUpload", answer(503, "SlowDown"))
+    with pytest.raises(NotYetPublished, match="is committed \\(record 1\\)"):
+        Writer(proxied).run()
+    again = Writer(objects)
+    opened = again.open()
+    assert opened.already is not None
+    assert [(p.number, p.action) for p in opened.settled] == [(1, "publish")]
+    assert "left unfinished" in again.notes[0]
+    assert rows(lake) == ["job-1 0", "job-1 1"]
+
+
+def test_success_is_told_only_after_the_end_is_written(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    fault_proxy.on("PutObject", answer(500, "InternalError"), key="*.end")
+    with pytest.raises(NotYetPublished):
+        Writer(proxied).run()
+
+
+def overtaken(
+    objects: Objects, winner: Writer, loser: Writer, lake: Lake
+) -> tuple[LakeloadError, list[str]]:
+    """Let both open, the winner commit first; return the loser's error and the open uploads."""
+    loser.open()
+    record = loser.stage()
+    winner.run()
+    with pytest.raises(LakeloadError) as caught:
+        loser.log.commit(record)
+    return caught.value, lake.uploads()
+
+
+def test_two_jobs_that_move_the_same_state_cannot_both_come_in(
+    objects: Objects, lake: Lake
+) -> None:
+    winner = Writer(objects, "job-1", state={"cursor": 2})
+    loser = Writer(objects, "job-2", state={"cursor": 3})
+    error, uploads = overtaken(objects, winner, loser, lake)
+    assert isinstance(error, Conflict)
+    assert error.retryable
+    assert uploads == []
+    assert Writer(objects, "job-3").open().state == {"cursor": 2}
+
+
+def test_an_append_without_state_leaves_the_state_alone(objects: Objects) -> None:
+    append = Writer(objects, "job-2")
+    append.open()
+    record = append.stage()
+    Writer(objects, "job-1", state={"cursor": 2}).run()
+    assert append.log.commit(record).number == 2
+    assert Writer(objects, "job-3").open().state == {"cursor": 2}
+
+
+def test_a_first_run_under_fail_gives_way_to_another_pipeline(objects: Objects, lake: Lake) -> None:
+    winner = Writer(objects, "job-1", pipeline="first", table_handling="FAIL")
+    loser = Writer(objects, "job-2", pipeline="second", table_handling="FAIL")
+    error, uploads = overtaken(objects, winner, loser, lake)
+    assert isinstance(error, LoadFailed)
+    assert "`first`" in error.message
+    assert "`second`" in error.message
+    assert uploads == []
+
+
+def test_a_job_id_of_another_pipeline_is_refused_while_overtaken(
+    objects: Objects, lake: Lake
+) -> None:
+    winner = Writer(objects, "job-1", pipeline="first")
+    error, uploads = overtaken(objects, winner, Writer(objects, "job-1", pipeline="second"), lake)
+    assert isinstance(error, InvalidInput)
+    assert uploads == []
+
+
+def test_the_same_job_with_other_settings_is_refused_while_overtaken(
+    objects: Objects, lake: Lake
+) -> None:
+    error, uploads = overtaken(
+        objects, Writer(objects), Writer(objects, fingerprint="0" * 64), lake
+    )
+    assert isinstance(error, InvalidInput)
+    assert "ffffffffffff" in error.message
+    assert "000000000000" in error.message
+    assert uploads == []
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_fence_stops_the_attempts_it_names(objects: Objects, lake: Lake, named: bool) -> None:
+    writer = Writer(objects)
+    writer.open()
+    record = writer.stage()
+    attempts = (writer.attempt_id,) if named else ("somebody else",)
+    fence = FenceRecord("lakeload test", datetime.now(UTC), attempts, "uploads older than 24 h")
+    assert objects.put_if_absent(writer.location.record_key(1), encode(fence))
+    if named:
+        with pytest.raises(Conflict, match="uploads older than 24 h"):
+            writer.log.commit(record)
+        assert rows(lake) == []
+    else:
+        assert writer.log.commit(record).number == 2
+        assert rows(lake) == ["job-1 0", "job-1 1"]
+    assert lake.uploads() == []
+    assert Writer(objects, "job-9").open().next_number == (2 if named else 3)

@@ -1,0 +1,156 @@
+"""What the next run finds and does: lost uploads, strangers' objects, voids."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.log_codec import encode
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import ForeignObject, RecordDamaged
+from lakeload_jobs.lake.records import EndMarker
+from tests.integration.lake.conftest import QUICK, make_destination
+from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
+from tests.servers.ministack import Lake
+
+
+def end_text(lake: Lake, writer: Writer, number: int) -> str:
+    return lake.read(writer.location.end_key(number)).decode()
+
+
+def test_a_job_whose_uploads_are_all_gone_becomes_void_and_its_id_is_spent(
+    objects: Objects, lake: Lake
+) -> None:
+    victim = Writer(objects)
+    record = commit_only(objects, victim)
+    for file in record.files:
+        objects.abort_upload(file.key, file.upload_id)
+    Writer(objects, "job-2").run()
+    assert json.loads(end_text(lake, victim, 1))["outcome"] == "void"
+    assert objects.get(victim.location.clean_key(1)) is not None
+    assert len(lake.data_keys()) == 2
+    with pytest.raises(InvalidInput, match="void") as caught:
+        Writer(objects).open()
+    assert "another --job-id" in (caught.value.hint or "")
+
+
+def test_a_half_visible_job_stops_the_table_and_names_what_is_lost(
+    objects: Objects, lake: Lake
+) -> None:
+    record = commit_only(objects, Writer(objects, files=3))
+    first, lost, _ = record.files
+    objects.complete_upload(first.key, first.upload_id, first.parts)
+    objects.abort_upload(lost.key, lost.upload_id)
+    for _ in range(2):
+        with pytest.raises(RecordDamaged) as caught:
+            Writer(objects, "job-2").open()
+        assert lost.key in caught.value.message
+        assert "1 of 3 rows" in caught.value.message
+    assert len(lake.data_keys()) == 2
+
+
+def test_a_person_may_keep_the_rest_of_a_half_visible_job(objects: Objects) -> None:
+    writer = Writer(objects)
+    record = commit_only(objects, writer)
+    lost = record.files[0]
+    objects.abort_upload(lost.key, lost.upload_id)
+    accepted = EndMarker("lakeload test", LONG_AGO, "partial", "accepted", (lost.key,))
+    objects.put_if_absent(writer.location.end_key(1), encode(accepted))
+    assert Writer(objects, "job-2").open().settled == ()
+    assert Writer(objects).open().already is not None
+
+
+def test_a_strangers_object_at_our_key_is_neither_replaced_nor_deleted(
+    objects: Objects, admin_objects: Objects
+) -> None:
+    record = commit_only(objects, Writer(objects))
+    key = record.files[0].key
+    admin_objects.put(key, b"a stranger's")
+    with pytest.raises(ForeignObject, match="part-job-1-00000"):
+        Writer(objects, "job-2").open()
+    assert objects.get(key) == b"a stranger's"
+    # The operator declares the job void: still only our own objects go.
+    void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
+    admin_objects.put_if_absent(Writer(objects).location.end_key(1), encode(void))
+    Writer(admin_objects, "job-2").run()
+    assert objects.get(key) == b"a stranger's"
+    assert objects.find(record.files[1].key) is None
+
+
+def test_a_void_job_without_clean_is_cleaned_by_the_next_run(
+    objects: Objects, admin_objects: Objects, lake: Lake
+) -> None:
+    writer = Writer(objects)
+    record = commit_only(objects, writer)
+    first = record.files[0]
+    objects.complete_upload(first.key, first.upload_id, first.parts)
+    void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
+    objects.put_if_absent(writer.location.end_key(1), encode(void))
+    opened = Writer(admin_objects, "job-2", table_handling="FAIL").open()
+    assert [(pending.number, pending.action) for pending in opened.settled] == [(1, "clean")]
+    assert lake.data_keys() == []
+    assert lake.uploads() == []
+    clean = json.loads(lake.read(writer.location.clean_key(1)))
+    assert clean["deleted"] == [first.key]
+
+
+def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
+    admin_objects: Objects, lake: Lake
+) -> None:
+    writer = Writer(admin_objects)
+    writer.open()
+    void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
+    admin_objects.put_if_absent(writer.location.end_key(1), encode(void))
+    with pytest.raises(LoadFailed, match="declared void"):
+        writer.log.commit(writer.stage())
+    assert lake.data_keys() == []
+
+
+def test_a_live_author_is_given_time(base_identity: Lake, objects: Objects) -> None:
+    slept: list[float] = []
+    author = Writer(objects)
+    record = author.stage()
+    objects.put_if_absent(author.location.record_key(1), encode(record))
+
+    def author_finishes(seconds: float) -> None:
+        slept.append(seconds)
+        for file in record.files:
+            objects.complete_upload(file.key, file.upload_id, file.parts)
+        objects.put_if_absent(author.location.end_key(1), b"")
+
+    destination = make_destination(base_identity)
+    waits = replace(QUICK, live_author=10, sleep=author_finishes)
+    patient = Writer(Objects(AwsSession(destination), destination, waits=waits), "job-2")
+    assert patient.open().next_number == 2
+    assert patient.notes == []
+    assert len(slept) == 1
+
+
+def test_gone_uploads_are_looked_for_again_after_the_longest_completion(
+    base_identity: Lake, objects: Objects
+) -> None:
+    victim = Writer(objects)
+    record = commit_only(objects, victim)
+    for file in record.files:
+        objects.abort_upload(file.key, file.upload_id)
+    slept: list[float] = []
+
+    def slow_s3_finishes(seconds: float) -> None:
+        slept.append(seconds)
+        for number, file in enumerate(record.files):
+            metadata = {"attempt": victim.attempt_id, "seq": str(number)}
+            upload_id = objects.create_upload(file.key, metadata)
+            part = objects.upload_part(file.key, upload_id, 1, b"job-1 late 0")
+            objects.complete_upload(file.key, upload_id, (part,))
+
+    destination = make_destination(base_identity)
+    waits = replace(QUICK, late_completion=900, sleep=slow_s3_finishes)
+    patient = Writer(Objects(AwsSession(destination), destination, waits=waits), "job-2")
+    patient.open()
+    assert slept == [900]
+    assert any("15 min" in note for note in patient.notes)
+    assert base_identity.read(victim.location.end_key(1)) == b""
