@@ -20,6 +20,7 @@ from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
 from lakeload_jobs.rules.reader_options import option_problems
 from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.sources.inference import reads_as
 from lakeload_jobs.sources.paths import FileState, expand, file_states, local_path, spark_path
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
@@ -52,10 +53,16 @@ class FilesSource:
 
 
 def open_files(
-    spark: SparkSession, source: FilesInput, columns: ColumnsSpec, on_bad_value: OnBadValue
+    spark: SparkSession,
+    source: FilesInput,
+    columns: ColumnsSpec,
+    on_bad_value: OnBadValue,
+    *,
+    earlier: Mapping[str, str] | None = None,
 ) -> FilesSource:
     """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
-    these do not say it, from reading the data once.
+    these do not say it, from reading the data once. `earlier` are the types that source columns
+    had in earlier loads; inference keeps to them where it can (sources.inference).
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
@@ -70,13 +77,13 @@ def open_files(
         names = tuple(frame.columns)
         frame = cast_types(frame, _known(types, names), on_bad_value)
     elif source.format == "CSV":
-        schema = _csv_schema(spark, reader, source, paths, types)
+        schema = _csv_schema(reader, source, paths, types, earlier or {})
         names = tuple(schema.names)
         frame = _read_text(
             _strict_header(reader, source, paths), "csv", schema, paths, on_bad_value
         )
     else:
-        schema = _json_schema(spark, reader, paths, types)
+        schema = _json_schema(reader, paths, types, earlier or {})
         names = tuple(schema.names)
         frame = _read_text(reader, "json", schema, paths, on_bad_value)
     files = file_states(local_path(uri) for uri in frame.inputFiles())
@@ -106,43 +113,52 @@ def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -
 
 
 def _csv_schema(
-    spark: SparkSession,
     reader: DataFrameReader,
     source: FilesInput,
     paths: list[str],
     types: Mapping[str, str],
+    earlier: Mapping[str, str],
 ) -> StructType:
     """Take names from the header, types from `types`, and read the data only for the others."""
     wants_inference = _lower(source.options).get("inferschema", "true") == "true"
     header = reader.option("inferSchema", "false").csv(paths).schema
     _known(types, header.names)
     if wants_inference and set(header.names) - set(types):
-        header = reader.option("inferSchema", "true").csv(paths).schema
-    return _with_types(spark, header, types)
+        inferred = reader.option("inferSchema", "true").csv(paths).schema
+        return _with_types(inferred, types, earlier)
+    return _with_types(header, types, {})
 
 
 def _json_schema(
-    spark: SparkSession, reader: DataFrameReader, paths: list[str], types: Mapping[str, str]
+    reader: DataFrameReader,
+    paths: list[str],
+    types: Mapping[str, str],
+    earlier: Mapping[str, str],
 ) -> StructType:
     """Infer, then let `types` decide; a field that no record has yet may be named there."""
     found = [field for field in reader.json(paths).schema.fields if field.name != _CORRUPT]
     absent = [name for name in types if name not in {field.name for field in found}]
     fields = [*found, *(StructField(name, StringType()) for name in absent)]
-    return _with_types(spark, StructType(fields), types)
+    return _with_types(StructType(fields), types, earlier)
 
 
-def _with_types(spark: SparkSession, schema: StructType, types: Mapping[str, str]) -> StructType:
-    return StructType(
-        [
-            StructField(
-                f.name, _parse(spark, f.name, types[f.name]) if f.name in types else f.dataType
-            )
-            for f in schema.fields
-        ]
-    )
+def _with_types(
+    schema: StructType, types: Mapping[str, str], earlier: Mapping[str, str]
+) -> StructType:
+    """Replace the types of a schema by those given, else by those of earlier loads."""
+    fields = []
+    for field in schema.fields:
+        kind = field.dataType
+        before = earlier.get(field.name)
+        if field.name in types:
+            kind = _parse(field.name, types[field.name])
+        elif before is not None and reads_as(kind.simpleString(), before):
+            kind = DataType.fromDDL(before)
+        fields.append(StructField(field.name, kind))
+    return StructType(fields)
 
 
-def _parse(spark: SparkSession, name: str, kind: str) -> DataType:
+def _parse(name: str, kind: str) -> DataType:
     try:
         return DataType.fromDDL(kind)
     except PySparkException as error:

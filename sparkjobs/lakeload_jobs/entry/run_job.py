@@ -1,0 +1,8 @@
+"""The script given to spark-submit: one argument, the path of spec.json."""
+
+import sys
+
+from lakeload_jobs.jobs.load import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

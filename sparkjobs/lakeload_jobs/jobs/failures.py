@@ -1,0 +1,213 @@
+"""Any exception → one sentence a person can act on, with its exit code.
+
+Spark wraps the cause of a failure in several layers; what counts is the error class it prints in
+brackets, and the innermost cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.parquet.failures import error_info, expected_failure, failure_in
+from lakeload_jobs.sources.paths import local_path
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
+_FILE = re.compile(r"file(?::/+|:)(\S.*?)\.?(?=\s{2}|\s+SQLSTATE|\. Could not|$)", re.MULTILINE)
+_PARSE_MODE = re.compile(r"\s*Parse Mode: .*", re.DOTALL)
+_MEMORY_HINT = (
+    "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
+    "`spark.executor.memory` in `spark.conf`)"
+)
+_MAX_TEXT = 400
+_MAX_CAUSES = 16
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """One Java exception of a chain."""
+
+    name: str
+    text: str
+
+    @property
+    def condition(self) -> str | None:
+        """Spark's error class, such as `CAST_INVALID_INPUT`."""
+        found = _CONDITION.match(self.text)
+        return found[1] if found else None
+
+    @property
+    def sentence(self) -> str:
+        """The text without its brackets, SQLSTATE and query."""
+        found = _CONDITION.match(self.text)
+        return _short(_SQLSTATE.sub("", found[2] if found else self.text))
+
+
+def describe(error: BaseException, stage: str | None) -> ErrorInfo:
+    """Return what `error` says to the user. `stage` is the step it happened in."""
+    expected = expected_failure(error)
+    if expected is not None:
+        return error_info(expected, stage)
+    if isinstance(error, PySparkException | Py4JError):
+        return replace(_from_spark(error), stage=stage)
+    if isinstance(error, ConnectionError | EOFError):
+        return replace(_java_gone(error), stage=stage)
+    return ErrorInfo(
+        type=type(error).__name__,
+        message=f"a bug in lakeload: {type(error).__name__}: {_short(str(error))}",
+        exit_code=int(ExitCode.BUG),
+        hint="the traceback is in spark.log; report it",
+        stage=stage,
+    )
+
+
+def _from_spark(error: BaseException) -> ErrorInfo:
+    if isinstance(error, Py4JNetworkError):
+        return _java_gone(error)
+    if failure := failure_in(str(error)):
+        return failure
+    causes = list(_causes(error)) or [_Cause(type(error).__name__, str(error).strip())]
+    for cause in causes:
+        if failure := failure_in(cause.text):
+            return failure
+    for reader in (_out_of_memory, _disk_full, _worker_died, _bad_file, _python_error):
+        if info := reader(causes):
+            return info
+    named = [cause for cause in causes if cause.condition] or causes[-1:]
+    return _failed(named[-1].condition or named[-1].name, named[-1].sentence)
+
+
+def _causes(error: BaseException) -> Iterator[_Cause]:
+    """Walk the chain of Java exceptions; nothing when the JVM no longer answers."""
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    try:
+        for _ in range(_MAX_CAUSES):
+            if java is None:
+                return
+            yield _Cause(str(java.getClass().getName()), str(java.getMessage() or "").strip())
+            java = java.getCause()
+    except (Py4JError, OSError):
+        return
+
+
+def _out_of_memory(causes: list[_Cause]) -> ErrorInfo | None:
+    for cause in causes:
+        if "OutOfMemoryError" in cause.name or "java.lang.OutOfMemoryError" in cause.text:
+            return ErrorInfo(
+                type="OutOfMemory",
+                message="Spark's Java process ran out of memory: `driver_memory` is too small",
+                exit_code=int(ExitCode.MACHINE),
+                hint=_MEMORY_HINT,
+            )
+    return None
+
+
+def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
+    for cause in causes:
+        if cause.name == "java.io.IOException" and "No space left on device" in cause.text:
+            return ErrorInfo(
+                type="DiskFull",
+                message="the disk is full: Spark could not write its temporary files",
+                exit_code=int(ExitCode.MACHINE),
+                hint="free space, or set `spark.local.dir` in `spark.conf` to a larger disk",
+            )
+    return None
+
+
+def _worker_died(causes: list[_Cause]) -> ErrorInfo | None:
+    for cause in causes:
+        if "Python worker exited unexpectedly" in cause.text:
+            return ErrorInfo(
+                type="WorkerDied",
+                message="a Python worker of Spark was killed, most often by the system because "
+                "memory ran out",
+                exit_code=int(ExitCode.MACHINE),
+                hint="lower `spark.driver_memory` to leave more to Python, use fewer cores "
+                "(`local[2]`), or a larger machine",
+                retryable=True,
+            )
+    return None
+
+
+def _bad_file(causes: list[_Cause]) -> ErrorInfo | None:
+    """A file that cannot be read, or one record of it."""
+    file = next((found for cause in causes if (found := _file_in(cause.text))), None)
+    record = next((c for c in causes if (c.condition or "").startswith("MALFORMED_RECORD")), None)
+    where = f"reading `{file}`" if file else "reading the source"
+    inner = causes[-1].sentence
+    if record is not None:
+        what = _short(_PARSE_MODE.sub("", record.sentence))
+        what = what.removeprefix("Malformed records are detected in record parsing: ")
+        why = "" if causes[-1] is record else f": {inner}"
+        return _failed(
+            "MalformedRecord",
+            f"{where}: the record `{what.rstrip('. ')}` cannot be read{why}",
+            hint="mend the file, give the column another type with `columns.types`, or set "
+            "`on_bad_value: 'NULL'`",
+        )
+    if any((cause.condition or "").startswith("FAILED_READ_FILE") for cause in causes):
+        return _failed("UnreadableFile", f"{where}: {inner}", hint="check the file and `format`")
+    return None
+
+
+def _file_in(text: str) -> str | None:
+    found = _FILE.search(text) if "reading file" in text else None
+    if not found:
+        return None
+    return local_path("file:///" + found[1].lstrip("/"))
+
+
+def _python_error(causes: list[_Cause]) -> ErrorInfo | None:
+    """A worker's traceback: its last line names the exception."""
+    for cause in causes:
+        if "Traceback (most recent call last)" in cause.text:
+            last = cause.text.strip().splitlines()[-1]
+            if last.startswith("MemoryError"):
+                return error_info(_expected(MemoryError()))
+            return ErrorInfo(
+                type=last.partition(":")[0],
+                message=f"a bug in lakeload: a Python worker failed with {_short(last)}",
+                exit_code=int(ExitCode.BUG),
+                hint="the traceback is in spark.log; report it",
+            )
+    return None
+
+
+def _expected(error: BaseException) -> LakeloadError:
+    failure = expected_failure(error)
+    if failure is None:
+        raise TypeError(f"{type(error).__name__} is no expected failure")
+    return failure
+
+
+def _java_gone(error: BaseException) -> ErrorInfo:
+    return ErrorInfo(
+        type="JavaGone",
+        message="Spark's Java process ended in the middle of the work; when memory ran out, "
+        "`spark.driver_memory` is too small",
+        exit_code=int(ExitCode.MACHINE),
+        hint=f"look at the end of spark.log; for memory, {_MEMORY_HINT}",
+        retryable=True,
+    )
+
+
+def _failed(kind: str, message: str, hint: str | None = None) -> ErrorInfo:
+    return ErrorInfo(
+        type=kind.rpartition(".")[2] if "." in kind and kind[0].islower() else kind,
+        message=message,
+        exit_code=int(ExitCode.TABLE_FAILED),
+        hint=hint,
+    )
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _MAX_TEXT else flat[: _MAX_TEXT - 1] + "…"

@@ -1,0 +1,190 @@
+"""Driver side of the Parquet protocol: one table from open to published (DESIGN section 5)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import StagedFile
+from lakeload_jobs.lake.table_log import TableLog
+from lakeload_jobs.lake.upload_registry import UploadRegistry
+from lakeload_jobs.parquet.outcome import bad_value_warnings, load_record, table_result
+from lakeload_jobs.parquet.prepare import Prepared, prepare
+from lakeload_jobs.parquet.stage import (
+    REPORT_SCHEMA,
+    PartitionReport,
+    PartitionWriter,
+    read_report,
+)
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.sources.batches import map_batches
+from lakeload_jobs.sources.counting import partition_count, partition_rows
+
+_ABORT_PASSES = 5
+_ABORT_PAUSE = 0.5
+
+Enter = Callable[[str], None]
+"""Told the name of each step as it begins; raises `Interrupted` when the run is to stop."""
+
+Notify = Callable[[str], None]
+"""Told what takes long, in a sentence."""
+
+
+@dataclass(frozen=True)
+class TableLoad:
+    """One table of one attempt."""
+
+    spark: SparkSession
+    spec: JobSpec
+    table: TableSpec
+    objects: Objects
+    enter: Enter
+    notify: Notify
+
+    @property
+    def location(self) -> TableLocation:
+        """Where the table's data and log lie."""
+        return TableLocation(self.spec.destination.prefix, self.table.schema, self.table.table)
+
+
+def load_table(load: TableLoad) -> TableResult:
+    """Load one table and publish it. Raises what stopped it, with every upload aborted unless
+    the commit was sent before."""
+    started = time.monotonic()
+    started_at = datetime.now(UTC)
+    load.enter("open")
+    spec, table = load.spec, load.table
+    log = TableLog(
+        load.objects,
+        load.location,
+        parallelism=spec.destination.parquet.upload_parallelism,
+        notify=load.notify,
+    )
+    opened = log.open(
+        pipeline=spec.pipeline,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        fingerprint=table.fingerprint,
+        source=table.source,
+        table_handling=spec.table_handling,
+    )
+    if opened.already is not None:
+        return table_result(table, "NO_OP", opened.already, seconds=time.monotonic() - started)
+    prepared = prepare(load.spark, spec, table, opened)
+    reports = _staged(load, prepared)
+    record = load_record(
+        spec,
+        table,
+        files=tuple(file for report in reports for file in report.files),
+        # Without rows nothing fixes a type: the next load may still say what the columns are.
+        columns=prepared.columns if any(report.files for report in reports) else {},
+        column_map=prepared.mapping.column_map,
+        started_at=started_at,
+    )
+    committed = log.commit(record)
+    return table_result(
+        table,
+        "NO_OP" if committed.already else "LOADED",
+        committed.record,
+        seconds=time.monotonic() - started,
+        warnings=(*prepared.warnings, *bad_value_warnings(reports)),
+    )
+
+
+def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:
+    """Count, stage and check; when this returns the commit may be sent, and nothing else aborts
+    the uploads any more."""
+    load.enter("count")
+    counts = _count(load, prepared)
+    load.enter("stage")
+    registry = UploadRegistry(_registry_folder(load))
+    staged: list[StagedFile] = []
+    try:
+        reports = _stage(load, prepared, counts) if prepared.columns else []
+        staged = [file for report in reports for file in report.files]
+        prepared.source.check_unchanged()
+        load.enter("commit")
+        registry.hand_over()
+    except BaseException:
+        _abort(load.objects, registry, staged)
+        raise
+    return reports
+
+
+def _count(load: TableLoad, prepared: Prepared) -> tuple[int, ...] | None:
+    """Return the rows of each partition, or None where one partition needs no count."""
+    partitions = partition_count(prepared.frame)
+    if partitions <= 1:
+        return None
+    filtered = load.table.where is not None and load.table.input.format != "PARQUET"
+    return partition_rows(
+        prepared.frame, all_columns=filtered or prepared.source.rows_need_all_columns
+    )
+
+
+def _stage(
+    load: TableLoad, prepared: Prepared, counts: tuple[int, ...] | None
+) -> list[PartitionReport]:
+    """Run the tasks and return their reports in partition order."""
+    spec = load.spec
+    local = str(load.spark.sparkContext.master).startswith("local")
+    writer = PartitionWriter(
+        destination=spec.destination,
+        location=load.location,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        synced=spec.synced,
+        tracking_columns=spec.tracking_columns,
+        key_columns=prepared.mapping.key,
+        counts=counts,
+        registry=str(_registry_folder(load)) if local else None,
+        on_executor=not local,
+    )
+    rows = map_batches(prepared.frame, writer, REPORT_SCHEMA).collect()
+    reports = sorted((read_report(row["report"]) for row in rows), key=lambda r: r.partition)
+    expected = len(counts) if counts is not None else partition_count(prepared.frame)
+    if len(reports) != expected:
+        raise LoadFailed(
+            f"{len(reports)} of {expected} partitions reported what they staged",
+            hint="the source changed while it was read; run again",
+            retryable=True,
+        )
+    return reports
+
+
+def _registry_folder(load: TableLoad) -> Path:
+    """The run's own folder: the table's place in the spec keeps tables apart."""
+    number = load.spec.tables.index(load.table)
+    return Path(load.spec.result_path).parent / "uploads" / str(number)
+
+
+def _abort(objects: Objects, registry: UploadRegistry, staged: list[StagedFile]) -> None:
+    """Abort every upload of this attempt, also those of tasks that are only now being killed.
+
+    S3 may keep a part that arrives during an abort, so it is repeated until nothing is listed.
+    What AWS refuses here must not hide why the load failed.
+    """
+    for _ in range(_ABORT_PASSES):
+        uploads = {(note.key, note.upload_id) for note in registry.close()}
+        uploads |= {(file.key, file.upload_id) for file in staged}
+        if not uploads:
+            return
+        with contextlib.suppress(AwsError):
+            for key, upload_id in sorted(uploads):
+                objects.abort_upload(key, upload_id)
+            folders = {key.rpartition("/")[0] + "/" for key, _ in uploads}
+            left = {u.upload_id for folder in folders for u in objects.list_uploads(folder)}
+            if not left & {upload_id for _, upload_id in uploads}:
+                return
+        time.sleep(_ABORT_PAUSE)
