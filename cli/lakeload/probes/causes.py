@@ -64,8 +64,19 @@ _CAUSES: dict[str, tuple[str, ...]] = {
         "HTTPS_PROXY or HTTP_PROXY names a proxy that does not answer",
         "the endpoint is reached directly and belongs into NO_PROXY",
     ),
+    "RegionMismatch": (
+        "the bucket was created in another region than the destination assumes",
+        "`bucket` names another bucket than the one that is meant",
+    ),
+    "ConditionalWritesUnsupported": (
+        "the store, or this version of it, does not implement conditional writes",
+        "a gateway before the store drops the If-None-Match header",
+    ),
+    "ContentDiffers": ("a gateway between here and the store changes bodies",),
     "SlowDown": ("the store is busy: try again in a minute",),
 }
+_CAUSES["NotImplemented"] = _CAUSES["ConditionalWritesUnsupported"]
+_CAUSES["PreconditionFailed"] = _CAUSES["NoSuchUpload"] = _CAUSES["ConditionalWritesUnsupported"]
 _CAUSES["ConnectionClosedError"] = _CAUSES["ReadTimeoutError"]
 _CAUSES["TimedOut"] = _CAUSES["ConnectTimeoutError"]
 _CAUSES["UnrecognizedClientException"] = _CAUSES["InvalidClientTokenId"]

@@ -45,8 +45,9 @@ class ConnectionTest:
         session = AwsSession(
             destination,
             label="test-connection",
+            # Both tries fit, so that AWS's own error comes before "no answer within …".
             connect_timeout=min(5, options.timeout / 6),
-            read_timeout=min(10, options.timeout / 3),
+            read_timeout=min(10, options.timeout / 5),
             max_attempts=2,
         )
         objects = Objects(session, destination, waits=Waits(answer=min(5, options.timeout / 6)))

@@ -13,7 +13,7 @@ from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 RETRY_SECONDS = 5.0
 
 _ROLE_DENIED = (
-    "the ExternalId is not exactly the one in the role's trust policy: compare it letter by letter, "
+    "the ExternalId is not exactly the one in the role's trust policy: compare letter by letter, "
     "case and spaces included (AWS does not say which of these causes it is)",
     "the role does not exist, or its trust policy does not name this base identity: look at the "
     "account number, the role's name and `Principal`",
@@ -138,6 +138,10 @@ def _explain_role(
     if not reference or not isinstance(error, AwsError):
         return causes
     external_id = session.resolve(reference).reveal()
+    if error.code == "ParamValidationError":
+        return (
+            f"the ExternalId in `{reference}` is shorter than 2 characters or longer than 1224",
+        )
     if external_id != external_id.strip():
         return (f"the ExternalId in `{reference}` begins or ends with white space", *causes)
     return causes

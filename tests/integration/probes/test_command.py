@@ -1,0 +1,215 @@
+"""`lakeload test-connection` as a user types it: answers, flags and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload.demo.aws_policies import allow_assume_role, loader_policy
+from tests.servers.fault_proxy import FaultProxy, delay
+from tests.servers.ministack import Lake
+
+
+def _run(file: Path, *flags: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "lakeload", "test-connection", str(file), *flags]
+    return subprocess.run(
+        program,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_a_right_destination_gets_one_line_each_and_exit_code_0(
+    base_identity: Lake, tmp_path: Path
+) -> None:
+    done = _run(base_identity.write_destination(tmp_path))
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in lines[:14]] == ["passed"] * 14
+    assert lines[-1].startswith(f"connection passed s3://{base_identity.seeded.bucket}/")
+    assert "14 passed" in lines[-1]
+    assert "\x1b" not in done.stdout
+
+
+def test_a_failure_is_explained_with_action_resource_and_causes(
+    base_identity: Lake, tmp_path: Path
+) -> None:
+    seeded = base_identity.seeded
+    base_identity.server.admin.put_role_policy(
+        seeded.role, loader_policy("another-bucket", seeded.prefix)
+    )
+    done = _run(base_identity.write_destination(tmp_path))
+    assert done.returncode == 3
+    assert "✗ list: listing" in done.stdout
+    assert "(`AccessDenied`, HTTP 403)" in done.stdout
+    assert "request id: " in done.stdout
+    assert f"IAM action: s3:ListBucket on arn:aws:s3:::{seeded.bucket}\n" in done.stdout
+    assert "1. no policy of the role or user allows s3:ListBucket" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("connection failed at list (AccessDenied)")
+
+
+def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Path) -> None:
+    done = _run(
+        base_identity.write_destination(tmp_path),
+        *("--output", "json"),
+        LAKELOAD_EXTERNAL_ID="wrong",
+    )
+    document = _json(done)
+    assert done.returncode == 3
+    assert set(document) == {
+        *("status", "bucket", "prefix", "region", "role_arn", "seconds", "probes", "left_behind")
+    }
+    assert document["status"] == "failed"
+    assert all(
+        set(probe)
+        == {
+            *("name", "proves", "level", "status", "milliseconds"),
+            *("action", "resource", "detail", "failure"),
+        }
+        for probe in document["probes"]
+    )
+    failed = next(probe for probe in document["probes"] if probe["failure"])
+    assert failed["name"] == "assume-role"
+    assert set(failed["failure"]) == {
+        *("message", "code", "status", "request_id", "causes", "hint")
+    }
+    assert (failed["failure"]["code"], failed["failure"]["status"]) == ("AccessDenied", 403)
+
+
+def test_quiet_is_one_line_whatever_happens(base_identity: Lake, tmp_path: Path) -> None:
+    file = base_identity.write_destination(tmp_path)
+    right, wrong = _run(file, "-q"), _run(file, "-q", LAKELOAD_EXTERNAL_ID="wrong")
+    assert (right.returncode, wrong.returncode) == (0, 3)
+    assert len(right.stdout.splitlines()) == len(wrong.stdout.splitlines()) == 1
+    assert "connection failed at assume-role (AccessDenied)" in wrong.stdout
+
+
+def test_read_only_sends_nothing_that_writes(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
+    done = _run(file, "--read-only")
+    assert done.returncode == 0
+    assert "7 passed" in done.stdout
+    reading = {"GetCallerIdentity", "AssumeRole", "HeadBucket", "ListObjectsV2"}
+    sent = {request.operation for request in fault_proxy.requests}
+    assert sent == reading | {"ListMultipartUploads"}
+
+
+def test_everything_written_lies_below_the_probe_path(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    done = _run(base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint))
+    assert done.returncode == 0
+    keys = {request.key for request in fault_proxy.requests if request.key}
+    place = f"{base_identity.seeded.prefix}/_lakeload/probe/"
+    assert keys
+    assert all(key.startswith(place) for key in keys)
+
+
+def test_a_skipped_probe_is_taken_for_granted(base_identity: Lake, tmp_path: Path) -> None:
+    done = _run(
+        base_identity.write_destination(tmp_path),
+        *("--skip", "external-id-enforced", "--skip", "list-uploads", "--output", "json"),
+    )
+    skipped = [probe["name"] for probe in _json(done)["probes"] if probe["status"] == "skipped"]
+    assert (done.returncode, skipped) == (0, ["external-id-enforced", "list-uploads"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--skip", "lst"),
+        ("--timeout", "soon"),
+        ("--timeout", "0s"),
+        ("--wait", "-1"),
+        ("--wait", "2h"),
+    ],
+    ids=" ".join,
+)
+def test_a_bad_flag_is_exit_code_2(
+    base_identity: Lake, tmp_path: Path, flags: tuple[str, str]
+) -> None:
+    done = _run(base_identity.write_destination(tmp_path), *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert flags[1] in done.stderr
+
+
+def test_an_invalid_document_is_exit_code_2_and_calls_nothing(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    done = _run(
+        base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint, bucket="NO")
+    )
+    assert done.returncode == 2
+    assert fault_proxy.requests == []
+
+
+def test_a_pipeline_stands_for_its_destination(base_identity: Lake, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id\n1\n")
+    file = base_identity.write_pipeline(
+        tmp_path, tables=[{"table": "orders", "path": "orders.csv"}]
+    )
+    assert _run(file).returncode == 0
+
+
+def test_the_command_ends_within_its_timeout_when_nothing_answers(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    fault_proxy.on("*", delay(60))
+    file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
+    started = time.monotonic()
+    done = _run(file, "--timeout", "3")
+    assert done.returncode == 3
+    assert time.monotonic() - started < 3 + 4  # the interpreter and its imports come on top
+
+
+def test_wait_repeats_a_denied_role_until_iam_knows_it(base_identity: Lake, tmp_path: Path) -> None:
+    seeded, admin = base_identity.seeded, base_identity.server.admin
+    admin.put_user_policy(seeded.user, allow_assume_role(seeded.role_arn + "-other"))
+    allow = threading.Timer(
+        2, admin.put_user_policy, (seeded.user, allow_assume_role(seeded.role_arn))
+    )
+    allow.start()
+    try:
+        done = _run(base_identity.write_destination(tmp_path), "--timeout", "10", "--wait", "60")
+    finally:
+        allow.cancel()
+    assert done.returncode == 0
+    assert "after 5 s" in done.stdout or "after 6 s" in done.stdout
+
+
+def test_a_terminal_gets_a_table_that_fits_and_ends_complete(
+    base_identity: Lake, tmp_path: Path
+) -> None:
+    file = base_identity.write_destination(tmp_path)
+    command = f"stty cols 80 rows 60; {sys.executable} -m lakeload test-connection {file}"
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        env={**os.environ, "TERM": "xterm-256color", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    last = done.stdout.rpartition("\x1b[1A\x1b[2K")[2]
+    assert last.count("✓") == 14
+    assert all(len(line.rstrip()) <= 80 for line in last.split("\r\n")[1:-3])
+    assert "connection passed" in last

@@ -1,0 +1,93 @@
+"""Each misconfiguration is found by its own probe, named with its code, and leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from lakeload.probes.connection import ConnectionOptions, ConnectionTest
+from lakeload.probes.model import Status, Verdict
+from lakeload.probes.preflight import NAMES, preflight
+from lakeload_jobs.contract.errors import LakeloadError, Refused
+from tests.integration.probes.misconfigurations import CASES, Case, World
+from tests.servers.fault_proxy import FaultProxy
+from tests.servers.ministack import Lake
+
+TIMEOUT = 8.0
+ALL_PROBES = [
+    *("credentials", "identity", "assume-role", "external-id-enforced"),
+    *("bucket", "list", "list-uploads"),
+    *("delete", "put", "put-again", "get", "abort-upload", "upload", "complete-upload"),
+]
+
+
+@pytest.fixture
+def world(
+    base_identity: Lake, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[World]:
+    with ExitStack() as cleanup:
+        yield World(base_identity, fault_proxy, monkeypatch, tmp_path, cleanup)
+
+
+def test_everything_right_passes_every_probe_and_leaves_nothing(world: World) -> None:
+    verdict = _test(world)
+    assert [(result.probe.name, str(result.status)) for result in verdict.results] == [
+        (name, "passed") for name in ALL_PROBES
+    ]
+    assert verdict.seconds < 10
+    _assert_nothing_left(world, verdict)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> None:
+    case.bend(world)
+    verdict = _test(world)
+    problem = next(result for result in verdict.results if result.failure is not None)
+    failure = problem.failure
+    assert failure is not None
+    told = "\n".join([failure.message, *failure.causes, failure.hint or ""])
+    assert (problem.probe.name, failure.code) == (case.probe, case.code), told
+    assert case.says in told
+    assert problem.status is (Status.WARNING if case.warning else Status.FAILED)
+    assert failure.causes, "a failure names its likely causes"
+    assert verdict.seconds < TIMEOUT + 1
+    _assert_nothing_left(world, verdict)
+
+
+def _first_of_each_probe() -> list[Case]:
+    first = {case.probe: case for case in reversed(CASES) if case.probe in NAMES}
+    return [first[name] for name in sorted(first)]
+
+
+@pytest.mark.parametrize("case", _first_of_each_probe(), ids=lambda case: case.name)
+def test_preflight_refuses_what_a_reading_probe_finds(case: Case, world: World) -> None:
+    case.bend(world)
+    with pytest.raises(Refused) as caught:
+        preflight(world.destination)
+    assert caught.value.hint
+    assert "lakeload test-connection" in caught.value.hint
+    assert world.proxy.count("PutObject") == world.proxy.count("CreateMultipartUpload") == 0
+
+
+def test_preflight_passes_when_everything_a_load_reads_is_right(world: World) -> None:
+    world.deny("s3:DeleteObject", "s3:ListBucketMultipartUploads")
+    preflight(world.destination)
+
+
+def _test(world: World) -> Verdict:
+    test = ConnectionTest(world.destination, ConnectionOptions(timeout=TIMEOUT))
+    try:
+        for _ in test.run():
+            pass
+    except LakeloadError as error:
+        pytest.fail(f"the test itself failed: {error}")
+    return test.verdict()
+
+
+def _assert_nothing_left(world: World, verdict: Verdict) -> None:
+    assert verdict.left_behind == ()
+    assert world.lake.keys() == []
+    assert world.lake.uploads() == []
