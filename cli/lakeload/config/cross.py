@@ -6,19 +6,22 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from lakeload.config.destination import Destination
-from lakeload.config.files import OPTIONS, option_findings
+from lakeload.config.files import option_findings
 from lakeload.config.model import Finding
 from lakeload.config.pipeline import Table
 from lakeload.config.secret_names import shown
-from lakeload.config.spark import is_local
+from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, targets
 from lakeload_jobs.rules.layout import TableLocation, overlaps
 from lakeload_jobs.rules.names import target_name_problem
+from lakeload_jobs.rules.reader_options import READER_OPTIONS
+from lakeload_jobs.rules.suggest import did_you_mean
 
 Numbered = list[tuple[int, Table]]
 
@@ -39,7 +42,7 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     """Refuse secrets of this machine with a master whose tasks run on others (section 8)."""
     spark = data.get("spark")
     master = spark.get("master") if isinstance(spark, dict) else None
-    if not isinstance(master, str) or is_local(master):
+    if not isinstance(master, str) or is_local(master) or master_finding(master):
         return []
     here = {
         name: reference
@@ -52,20 +55,31 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     return [
         Finding(
             f"tasks of `{shown(master)}` run on other machines, which cannot read {which}",
-            "refer to AWS instead: `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
+            "refer to AWS instead, with `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
             ("spark", "master"),
             "remote-secret",
         )
     ]
 
 
-def missing_destination(given: str, path: str) -> Finding:
+def missing_destination(given: str, path: Path) -> Finding:
     """Say that the destination file of a pipeline does not exist."""
+    here = [file.name for file in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
     return Finding(
         f"the destination file `{shown(given)}` does not exist",
-        f"the path is relative to the pipeline's file: `{shown(path, 200)}`",
+        did_you_mean(path.name, here) or "the path is relative to the folder of this file",
         ("destination",),
         "missing-file",
+    )
+
+
+def wrong_destination(given: str) -> Finding:
+    """Say that a pipeline's destination is something else."""
+    return Finding(
+        f"`{shown(given)}` is not a destination",
+        "a destination has `bucket` and `region`",
+        ("destination",),
+        "wrong-kind",
     )
 
 
@@ -155,6 +169,6 @@ def _table_options(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
 def _options(
     options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
 ) -> Iterator[Finding]:
-    if isinstance(file_format, str) and file_format in OPTIONS:
+    if isinstance(file_format, str) and file_format in READER_OPTIONS:
         for finding in option_findings(options, file_format):
             yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

@@ -23,15 +23,20 @@ from lakeload_jobs.contract.spec import PartitionStrategy
 
 GLUE = "the AWS Glue catalog"
 
+MAX_TAGS, MAX_TAG_KEY, MAX_TAG_VALUE = 50, 128, 256
+"""What STS accepts as session tags, in number and in characters."""
+
 _KEYS = ("access_key_id", "secret_access_key", "session_token")
 
 
 class Credentials(Model):
     """How to become the identity that writes. Without it: the AWS default chain."""
 
-    role_arn: RoleArn | None = Field(default=None, json_schema_extra={"features": "F3"})
+    role_arn: RoleArn | None = Field(default=None, json_schema_extra={"features": "F9, F16"})
     """The role to assume; the keys or the profile below, else the default chain, assume it."""
-    external_id: Annotated[SecretReference | None, SecretSetting("external_id")] = None
+    external_id: Annotated[SecretReference | None, SecretSetting("external_id")] = Field(
+        default=None, json_schema_extra={"features": "F10"}
+    )
     """The ExternalId that the role's trust policy demands. Secret; with `role_arn` only."""
     session_duration: Annotated[int, Field(ge=900, le=43_200)] = 3600
     """Seconds a role's credentials live; they are renewed in time. With `role_arn` only."""
@@ -39,9 +44,13 @@ class Credentials(Model):
     """Tags of the role's session, at most 50. With `role_arn` only."""
     profile: Text | None = None
     """A profile of the AWS configuration files."""
-    access_key_id: Annotated[SecretReference | None, SecretSetting("access_key_id")] = None
+    access_key_id: Annotated[SecretReference | None, SecretSetting("access_key_id")] = Field(
+        default=None, json_schema_extra={"features": "F14"}
+    )
     """An access key's id. Secret; needs `secret_access_key`."""
-    secret_access_key: Annotated[SecretReference | None, SecretSetting("secret_access_key")] = None
+    secret_access_key: Annotated[SecretReference | None, SecretSetting("secret_access_key")] = (
+        Field(default=None, json_schema_extra={"features": "F14"})
+    )
     """The access key itself. Secret; needs `access_key_id`."""
     session_token: Annotated[SecretReference | None, SecretSetting("session_token")] = None
     """The token of temporary keys. Secret; needs both keys."""
@@ -54,7 +63,7 @@ class Credentials(Model):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Credentials:
-        if findings := [*self._role_findings(), *self._key_findings()]:
+        if findings := [*self._role_findings(), *self._key_findings(), *self._tag_findings()]:
             raise refusals(findings)
         return self
 
@@ -77,6 +86,17 @@ class Credentials(Model):
             if given and name not in given:
                 hint = f"add `{name}: {{env: LAKELOAD_{name.upper()}}}`"
                 found.append(Finding(f"`{given[0]}` needs `{name}` too", hint, (given[0],)))
+        return found
+
+    def _tag_findings(self) -> list[Finding]:
+        tags = self.session_tags or {}
+        found = [
+            Finding("a tag is too long", "STS takes keys of 128 and values of 256 characters", at)
+            for at, value in ((("session_tags", key), value) for key, value in tags.items())
+            if len(at[1]) > MAX_TAG_KEY or len(value) > MAX_TAG_VALUE
+        ]
+        if len(tags) > MAX_TAGS:
+            found.append(Finding(f"STS takes {MAX_TAGS} tags at most", None, ("session_tags",)))
         return found
 
 
@@ -135,14 +155,16 @@ class Destination(Model):
 
     version: Literal[1]
     """The version of this format."""
-    bucket: Bucket
+    bucket: Bucket = Field(json_schema_extra={"features": "F6"})
     """The bucket's name."""
-    region: Region
+    region: Region = Field(json_schema_extra={"features": "F7"})
     """The bucket's region."""
-    prefix: Prefix = ""
+    prefix: Prefix = Field(default="", json_schema_extra={"features": "F8"})
     """The path below the bucket; empty for its root."""
-    credentials: Credentials = Credentials()
-    endpoint_url: Endpoint = ""
+    credentials: Credentials = Field(
+        default=Credentials(), json_schema_extra={"features": "F9–F16"}
+    )
+    endpoint_url: Endpoint = Field(default="", json_schema_extra={"features": "F5"})
     """An S3-compatible store; short for `endpoints.s3`. Empty for AWS."""
     endpoints: Endpoints = Endpoints()
     addressing_style: Literal["AUTO", "PATH", "VIRTUAL"] = "AUTO"
@@ -152,7 +174,9 @@ class Destination(Model):
     encryption: Encryption = Encryption()
     target_file_size: FileSize = 1 << 30
     """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
-    table_format: Literal["PARQUET"] = "PARQUET"
+    table_format: Literal["PARQUET"] = Field(
+        default="PARQUET", json_schema_extra={"features": "F1"}
+    )
     """The format of tables; `ICEBERG` is not supported yet."""
     glue_database_prefix: Annotated[str, only("", GLUE)] = Field(
         default="", json_schema_extra={"features": "F53"}

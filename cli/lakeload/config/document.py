@@ -34,6 +34,7 @@ _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
 # 1e3, .5, .inf, dates. Readers disagree, so lakeload takes none of them without quotes.
 _AMBIGUOUS = (
     (re.compile(r"(?i:yes|no|on|off|y|n)"), "true or false"),
+    (re.compile(r"NULL|Null"), "no value"),
     (re.compile(r"[-+]?(0[0-9_]+|0[xob][0-9A-Fa-f_]+|[0-9][0-9_]*_[0-9_]*|\+[0-9]+)"), "a number"),
     (re.compile(r"[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?"), "a number"),
     (re.compile(r"[-+]?(\.[0-9]+|[0-9]+\.?[0-9]*)([eE][-+]?[0-9]+)?"), "a number"),
@@ -48,6 +49,11 @@ class Ambiguous:
 
     text: str
     reading: str
+
+
+@dataclass(frozen=True)
+class Unfilled:
+    """Text with a reference to the environment that could not be filled; reported already."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,11 @@ class TreeReader:
                     inherited = {**merged, **inherited}
                 continue
             below = parent if hidden and name not in REFERENCE_KINDS else name
-            value = self.read(value_node, key=below, parent=parent)
+            try:
+                value = self.read(value_node, key=below, parent=parent)
+            except YamlRefused as refused:
+                # Of nested keys the outermost is the one whose value is too large.
+                raise YamlRefused(refused.code, refused.message, key_node.span) from refused
             if name in own:
                 self._duplicate(name, own[name].key, key_node.span)
             else:
@@ -168,8 +178,10 @@ class TreeReader:
                 problem.hint,
             )  # fmt: skip
         filled = text != node.text
-        if unfilled or not node.plain or (filled and text == ""):
-            value: Any = text
+        if unfilled:
+            value: Any = Unfilled()
+        elif not node.plain or (filled and text == ""):
+            value = text
         else:
             value = resolved(text)
         return Leaf(value, node.text, node.plain, node.span, filled)
@@ -201,7 +213,7 @@ def resolved(text: str) -> Any:
     lowered = text.lower()
     if lowered in ("true", "false"):
         return lowered == "true"
-    if lowered in ("", "~", "null"):
+    if text in ("", "~", "null"):
         return None
     if _INTEGER.fullmatch(text):
         return int(text)

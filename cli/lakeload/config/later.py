@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from lakeload.config.model import Finding, not_yet
 
-_DATABASE = "a setting of JDBC sources, which are not supported yet"
 _INCREMENTAL = "incremental loading"
 
 _KEYS: dict[str, dict[str, str]] = {
@@ -28,13 +27,33 @@ _KEYS: dict[str, dict[str, str]] = {
     },
 }
 
+_OFF = (
+    "`update_glue_catalog: true`, `partition_projection: true` in `parquet`",
+    "`glue_database_prefix` and `endpoints.glue` in destination.yml",
+    "`incremental: true` in `source`",
+    "paths that begin with `s3://`",
+    "`mode: OVERWRITE`, `mode: UPSERT` and `schema_changes: EVOLVE`, which need ICEBERG",
+    "`spark.master` other than `local…` and `spark://…`",
+)
+
 _VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("Destination", "table_format"): ("ICEBERG",),
     ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
     ("Source", "format"): ("ORC", "AVRO", "XML"),
     ("Table", "format"): ("ORC", "AVRO", "XML"),
-    ("Pipeline", "schema_changes"): ("FAIL",),
 }
+
+
+def later_settings() -> list[str]:
+    """Return what is refused for now, for the reference page."""
+    homes = {"Pipeline": "pipeline.yml", "Source": "`source`", "Table": "`tables[]`"}
+    keys = [f"`{key}` in {homes[model]}" for model, named in _KEYS.items() for key in named]
+    values = [
+        f"`{field}: {value}`" + (f" in {homes[model]}" if model in homes else " in destination.yml")
+        for (model, field), named in _VALUES.items()
+        for value in named
+    ]
+    return [*values, *_OFF, *keys, "`partition_by` in `tables[]`"]
 
 
 def later_key(model: str, key: str) -> Finding | None:
@@ -67,12 +86,14 @@ def later_value(model: str, field: str, value: str) -> Finding | None:
 def _mode(mode: str) -> Finding:
     return Finding(
         f"`mode: {mode}` is not possible with table_format PARQUET, which only appends",
-        "load with `mode: APPEND`, then let the reader choose:\n"
-        "  the latest load: `parquet.partition_strategy: SYNC_ID` in the destination puts each\n"
-        "    load into a folder of its own; read the newest\n"
-        "  the latest version of each row, in Athena:\n"
-        "    SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY _supa_id\n"
-        "      ORDER BY _supa_synced DESC, _supa_index DESC) AS n FROM t)\n"
-        "    WHERE n = 1 AND NOT _supa_deleted",
+        "load with `mode: APPEND` and let the reader choose\n"
+        "the latest load: with `partition_strategy: SYNC_ID` in the destination each load has a "
+        "folder of its own\n"
+        "the latest version of each row, in Athena:\n"
+        "  SELECT * FROM (\n"
+        "    SELECT *, row_number() OVER (\n"
+        "      PARTITION BY _supa_id ORDER BY _supa_synced DESC, _supa_index DESC\n"
+        "    ) AS latest_per_supa_id FROM t\n"
+        "  ) WHERE latest_per_supa_id = 1 AND NOT _supa_deleted",
         code="append-only",
     )

@@ -9,7 +9,12 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from lakeload.config.cross import missing_destination, pipeline_findings, remote_findings
+from lakeload.config.cross import (
+    missing_destination,
+    pipeline_findings,
+    remote_findings,
+    wrong_destination,
+)
 from lakeload.config.destination import Destination
 from lakeload.config.document import Branch, Tree, TreeReader, plain_data
 from lakeload.config.explain import Explainer
@@ -198,9 +203,12 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
         path = read.path.parent / given
         explainer = Explainer(page, tree, Pipeline)
         if not path.is_file():
-            read.problems.append(explainer.finding(missing_destination(given, str(path))))
+            read.problems.append(explainer.finding(missing_destination(given, path)))
             return
         below = _read(path, environment, "destination")
+        if any(problem.code == "wrong-kind" for problem in below.problems):
+            read.problems.append(explainer.finding(wrong_destination(given)))
+            return
         read.problems += below.problems
         if isinstance(below.model, Destination):
             read.destination = DestinationDocument(path, below.model)

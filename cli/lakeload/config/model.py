@@ -45,6 +45,13 @@ def refusals(findings: Sequence[Finding]) -> PydanticCustomError:
     return PydanticCustomError("findings", "refused by a rule", {FINDINGS: tuple(findings)})
 
 
+@dataclass(frozen=True)
+class Called:
+    """What the reference page calls a type; pydantic ignores it."""
+
+    name: str
+
+
 def not_yet(what: str, hint: str | None = None) -> Finding:
     """Say that a setting is agreed on but not built."""
     return Finding(f"{what} is not supported yet", hint, code="not-supported-yet")

@@ -15,8 +15,9 @@ from pydantic import (
 )
 
 from lakeload.config.destination import Destination
+from lakeload.config.document import Ambiguous
 from lakeload.config.files import Options, Source, path_text
-from lakeload.config.model import Finding, Model, refusal, refusals
+from lakeload.config.model import Called, Finding, Model, refusal, refusals
 from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
 from lakeload.config.spark import Spark
@@ -48,6 +49,11 @@ def _column_type(given: str) -> str:
     return given
 
 
+def _null_is_a_word(given: Any) -> Any:
+    """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value."""
+    return "NULL" if isinstance(given, Ambiguous) and given.text == "NULL" else given
+
+
 def _tracking(given: Any) -> Any:
     if given in ("ALL", "NONE") and isinstance(given, str):
         return TRACKING_COLUMNS if given == "ALL" else ()
@@ -71,6 +77,7 @@ _ALL_TRACKING = "there are " + ", ".join(f"`{name}`" for name in TRACKING_COLUMN
 PathText = Annotated[str, AfterValidator(path_text)]
 Paths = Annotated[
     tuple[PathText, ...],
+    Called("path, or list of paths"),
     AfterValidator(_some_paths),
     BeforeValidator(_paths),
     WithJsonSchema(
@@ -82,9 +89,10 @@ Paths = Annotated[
         }
     ),
 ]
-ColumnType = Annotated[Text, AfterValidator(_column_type)]
+ColumnType = Annotated[Text, Called("Spark SQL type"), AfterValidator(_column_type)]
 Tracking = Annotated[
     tuple[str, ...],
+    Called("`ALL`, `NONE` or list"),
     BeforeValidator(_tracking),
     WithJsonSchema(
         {
@@ -101,9 +109,9 @@ class Columns(Model):
     """Which columns, under which names, with which types. Keys are source names."""
 
     include: tuple[Text, ...] = ()
-    """Only these columns. Not together with `exclude`."""
+    """Only these columns. Default: all."""
     exclude: tuple[Text, ...] = ()
-    """All columns but these."""
+    """Not these columns."""
     rename: dict[Text, Text] = Field(default_factory=dict)
     """Source name → target name; it is normalised like any other."""
     types: dict[Text, ColumnType] = Field(default_factory=dict)
@@ -112,14 +120,18 @@ class Columns(Model):
     @model_validator(mode="after")
     def _fit_together(self) -> Columns:
         found = []
-        if self.include and self.exclude:
-            found.append(Finding("`include` and `exclude` are given", "keep one", ("exclude",)))
+        for i, name in enumerate(self.exclude):
+            if name in self.include:
+                message = f"`{shown(name)}` is both included and excluded"
+                found.append(Finding(message, "keep it in one of the lists", ("exclude", i)))
         for field in ("include", "exclude"):
             found += _repeated(getattr(self, field), field)
         for source, target in self.rename.items():
             at = ("rename", source)
             if self._leaves_out(source):
-                found.append(Finding(f"`{shown(source)}` is renamed but not loaded", None, at))
+                hint = "add it to `include`" if self.include else "remove it from `exclude`"
+                message = f"`{shown(source)}` is renamed but not loaded"
+                found.append(Finding(message, hint, at))
             if normalize(target).lower() in RESERVED_COLUMNS:
                 message = f"`{shown(target)}` is a name lakeload and its readers use themselves"
                 found.append(Finding(message, "choose another name", at))
@@ -188,7 +200,7 @@ def _kind(value: Any) -> str:
 
 
 DestinationField = Annotated[
-    Annotated[Text, Tag("(path)")] | Annotated[Destination, Tag("(mapping)")],
+    Annotated[Text, Called("path"), Tag("(path)")] | Annotated[Destination, Tag("(mapping)")],
     Discriminator(_kind),
 ]
 
@@ -206,9 +218,9 @@ class Pipeline(Model):
     """The first part of the target schema."""
     namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
     """The target schema; replaces `destination_prefix`."""
-    nested: Nested = "NATIVE"
+    nested: Nested = Field(default="NATIVE", json_schema_extra={"features": "F87"})
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
-    on_bad_value: OnBadValue = "FAIL"
+    on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
     """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
     tracking_columns: Tracking = Field(
         default=TRACKING_COLUMNS, json_schema_extra={"features": "F62–F66"}
@@ -218,8 +230,8 @@ class Pipeline(Model):
     """Tables that are loaded at once."""
     table_handling: TableHandling = Field(default="FAIL", json_schema_extra={"features": "F39"})
     """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
-    schema_changes: Literal["ADD_COLUMNS"] = "ADD_COLUMNS"
-    """Columns may be added between loads."""
+    schema_changes: Literal["ADD_COLUMNS", "FAIL"] = "ADD_COLUMNS"
+    """Columns that are new since the last load: added to the table, or an error."""
     source: Source
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

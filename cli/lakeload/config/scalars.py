@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from lakeload.config.model import refusal
+from lakeload.config.model import Called, refusal
 from lakeload.config.secret_names import has_userinfo, shown
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.rules.file_names import pattern_problems
@@ -116,7 +116,7 @@ def _role(value: str) -> str:
 
 def _file_name_pattern(value: str) -> str:
     if problems := pattern_problems(value):
-        raise refusal(f"`{shown(value)}` cannot name files: " + "; ".join(problems))
+        raise refusal(f"`{shown(value)}` cannot name files", "\n".join(problems))
     return value
 
 
@@ -156,11 +156,14 @@ Text = Annotated[str, AfterValidator(_text)]
 Bucket = Annotated[str, AfterValidator(_bucket)]
 Region = Annotated[str, AfterValidator(_region)]
 Prefix = Annotated[str, AfterValidator(_prefix)]
-Endpoint = Annotated[str, AfterValidator(_endpoint)]
+Endpoint = Annotated[str, AfterValidator(_endpoint), Called("URL")]
 RoleArn = Annotated[str, AfterValidator(_role)]
 FileNamePattern = Annotated[str, AfterValidator(_file_name_pattern)]
 PipelineName = Annotated[str, AfterValidator(_pipeline_name)]
 FileSize = Annotated[
-    int, BeforeValidator(_file_size), WithJsonSchema({"type": ["string", "integer"]})
+    int,
+    BeforeValidator(_file_size),
+    Called("size"),
+    WithJsonSchema({"type": ["string", "integer"]}),
 ]
-DriverMemory = Annotated[str, AfterValidator(_driver_memory)]
+DriverMemory = Annotated[str, AfterValidator(_driver_memory), Called("memory")]

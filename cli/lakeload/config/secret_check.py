@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lakeload.config.document import Branch, Entry, Items, Leaf, Tree
+from lakeload.config.document import Branch, Entry, Items, Leaf, Tree, plain_data
 from lakeload.config.page import Page
 from lakeload.config.problems import Problem
 from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND
@@ -40,10 +40,13 @@ def ignored_block_problems(page: Page, tree: Tree) -> list[Problem]:
     if not isinstance(tree, Branch) or "iceberg" not in tree.entries:
         return []
     entry = tree.entries["iceberg"]
+    table_format = tree.entries.get("table_format")
     if not isinstance(entry.value, Branch):
         return []
-    message = "`iceberg` is ignored, because `table_format` is PARQUET"
-    found = [page.problem("note", "ignored", message, entry.key, key="iceberg")]
+    found = []
+    if table_format is None or plain_data(table_format.value) == "PARQUET":
+        message = "`iceberg` is ignored, because `table_format` is PARQUET"
+        found = [page.problem("note", "ignored", message, entry.key, key="iceberg")]
     for path, name, secret in _secrets(entry.value, "iceberg"):
         if isinstance(secret.value, Leaf) and not SHORTHAND.fullmatch(secret.value.text):
             finding = literal_finding(name)

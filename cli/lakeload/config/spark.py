@@ -12,7 +12,10 @@ from lakeload.config.scalars import DriverMemory, Text
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 
 _LOCAL = re.compile(r"local(\[[^\]]*\])?|local-cluster\[[^\]]*\]")
-_MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]")
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
+    r"|spark://[^\s/:@]+:\d{1,5}(,[^\s/:@]+:\d{1,5})*"
+)
 
 OWNED: dict[str, str] = {
     "spark.app.name": "it names the pipeline",
@@ -24,7 +27,10 @@ OWNED: dict[str, str] = {
     "spark.scheduler.mode": "tables share the driver",
     "spark.task.maxFailures": "lakeload decides what is tried again",
     "spark.sql.session.timeZone": "timestamps are written in UTC",
-    "spark.sql.caseSensitive": "names are compared without case",
+    "spark.sql.ansi.enabled": "`on_bad_value` decides what becomes of bad values",
+    "spark.sql.caseSensitive": "columns are told apart as the source tells them apart",
+    "spark.sql.files.ignoreCorruptFiles": "it would leave rows out without a word",
+    "spark.sql.files.ignoreMissingFiles": "it would leave rows out without a word",
     "spark.sql.execution.arrow.": "rows reach the writer through Arrow",
     "spark.pyspark.": "executors and driver run the same Python",
     "spark.ui.showConsoleProgress": "lakeload shows the progress",
@@ -81,13 +87,23 @@ def _conf_allowed(conf: dict[str, str]) -> dict[str, str]:
     return conf
 
 
+def master_finding(master: str) -> Finding | None:
+    """Say why tasks cannot run on `master`, or return None. For `spark.master` and `--master`."""
+    if _MASTER.fullmatch(master):
+        return None
+    if master.startswith(("local", "spark:")):
+        hint = "write it as `local[*]`, `local[4]` or `spark://HOST:PORT`"
+        return Finding(f"`{shown(master)}` is not a master of Spark", hint)
+    return Finding(
+        f"the master `{shown(master)}` is not supported yet",
+        "`local[N]`, `local-cluster[…]` and `spark://HOST:PORT` are",
+        code="not-supported-yet",
+    )
+
+
 def _master(value: str) -> str:
-    if value.startswith("local") and not _MASTER.fullmatch(value):
-        raise refusals([Finding(f"`{shown(value)}` is not a master", "write `local[*]`")])
-    if not value.startswith(("local", "spark://")):
-        hint = "`local[*]`, `local-cluster[…]` and `spark://HOST:PORT` are"
-        message = f"the master `{shown(value)}` is not supported yet"
-        raise refusals([Finding(message, hint, code="not-supported-yet")])
+    if finding := master_finding(value):
+        raise refusals([finding])
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,9 @@ def table_specs(document: PipelineDocument, *, limit: int | None = None) -> tupl
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
         mark = _fingerprint(model, document.destination.model, written, limit)
-        paths = tuple(_absolute(document.path.parent, path) for path in written.input.paths)
+        # A folder called `[old]` is no pattern, whatever the path below it is.
+        folder = Path(glob.escape(str(document.path.parent.absolute())))
+        paths = tuple(_absolute(folder, path) for path in written.input.paths)
         specs.append(replace(written, input=replace(written.input, paths=paths), fingerprint=mark))
     return tuple(specs)
 

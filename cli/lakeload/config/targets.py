@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakeload.config.pipeline import Table
-from lakeload_jobs.rules.names import schema_name, unique_names
+from lakeload_jobs.rules.names import normalize, schema_name, unique_names
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ def targets(
 ) -> list[Target]:
     """Return the target of each table.
 
-    Names that are derived are numbered where they collide, over all tables of one schema;
-    names that are given with `name` are kept, and two equal ones stay equal.
+    Names that are derived are numbered where they collide, over all tables of one schema. A
+    name that is given with `name` is kept, also where it equals another: `validate` says so.
     """
     schemas = [_schema(table, namespace, destination_prefix) for table in tables]
     found: list[Target | None] = [None] * len(tables)
@@ -36,7 +36,9 @@ def targets(
         members = [i for i, own in enumerate(schemas) if own.lower() == schema]
         given = {i: unique_names([tables[i].name or ""])[0] for i in members if tables[i].name}
         derived = [i for i in members if i not in given]
-        names = unique_names([tables[i].table for i in derived], taken=list(given.values()))
+        natural = {normalize(tables[i].table).lower() for i in derived}
+        taken = [name for name in given.values() if name.lower() not in natural]
+        names = unique_names([tables[i].table for i in derived], taken=taken)
         for i, name in [*given.items(), *zip(derived, names, strict=True)]:
             found[i] = Target(schemas[i], name)
     return [target for target in found if target is not None]

@@ -234,6 +234,11 @@ _SYNTAX = (
         "give all keys of one mapping, or all `-` of one list, the same indentation",
     ),
     (
+        "expected alphabetic or numeric character",
+        "text cannot begin with `*` or `&`, which stand for YAML aliases and anchors{opened}",
+        "write it in quotes",
+    ),
+    (
         "found unknown escape character '(.)'",
         r"`\{0}` is not an escape in double quotes",
         r"write `\\` for a backslash, or use single quotes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ _STYLES: dict[Severity, str] = {
 }
 _MAX_WIDTH = 100
 _SHOWN = 100
+_HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def problems_text(problems: Sequence[Problem], width: int) -> Text:
@@ -115,25 +117,27 @@ def _window(snippet: Snippet, width: int) -> tuple[str, int, int]:
 
 
 def _append_hint(text: Text, hint: str, gutter: int, width: int) -> None:
+    """Lines of a hint are wrapped, but for indented ones: those are text to copy."""
     head = f" {'':{gutter}} = hint: "
-    lines = hint.split("\n")
-    text.append("\n")
-    text.append(head, "blue")
-    text.append(_wrapped(lines[0], width, " " * len(head), " " * len(head))[len(head) :])
-    for line in lines[1:]:
-        indent = len(line) - len(line.lstrip())
-        text.append("\n" + " " * len(head) + " " * indent + line.lstrip())
+    rest = " " * len(head)
+    for i, line in enumerate(hint.split("\n")):
+        text.append("\n")
+        text.append(rest if i else head, "blue")
+        if line.startswith(" "):
+            text.append(line)
+        else:
+            text.append(_wrapped(line, width, rest, rest + "  " * (i > 0))[len(rest) :])
 
 
 def _wrapped(text: str, width: int, first: str, rest: str) -> str:
-    return "\n".join(
-        textwrap.wrap(
-            text,
-            max(width, 40),
-            initial_indent=first,
-            subsequent_indent=rest,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        or [first]
+    """Wrap between words, but not within backticks."""
+    kept = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", _HARD_SPACE), text)
+    lines = textwrap.wrap(
+        kept,
+        max(width, 40),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return "\n".join(lines or [first]).replace(_HARD_SPACE, " ")
