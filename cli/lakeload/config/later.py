@@ -92,7 +92,8 @@ def _mode(mode: str) -> Finding:
         "the latest version of each row, in Athena:\n"
         "  SELECT * FROM (\n"
         "    SELECT *, row_number() OVER (\n"
-        "      PARTITION BY _supa_id ORDER BY _supa_synced DESC, _supa_index DESC\n"
+        "      PARTITION BY _supa_id\n"
+        "      ORDER BY _supa_synced DESC, _supa_index DESC\n"
         "    ) AS latest_per_supa_id FROM t\n"
         "  ) WHERE latest_per_supa_id = 1 AND NOT _supa_deleted",
         code="append-only",

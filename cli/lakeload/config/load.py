@@ -118,8 +118,7 @@ def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = No
     _validate(read, read.page, read.tree, _MODELS[read.kind])
     if read.kind == "pipeline":
         _read_destination(read, read.page, read.tree, environment)
-    if read.model is not None:
-        read.problems += reference_problems(read.page, read.tree, environment)
+    read.problems += reference_problems(read.page, read.tree, environment)
     return read
 
 

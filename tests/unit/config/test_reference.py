@@ -1,0 +1,29 @@
+"""docs/configuration.md tells what the models accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeload.config.destination import Destination
+from lakeload.config.model_tree import sections
+from lakeload.config.pipeline import Pipeline
+from lakeload.config.reference import reference_page, type_name
+
+PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+
+
+def test_the_page_is_what_the_models_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run docs/configuration.py"
+
+
+@pytest.mark.parametrize("model", [Destination, Pipeline])
+def test_every_setting_has_a_row_with_a_meaning_and_a_type(
+    model: type[Destination] | type[Pipeline],
+) -> None:
+    rows = [line.split(" | ") for line in reference_page().splitlines() if line.startswith("| `")]
+    meanings = {(row[0].strip("| `"), row[1]): row[-1].strip("| ") for row in rows}
+    for path, section in sections(model):
+        for name, field in section.model_fields.items():
+            assert meanings[(name, type_name(field))], f"{path}.{name}"
