@@ -26,7 +26,7 @@ class StandaloneSpark:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.master = ""
         """`spark://127.0.0.1:PORT` once started."""
 
@@ -37,7 +37,7 @@ class StandaloneSpark:
             ["org.apache.spark.deploy.master.Master", *_LOOPBACK, "--port", "0"],
             {},
         )
-        self.master = self._wait_for(log, _BOUND)
+        self.master = self._wait_for("master", log, _BOUND)
 
     def add_worker(
         self, name: str, environment: Mapping[str, str], *, cores: int = 1, memory: str = "1g"
@@ -54,7 +54,7 @@ class StandaloneSpark:
             ],
             environment,
         )
-        self._wait_for(log, re.compile(f"({_REGISTERED})"))
+        self._wait_for(name, log, re.compile(f"({_REGISTERED})"))
         return log
 
     def executor_logs(self, name: str) -> str:
@@ -64,15 +64,19 @@ class StandaloneSpark:
 
     def stop(self) -> None:
         """Kill every process of the cluster with what it started."""
-        for process in reversed(self._processes):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-        for process in self._processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        for name in reversed(list(self._processes)):
+            self.stop_worker(name)
+
+    def stop_worker(self, name: str) -> None:
+        """Stop one process and the executors it started."""
+        process = self._processes.pop(name)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def _run(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> Path:
         log = self._folder / f"{name}.log"
@@ -87,25 +91,23 @@ class StandaloneSpark:
         if java := os.environ.get("JAVA_HOME"):
             needed["JAVA_HOME"] = java
         with log.open("wb") as output:
-            self._processes.append(
-                subprocess.Popen(
-                    [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
-                    cwd=self._folder,
-                    env={**needed, **environment},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            self._processes[name] = subprocess.Popen(
+                [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
+                cwd=self._folder,
+                env={**needed, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         return log
 
-    def _wait_for(self, log: Path, pattern: re.Pattern[str]) -> str:
+    def _wait_for(self, name: str, log: Path, pattern: re.Pattern[str]) -> str:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             if found := pattern.search(log.read_text(errors="replace")):
                 return found.group(1)
-            if self._processes[-1].poll() is not None:
+            if self._processes[name].poll() is not None:
                 break
             time.sleep(0.1)
         raise RuntimeError(f"Spark did not start:\n{log.read_text(errors='replace')[-3000:]}")

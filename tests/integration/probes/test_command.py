@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -58,7 +59,6 @@ def test_a_failure_is_explained_with_action_resource_and_causes(
     assert done.returncode == 3
     assert "✗ list: listing" in done.stdout
     assert "(`AccessDenied`, HTTP 403)" in done.stdout
-    assert "request id: " in done.stdout
     assert f"IAM action: s3:ListBucket on arn:aws:s3:::{seeded.bucket}\n" in done.stdout
     assert "1. no policy of the role or user allows s3:ListBucket" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("connection failed at list (AccessDenied)")
@@ -90,6 +90,14 @@ def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Pa
         *("message", "code", "status", "request_id", "causes", "hint")
     }
     assert (failed["failure"]["code"], failed["failure"]["status"]) == ("AccessDenied", 403)
+    assert failed["failure"]["request_id"]
+
+
+def test_a_denied_role_shows_the_request_id_support_asks_for(
+    base_identity: Lake, tmp_path: Path
+) -> None:
+    done = _run(base_identity.write_destination(tmp_path), LAKELOAD_EXTERNAL_ID="wrong")
+    assert re.search(r"^    request id: \S+$", done.stdout, re.MULTILINE)
 
 
 def test_quiet_is_one_line_whatever_happens(base_identity: Lake, tmp_path: Path) -> None:

@@ -136,7 +136,9 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
         f"{doing}: {sentence}" + (f": {text}" if text else ""),
         code=code,
         status=status,
-        request_id=metadata.get("RequestId"),
+        # Not every error's body repeats the id that its header carries.
+        request_id=metadata.get("RequestId")
+        or metadata.get("HTTPHeaders", {}).get("x-amz-request-id"),
         operation=operation,
         hint=_hint(code, operation),
         retryable=code in _BUSY or status in (500, 502, 503, 504),
