@@ -1,0 +1,135 @@
+"""What the documents promise: commands, files, links, exit codes, and YAML that is valid."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from lakeload.app import COMMANDS, app
+from lakeload.config.load import inspect_all
+from lakeload.config.problems import has_errors
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES]
+)
+each_command = pytest.mark.parametrize("name", COMMANDS)
+
+
+def command(name: str) -> Any:
+    """Return a command as the parser knows it."""
+    group: Any = typer.main.get_command(app)
+    return group.commands[name]
+
+
+def options(name: str) -> set[str]:
+    """Return every spelling of every option of a command."""
+    found = {spelling for parameter in command(name).params for spelling in parameter.opts}
+    return found | {"-h", "--help"}
+
+
+def code_blocks(text: str, language: str) -> list[str]:
+    """Return the content of the fenced blocks of one language; '' for those without."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def typed_commands() -> Iterator[list[str]]:
+    """Yield the words of every `lakeload` command that the README shows."""
+    shell = "\n".join(code_blocks(README, ""))
+    for line in re.findall(r"^(?:\$ )?lakeload (.+)$", shell, re.MULTILINE):
+        yield shlex.split(line)
+    for span in re.findall(r"`lakeload ([^`]+)`", README):
+        yield shlex.split(span)
+
+
+@each_command
+def test_every_command_and_option_has_help(name: str) -> None:
+    found = command(name)
+    assert found.help
+    assert [p.name for p in found.params if not getattr(p, "help", None)] == []
+
+
+@each_command
+def test_every_command_is_in_the_readme(name: str) -> None:
+    assert f"| `lakeload {name}" in README
+
+
+def test_every_command_the_readme_types_exists_with_its_options() -> None:
+    typed = list(typed_commands())
+    assert len(typed) > len(COMMANDS)
+    for name, *arguments in typed:
+        if name in {"--help", "--version"}:
+            continue
+        given = {argument for argument in arguments if argument.startswith("-")}
+        assert given <= options(name), (name, arguments)
+
+
+def test_the_options_the_readme_lists_exist() -> None:
+    (row,) = re.findall(r"^\| `lakeload sync .*$", README, re.MULTILINE)
+    listed = set(re.findall(r"`(--[a-z-]+)", row))
+    assert listed
+    assert listed <= options("sync")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/exit-codes.md"])
+def test_the_exit_code_table_is_the_enum(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    table = text[text.index("| code |") :].split("\n\n")[0]
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
+    assert codes == sorted(ExitCode)
+
+
+def test_every_error_has_an_exit_code_of_the_table() -> None:
+    def family(error: type[LakeloadError]) -> set[type[LakeloadError]]:
+        return {error}.union(*map(family, error.__subclasses__()))
+
+    assert len(family(LakeloadError)) > 5
+    assert all(error.exit_code in set(ExitCode) for error in family(LakeloadError))
+
+
+def test_every_yaml_block_of_the_readme_is_a_valid_document(tmp_path: Path) -> None:
+    blocks = code_blocks(README, "yaml")
+    assert len(blocks) == 3
+    for block in blocks:
+        kind = "pipeline" if "\ntables:" in block else "destination"
+        (tmp_path / f"{kind}.yml").write_text(block, encoding="utf-8")
+        for inspection in inspect_all([tmp_path / f"{kind}.yml"], {}):
+            assert not has_errors(inspection.problems), inspection.problems
+
+
+@each_page
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]
+    missing = [t for t in targets if not (page.parent / t.partition("#")[0]).exists()]
+    assert missing == []
+
+
+@each_page
+def test_every_example_and_make_target_that_is_named_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"\bconfigs/[\w./-]+\.ya?ml", text)
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z0-9]+):", makefile, re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z0-9]+)", text, re.MULTILINE)) <= targets
+
+
+@each_page
+def test_no_page_names_a_machine(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"/(?:root|work|home|Users)/\w+", text) == []
