@@ -27,9 +27,9 @@ def plan(
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing and starts no Spark.
 
-    Targets, modes, input files, the first key at this instant, unfinished jobs that would be
-    recovered. Exit code 0; 2 when a document or flag is wrong; 3 when AWS, the lake or the input
-    would refuse the load.
+    Targets, modes, input files, the first key at this instant, and unfinished
+    jobs that would be recovered. Exit code 0; 2 when a document or a flag is
+    wrong; 3 when AWS, the lake or the input would refuse the load.
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs

@@ -78,8 +78,8 @@ def sync(
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
 
-    The job's id is the first line on stderr. When a table fails, the others are loaded; the same
-    command with that id loads the rest. docs/exit-codes.md lists what the exit codes promise.
+    The job's id is the first line on stderr. When a table fails the others are
+    loaded; the same command with `--job-id` and that id then loads the rest.
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
@@ -104,7 +104,7 @@ def _finish(
     job: _Job, master: str | None, conf: Sequence[str], output: OutputFormat, stop: StopRequests
 ) -> None:
     """Load, show the summary, exit with its code."""
-    from lakeload.ui.summary import Summary, show_text, to_document
+    from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 
     started = time.monotonic()
     outcome, folder = _load(job, master, conf, stop)
@@ -120,6 +120,7 @@ def _finish(
     )
     if output is OutputFormat.JSON:
         console.show_json(to_document(summary))
+        show_what_next(summary, console.err)
     else:
         show_text(summary, console.out, console.err, quiet=console.quiet())
     raise typer.Exit(outcome.exit_code)
@@ -199,12 +200,13 @@ def _with_spark(
 def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str]) -> SparkSettings:
     """Return how Spark runs: the document, with flags over it, on this machine's memory."""
     from lakeload.config.cross import remote_findings
-    from lakeload.launch.properties import check_conf, parse_conf
+    from lakeload.launch.properties import check_conf, check_master, parse_conf
     from lakeload.launch.run import SparkSettings
     from lakeload.machine.memory import available_memory, driver_memory
 
     spark = document.model.spark
     if master is not None:
+        check_master(master)
         for finding in remote_findings({"spark": {"master": master}}, document.destination.model):
             raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
     given = parse_conf(tuple(conf))

@@ -130,7 +130,11 @@ def probable_cause(log: str, exit_status: int, opened: bool) -> Cause:
     if exit_status in (-signal.SIGTERM, 128 + signal.SIGTERM):
         return Cause("somebody else terminated it", None, ExitCode.INTERRUPTED)
     if python := shortest_traceback(log):
-        return Cause(python, None, code)
+        # The job catches what it expects; what it could not even import, this machine lacks.
+        lacking = python.startswith(("ModuleNotFoundError", "ImportError"))
+        hint = "reinstall lakeload in this environment" if lacking else None
+        code = code if opened or lacking else ExitCode.BUG
+        return Cause(python, hint, code)
     if _LOST_JVM.search(log):
         return Cause("the Python driver lost its JVM", _MEMORY_HINT, ExitCode.MACHINE)
     if line := _last_complaint(log):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakeload.config.spark import conf_finding
+from lakeload.config.spark import conf_finding, is_local
 from lakeload_jobs.contract.errors import InvalidInput
 
 REDACTION = (
@@ -39,7 +39,7 @@ def spark_properties(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if master.startswith("local[") or master == "local":
+    if is_local(master) and not master.startswith("local-cluster"):
         # Nobody else connects, and a host name that does not resolve then does no harm.
         properties["spark.driver.host"] = "127.0.0.1"
         properties["spark.driver.bindAddress"] = "127.0.0.1"
@@ -64,6 +64,15 @@ def check_conf(conf: Mapping[str, str]) -> None:
                 f"`--conf`: `{name}` is not the name of a property",
                 hint="write --conf spark.some.name=value",
             )
+
+
+def check_master(master: str) -> None:
+    """Raise `InvalidInput` for a `--master` that a document could not name either."""
+    if not is_local(master) and not master.startswith("spark://"):
+        raise InvalidInput(
+            f"`--master`: the master `{master}` is not supported yet",
+            hint="`local[*]`, `local-cluster[N,CORES,MB]` and `spark://HOST:PORT` are",
+        )
 
 
 def parse_conf(assignments: tuple[str, ...]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from lakeload_jobs.contract.events import Event
 
 STAGES = {
     "session": "starting the Spark session",
-    "open": "reading the commit log",
+    "open": "reading its log and schema",
     "count": "counting rows",
     "stage": "uploading",
     "commit": "committing",
@@ -104,8 +104,8 @@ class Progress:
             row = self._rows.setdefault(event.table, _Row())
             row.ended = event.name
             row.seconds = now - row.since if row.since else 0.0
-            said = f" ({event.message})" if event.message else ""
-            self._line(f"{event.table}: {event.name}{said}", live=False)
+            # Why a table failed comes with the summary.
+            self._line(f"{event.table}: {event.name}", live=False)
         elif event.kind == "note" and event.message and event.level != "warning":
             # Warnings come again with the result, and the summary shows them.
             about = f"{event.table}: " if event.table else ""

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.launch.outcome import Outcome
+from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
@@ -69,17 +69,25 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
     for table in summary.outcome.tables:
         for warning in table.warnings if not quiet else ():
             err.print(_line("warning", "bold yellow", f"{table.target}: {warning}"), soft_wrap=True)
-        if table.error is not None and table.status != "INTERRUPTED":
+        if table.error is not None and _tells_more(table, summary.outcome):
             _show_error(err, table.error, f"{table.target}: ")
     if summary.outcome.error is not None:
         _show_error(err, summary.outcome.error)
-    if summary.outcome.exit_code != ExitCode.OK:
-        _show_what_next(summary, err)
+    show_what_next(summary, err)
 
 
-def _show_what_next(summary: Summary, err: Console) -> None:
+def _tells_more(table: TableResult, outcome: Outcome) -> bool:
+    """Whether a table's error says what the error of the whole sync does not."""
+    if table.status == "INTERRUPTED":
+        return False
+    message = table.error.message if table.error else NOTHING_COMMITTED
+    return outcome.error is None or message != NOTHING_COMMITTED
+
+
+def show_what_next(summary: Summary, err: Console) -> None:
+    """Say on stderr where the log is and how to load the rest, when something is not in."""
     outcome = summary.outcome
-    if summary.log is None:
+    if summary.log is None or outcome.exit_code == ExitCode.OK:
         return
     if outcome.kind != "INTERRUPTED":
         err.print(_line("log", "dim", str(summary.log)), soft_wrap=True)

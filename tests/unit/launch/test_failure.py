@@ -71,6 +71,19 @@ def test_a_job_that_never_opened_is_a_matter_of_the_machine() -> None:
     assert probable_cause("", 1, opened=False).exit_code == ExitCode.MACHINE
 
 
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("ModuleNotFoundError: No module named 'arro3'", ExitCode.MACHINE),
+        ("NameError: name 'x' is not defined", ExitCode.BUG),
+    ],
+)
+def test_a_traceback_before_the_job_opened_is_a_lack_or_a_bug(error: str, code: ExitCode) -> None:
+    log = f'Traceback (most recent call last):\n  File "a.py", line 1\n{error}\n'
+    cause = probable_cause(log, 1, opened=False)
+    assert (cause.message, cause.exit_code) == (error, code)
+
+
 def test_a_log_without_traceback_has_none() -> None:
     assert shortest_traceback("Traceback (most recent call last):\nValueError: no frames") is None
 

@@ -1,0 +1,260 @@
+"""`lakeload sync` against the enforcing AWS, with a stand-in for spark-submit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload.config.load import load_pipeline
+from lakeload.config.spec import destination_spec, table_specs
+from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import LoadRecord, Target
+from lakeload_jobs.lake.table_log import TableLog
+from lakeload_jobs.rules.layout import TableLocation
+from tests.e2e.command import Ended, argv, environment, lakeload
+from tests.servers.ministack import Lake
+
+FAKE = Path(__file__).parents[2] / "fakes" / "fake_spark_submit.py"
+TABLES = [
+    {"table": "orders", "path": "orders.csv"},
+    {"table": "customers", "path": "customers.csv"},
+]
+
+
+@pytest.fixture
+def folder(lake: Lake, tmp_path: Path) -> Path:
+    """A folder with two tables, their documents and a SPARK_HOME whose spark-submit is the fake."""
+    for name in ("orders", "customers"):
+        (tmp_path / f"{name}.csv").write_text("id,name\n1,a\n2,b\n")
+    lake.write_pipeline(tmp_path, tables=TABLES)
+    (tmp_path / "spark" / "bin").mkdir(parents=True)
+    (tmp_path / "spark" / "jars").mkdir()
+    (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
+    submit = tmp_path / "spark" / "bin" / "spark-submit"
+    submit.write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/argv'\n"
+        f'exec {sys.executable} {FAKE} "$@"\n'
+    )
+    submit.chmod(0o755)
+    return tmp_path
+
+
+def run(lake: Lake, folder: Path, scenario: str, *arguments: str) -> Ended:
+    return lakeload(
+        lake,
+        folder,
+        *("sync", "pipeline.yml", *arguments),
+        SPARK_HOME=str(folder / "spark"),
+        FAKE_SPARK_SCENARIO=scenario,
+    )
+
+
+def run_folder(folder: Path) -> Path:
+    (found,) = (folder / "runs").iterdir()
+    return found
+
+
+def spec(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run_folder(folder) / "spec.json").read_bytes())
+    return found
+
+
+def test_the_job_id_comes_first_and_the_tables_are_the_answer(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "--job-id", "job-7")
+    assert ended.code == 0, ended.stderr
+    assert ended.stderr.splitlines()[0] == "job job-7"
+    assert "shop.orders" in ended.stdout
+    assert "LOADED" in ended.stdout
+    assert f"s3://{lake.seeded.bucket}/lake/shop/orders/" in ended.stdout
+    assert max(map(len, ended.stdout.splitlines()[:3])) <= 80
+
+
+def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "--output", "json")
+    assert list(ended.document) == [
+        *("job_id", "attempt_id", "pipeline", "status", "exit_code", "started_at", "seconds"),
+        *("tables", "error", "log"),
+    ]
+    assert list(ended.document["tables"][0]) == [
+        *("table", "target", "status", "rows", "bytes", "seconds", "files", "snapshot_id"),
+        *("reader", "index", "warnings", "error"),
+    ]
+    assert ended.document["status"] == "SUCCEEDED"
+    assert ended.document["error"] is None
+
+
+def test_quiet_leaves_the_answer_alone(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "-q")
+    assert ended.stderr == ""
+    assert "LOADED" in ended.stdout
+
+
+def test_a_failed_table_is_told_with_the_way_to_load_the_rest(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "one_table_fails", "--job-id", "job-8")
+    assert ended.code == 1
+    assert "error: shop.orders: the source changed" in ended.stderr
+    assert str(run_folder(folder) / "spark.log") in ended.stderr
+    assert "run again with `--job-id job-8`" in ended.stderr
+
+
+def test_a_refusal_before_spark_is_a_document_too(lake: Lake, folder: Path) -> None:
+    (folder / "orders.csv").unlink()
+    (folder / "customers.csv").unlink()
+    ended = run(lake, folder, "success", "--output", "json", "--job-id", "job-9")
+    assert ended.code == 3
+    assert (ended.document["job_id"], ended.document["tables"]) == ("job-9", [])
+    assert "orders.csv" in ended.document["error"]["message"]
+    assert not (folder / "argv").exists()
+
+
+def test_the_chosen_tables_and_the_limit_reach_the_job(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "--table", "ord*", "--limit", "3")
+    assert ended.code == 0, ended.stderr
+    assert [table["source"] for table in spec(folder)["tables"]] == ["orders"]
+    assert spec(folder)["limit"] == 3
+
+
+def test_the_run_folder_is_private_and_holds_no_properties_afterwards(
+    lake: Lake, folder: Path
+) -> None:
+    run(lake, folder, "success")
+    found = run_folder(folder)
+    assert found.stat().st_mode & 0o777 == 0o700
+    names = sorted(path.name for path in found.iterdir())
+    assert names == ["events.jsonl", "log4j2.properties", "result.json", "spark.log", "spec.json"]
+
+
+def test_no_secret_is_in_a_file_an_argument_or_the_output(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "-vv", "--log-file", "detail.log")
+    assert ended.code == 0, ended.stderr
+    texts = [ended.stdout, ended.stderr, (folder / "argv").read_text()]
+    files = [folder / "detail.log", *run_folder(folder).iterdir()]
+    texts += [path.read_text(errors="replace") for path in files]
+    for name in ("LAKELOAD_EXTERNAL_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"):
+        secret = lake.environment[name]
+        assert not any(secret in text for text in texts), name
+
+
+def test_tables_that_are_in_under_this_job_id_need_no_spark(lake: Lake, folder: Path) -> None:
+    for table in _tables(lake, folder):
+        _commit(lake, folder, table, "job-1")
+    ended = run(lake, folder, "success", "--job-id", "job-1", "--output", "json")
+    assert ended.code == 0, ended.stderr
+    assert {table["status"] for table in ended.document["tables"]} == {"NO_OP"}
+    assert not (folder / "argv").exists()
+
+
+def test_one_table_that_is_missing_starts_spark_for_all(lake: Lake, folder: Path) -> None:
+    orders, _ = _tables(lake, folder)
+    _commit(lake, folder, orders, "job-1")
+    run(lake, folder, "success", "--job-id", "job-1")
+    assert len(spec(folder)["tables"]) == 2
+
+
+def test_the_same_job_id_for_another_load_is_invalid_before_spark(lake: Lake, folder: Path) -> None:
+    for table in _tables(lake, folder):
+        _commit(lake, folder, table, "job-1")
+    ended = run(lake, folder, "success", "--job-id", "job-1", "--limit", "1")
+    assert ended.code == 2
+    assert "give this run another --job-id" in ended.stderr
+    assert not (folder / "argv").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_job_and_says_what_is_in(
+    lake: Lake, folder: Path, number: signal.Signals
+) -> None:
+    changes = {"SPARK_HOME": str(folder / "spark"), "FAKE_SPARK_SCENARIO": "stops_at_once"}
+    process = subprocess.Popen(
+        argv("sync", "pipeline.yml"),
+        cwd=folder,
+        env=environment(lake, folder, **changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not list((folder / "runs").glob("*/events.jsonl")) and time.monotonic() < until:
+        time.sleep(0.05)
+    os.kill(process.pid, number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert f"stopped by {number.name}: nothing was committed" in stderr
+
+
+def test_the_first_line_comes_before_aws_is_asked(lake: Lake, folder: Path) -> None:
+    """boto3 alone takes a third of the second that the first line may take."""
+    program = (
+        "import sys, lakeload.ui.console as console\n"
+        "note = console.note\n"
+        "def check(text):\n"
+        "    assert not {'boto3', 'pyarrow', 'pyspark'} & set(sys.modules), text\n"
+        "    note(text); raise SystemExit(7)\n"
+        "console.note = check\n"
+        "sys.argv = ['lakeload', 'sync', 'pipeline.yml']\n"
+        "from lakeload.app import main; main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment(lake, folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr[:4]) == (7, "job ")
+
+
+def _tables(lake: Lake, folder: Path) -> tuple[TableSpec, ...]:
+    return table_specs(load_pipeline(folder / "pipeline.yml", lake.environment))
+
+
+def _commit(lake: Lake, folder: Path, table: TableSpec, job_id: str) -> None:
+    """Bring a job without rows in, as the Spark job would."""
+    destination = destination_spec(
+        load_pipeline(folder / "pipeline.yml", lake.environment).destination
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in lake.environment.items():
+            patch.setenv(name, value)
+        location = TableLocation(destination.prefix, table.schema, table.table)
+        log = TableLog(Objects(AwsSession(destination), destination), location)
+        log.open("shop", job_id, "attempt-0", table.fingerprint, table.source, "FAIL")
+        log.commit(_record(table, destination.prefix, job_id))
+
+
+def _record(table: TableSpec, prefix: str, job_id: str) -> LoadRecord:
+    now = datetime.now(UTC)
+    return LoadRecord(
+        tool="test",
+        pipeline="shop",
+        source=table.source,
+        job_id=job_id,
+        attempt_id="attempt-0",
+        started_at=now,
+        created_at=now,
+        synced=now,
+        mode="APPEND",
+        table_handling="FAIL",
+        fingerprint=table.fingerprint,
+        target=Target(prefix, table.schema, table.table),
+        partition_strategy="HOUR",
+        file_name_pattern="part-{supa_job_id}-{seq}",
+        partition="",
+        columns=(),
+        column_map={},
+        index="dense",
+        rows=0,
+        files=(),
+    )
