@@ -159,6 +159,15 @@ def test_an_endpoint_that_does_not_answer_is_named_in_time(
     assert destination.bucket in caught.value.message
 
 
+def test_a_proxy_of_the_environment_is_used(destination: DestinationSpec) -> None:
+    # The variable is gone before any fixture uses the emulator again.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        with pytest.raises(AwsError, match="the proxy does not answer") as caught:
+            listing(AwsSession(destination, max_attempts=1), destination)
+    assert caught.value.code == "ProxyConnectionError"
+
+
 def test_an_endpoint_that_is_no_url_is_an_error_of_the_document(base_identity: Lake) -> None:
     destination = replace(
         make_destination(base_identity), endpoints=EndpointsSpec(s3="not a url", sts="not a url")

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lakeload_jobs.contract.spec import EncryptionSpec
 from lakeload_jobs.lake.answers import Completion, ConditionalWritesUnsupported, UnknownOutcome
 from lakeload_jobs.lake.aws import AwsError, AwsSession
 from lakeload_jobs.lake.objects import Objects
@@ -142,3 +143,47 @@ def test_find_wants_exactly_this_key(objects: Objects) -> None:
     assert objects.find(KEY) is None
     assert not objects.is_empty("data-lake/test/")
     assert objects.is_empty("data-lake/test/other/")
+
+
+@pytest.mark.parametrize(
+    ("encryption", "headers"),
+    [
+        (EncryptionSpec(), ("", "")),
+        (EncryptionSpec("SSE_S3"), ("AES256", "")),
+        (EncryptionSpec("SSE_KMS", "alias/lake"), ("aws:kms", "alias/lake")),
+    ],
+)
+def test_every_upload_asks_for_the_encryption_of_the_destination(
+    base_identity: Lake,
+    fault_proxy: FaultProxy,
+    encryption: EncryptionSpec,
+    headers: tuple[str, str],
+) -> None:
+    destination = make_destination(base_identity, fault_proxy.endpoint, encryption=encryption)
+    objects = Objects(AwsSession(destination), destination, waits=QUICK)
+    objects.put(KEY + ".cache", b"x")
+    objects.put_if_absent(KEY + ".once", b"x")
+    objects.create_upload(KEY, {})
+    sent = [
+        (
+            request.header("x-amz-server-side-encryption"),
+            request.header("x-amz-server-side-encryption-aws-kms-key-id"),
+        )
+        for request in fault_proxy.requests
+    ]
+    assert sent == [headers] * 3
+
+
+def test_every_write_carries_a_checksum_in_a_header(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    stage(proxied)()
+    proxied.put_if_absent(KEY + ".once", b"123456789")
+    checksums = {
+        request.operation: request.header("x-amz-checksum-crc32")
+        for request in fault_proxy.requests
+    }
+    # CRC32 of "123456789" is CBF43926, the check value of the algorithm.
+    assert checksums["PutObject"] == "y/Q5Jg=="
+    assert checksums["UploadPart"]
+    assert not any(request.header("x-amz-trailer") for request in fault_proxy.requests)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.lake.log_codec import LogDamaged, NewerFormat
+from lakeload_jobs.lake.log_codec import LogDamaged, NewerFormat, encode
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import CatMarker, GlueTarget
 from lakeload_jobs.lake.table_log import Committed
-from tests.integration.lake.writer import Writer, commit_only
+from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
 from tests.servers.ministack import Lake
 
 
@@ -95,6 +97,20 @@ def test_a_checkpoint_never_covers_what_is_not_finished(objects: Objects, lake: 
     assert result.number == 3
     assert json.loads(lake.read(late.location.checkpoint_key))["number"] == 1
     assert len(Writer(objects, "job-4").open().settled) == 1
+
+
+def test_a_job_whose_catalog_lags_is_done_and_stays_out_of_the_checkpoint(
+    objects: Objects, lake: Lake
+) -> None:
+    writer = Writer(objects)
+    writer.open()
+    record = replace(writer.stage(), glue=GlueTarget("shop", "orders"))
+    assert writer.log.commit(record).outcome == "done"
+    Writer(objects, "job-2").run()
+    assert objects.find(writer.location.checkpoint_key) is None
+    objects.put_if_absent(writer.location.cat_key(1), encode(CatMarker("lakeload test", LONG_AGO)))
+    Writer(objects, "job-3").run()
+    assert json.loads(lake.read(writer.location.checkpoint_key))["number"] == 3
 
 
 def test_looking_at_a_table_writes_nothing(objects: Objects, lake: Lake) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,6 +130,14 @@ def test_a_newer_format_is_refused_whatever_else_it_holds(name: str) -> None:
     with pytest.raises(NewerFormat, match="newer lakeload") as caught:
         read(name, b'{"format": 2, "kind": "SOMETHING", "more": 1}')
     assert "upgrade" in (caught.value.hint or "")
+
+
+def test_the_marker_that_the_manual_has_people_write_is_read() -> None:
+    manual = Path(__file__).parents[3] / "docs" / "protocol-parquet.md"
+    (text,) = re.findall(r"echo '(.*)' > void.json", manual.read_text(encoding="utf-8"))
+    marker = decode(EndMarker, text.encode(), "by hand")
+    assert (marker.outcome, marker.reason) == ("void", "uploads lost")
+    assert decode(EndMarker, text.replace("void", "partial").encode(), "k").outcome == "partial"
 
 
 def damaged(change: dict[str, Any]) -> bytes:
