@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import logging
+import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -18,9 +22,42 @@ from lakeload_jobs.contract.errors import InvalidInput
 _LOGGERS = ("lakeload", "lakeload_jobs")
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
+
+class Stream(Console):
+    """A stream whose reader may leave, as `| head` does, or whose terminal may be closed: what
+    follows goes nowhere, quietly.
+
+    rich would end the program with exit code 1 and silence stdout, in the middle of a load and
+    whichever stream had lost its reader.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Send the rest to the null device, so that the interpreter's last flush succeeds too."""
+        self.quiet = True
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.file.fileno())
+            os.close(nowhere)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what was printed inside of the block."""
+        try:
+            super().__exit__(kind, error, trace)
+        except OSError as failure:
+            # What a terminal answers after it was closed.
+            if failure.errno != errno.EIO:
+                raise
+            self.on_broken_pipe()
+
+
 # Markup and emoji codes are off: a table may be called `[red]` or `:smile:`.
-out = Console(markup=False, emoji=False, highlight=False)
-err = Console(stderr=True, markup=False, emoji=False, highlight=False)
+out = Stream(markup=False, emoji=False, highlight=False)
+err = Stream(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 class OutputFormat(StrEnum):
@@ -89,8 +126,11 @@ def answer(text: str | Text) -> None:
 
 def show_json(document: Any) -> None:
     """Print one JSON document on stdout; ASCII, so that any terminal and pipe carries it."""
-    out.file.write(json.dumps(document, indent=2) + "\n")
-    out.file.flush()
+    try:
+        out.file.write(json.dumps(document, indent=2) + "\n")
+        out.file.flush()
+    except BrokenPipeError:
+        out.on_broken_pipe()
 
 
 def note(text: str | Text) -> None:

@@ -74,19 +74,10 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         if self._live:
-            try:
-                self._live.stop()
-            except OSError:
-                self._lost()
+            self._live.stop()
 
     def show(self, event: Event) -> None:
-        """Take in one event; a terminal that has gone away ends the showing, not the load."""
-        try:
-            self._take(event)
-        except OSError:
-            self._lost()
-
-    def _take(self, event: Event) -> None:
+        """Take in one event."""
         now = time.monotonic()
         if event.kind == "stage" and event.name:
             words = STAGES.get(event.name, event.name)
@@ -154,9 +145,6 @@ class Progress:
         if not row.since:
             return Text(row.stage, "dim"), Text("")
         return Text(row.stage), Text(_clock(time.monotonic() - row.since))
-
-    def _lost(self) -> None:
-        self._quiet, self._live = True, None
 
 
 def _clock(seconds: float) -> str:

@@ -1,0 +1,124 @@
+"""Plans as values: what is decided from logs and files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lakeload.launch.foresee import Foreseen, outcome_without_spark
+from lakeload.launch.plan import TablePlan, exit_code_of, plan_tables
+from lakeload.launch.spec import Attempt
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
+from lakeload_jobs.lake.records import LoadRecord, Target
+from lakeload_jobs.lake.settle import Pending
+from lakeload_jobs.lake.table_log import Opened
+from tests.unit.launch.specs import ATTEMPT, SYNCED, table
+
+HERE = Attempt("job-1", ATTEMPT, SYNCED)
+LEFT = Pending(3, "shop", "job-0", rows=10, files=2, action="publish")
+
+
+def opened(already: LoadRecord | None = None, settled: tuple[Pending, ...] = ()) -> Opened:
+    return Opened(1, already, first_run=True, column_map={}, columns=(), settled=settled)
+
+
+def record() -> LoadRecord:
+    return LoadRecord(
+        *("test", "shop", "orders", "job-1", "attempt-0", SYNCED, SYNCED, SYNCED),
+        *("APPEND", "FAIL", "f00", Target("", "shop", "orders"), "HOUR", "{uuid}", ""),
+        *((), {}, "dense", 7, ()),
+    )
+
+
+def planned(
+    paths: tuple[Path, ...] = (),
+    file_format: FileFormat = "CSV",
+    options: dict[str, str] | None = None,
+    found: Opened | LakeloadError | None = None,
+) -> TablePlan:
+    given = FilesInput(file_format, tuple(map(str, paths)), options or {})
+    spec = dataclasses.replace(table("orders"), input=given)
+    seen = found or opened()
+    if isinstance(seen, LakeloadError):
+        foreseen = Foreseen(spec, None, seen)
+    else:
+        foreseen = Foreseen(spec, seen)
+    destination = DestinationSpec("lake", "us-east-1", parquet=ParquetSpec("DAY", "{date}-{uuid}"))
+    (plan,) = plan_tables([foreseen], destination, HERE, local=True)
+    return plan
+
+
+def test_the_first_key_is_that_of_the_jobs_instant() -> None:
+    url = "s3://lake/shop/orders/2026/11/21/2026-11-21-00000000-0000-4000-8000-000000000000"
+    assert planned().example == f"{url}.gzip.parquet"
+
+
+@pytest.mark.parametrize(
+    ("names", "size", "file_format", "options", "numbering"),
+    [
+        (("a.parquet",), 9, "PARQUET", {}, "footers"),
+        (("a.csv",), 9, "CSV", {}, "one partition"),
+        (("a.csv",), 5 * 1024 * 1024, "CSV", {}, "counting pass"),
+        (("a.csv",), 5 * 1024 * 1024, "CSV", {"multiLine": "TRUE"}, "one partition"),
+        (("a.csv.gz",), 5 * 1024 * 1024, "CSV", {}, "one partition"),
+        (("a.json",), 5 * 1024 * 1024, "JSON", {}, "one partition"),
+        (("a.csv", "b.csv"), 9, "CSV", {}, "counting pass"),
+    ],
+)
+def test_the_plan_says_how_rows_get_their_numbers(
+    tmp_path: Path,
+    names: tuple[str, ...],
+    size: int,
+    file_format: FileFormat,
+    options: dict[str, str],
+    numbering: str,
+) -> None:
+    for name in names:
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    plan = planned(tuple(tmp_path / name for name in names), file_format, options)
+    assert plan.numbering == numbering
+    assert plan.bytes == size * len(names)
+
+
+def test_what_another_job_left_is_listed_with_what_would_be_done() -> None:
+    (job,) = planned(found=opened(settled=(LEFT,))).recovery
+    assert (job.job_id, job.rows, job.files, job.action) == ("job-0", 10, 2, "publish")
+
+
+def test_a_job_that_is_in_is_a_no_op() -> None:
+    assert planned(found=opened(record())).action == "NO_OP"
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([None], ExitCode.OK),
+        ([LoadFailed("occupied")], ExitCode.REFUSED),
+        ([None, LoadFailed("occupied"), InvalidInput("spent")], ExitCode.INVALID),
+    ],
+)
+def test_the_tables_decide_the_exit_code(
+    errors: list[LakeloadError | None], code: ExitCode
+) -> None:
+    assert exit_code_of([planned(found=error) for error in errors]) == code
+
+
+def test_spark_is_spared_only_when_nothing_is_left_to_do() -> None:
+    orders = table("orders")
+    done = Foreseen(orders, opened(record()))
+    refused = Foreseen(orders, None, LoadFailed("occupied"))
+    unfinished = Foreseen(orders, opened(record(), settled=(LEFT,)))
+    assert outcome_without_spark([done, Foreseen(orders, opened())]) is None
+    assert outcome_without_spark([unfinished]) is None
+    outcome = outcome_without_spark([done])
+    assert outcome is not None
+    assert (outcome.exit_code, outcome.tables[0].status) == (0, "NO_OP")
+    assert outcome.tables[0].rows == 7
+    failed = outcome_without_spark([done, refused])
+    assert failed is not None
+    assert [table.status for table in failed.tables] == ["NO_OP", "FAILED"]
+    assert failed.exit_code == ExitCode.TABLE_FAILED

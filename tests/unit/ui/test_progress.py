@@ -1,0 +1,106 @@
+"""Progress: lines without a terminal, a live display on one, and nothing that could be markup."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+
+from lakeload.ui.console import Stream
+from lakeload.ui.progress import Progress
+from lakeload_jobs.contract.events import Event, EventKind
+
+EVIL = "[red]e\x1b[2J\nvil"
+
+
+def event(kind: EventKind, **fields: Any) -> Event:
+    return Event(kind, datetime.now(UTC), **fields)
+
+
+EVENTS = (
+    event("opened", message="4.1.4", pid=1),
+    event("stage", name="session"),
+    event("stage", name="open", table="orders"),
+    event("progress", done=3, total=9),
+    event("note", level="warning", message="2 values became null", table="orders"),
+    event("note", level="info", message="finishing a job", table="orders"),
+    event("stage", name="commit", table=EVIL),
+    event("table", name="FAILED", table=EVIL, message="why"),
+    event("table", name="LOADED", table="orders"),
+)
+
+
+def shown(*, terminal: bool, quiet: bool = False, height: int = 24) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=terminal,
+        width=80,
+        height=height,
+        markup=False,
+        color_system=None,
+    )
+    with Progress(console, ["orders", EVIL, "later"], quiet=quiet) as progress:
+        for each in EVENTS:
+            progress.show(each)
+            if progress._live:
+                progress._live.refresh()
+    return stream.getvalue()
+
+
+def test_without_a_terminal_there_is_one_line_for_each_stage() -> None:
+    lines = [re.sub(r"^\[ *\d+\.\d s\] ", "", line) for line in shown(terminal=False).splitlines()]
+    assert lines == [
+        "starting Spark",
+        "starting the Spark session",
+        "orders: reading its log and schema",
+        "orders: finishing a job",
+        "[red]e\\x1b[2J\\nvil: committing",
+        "[red]e\\x1b[2J\\nvil: FAILED",
+        "orders: LOADED",
+    ]
+
+
+def test_a_terminal_shows_every_table_with_its_stage_and_spark_s_tasks() -> None:
+    text = shown(terminal=True)
+    assert "reading its log and schema" in text
+    assert "3/9 tasks" in text
+    assert "waiting" in text
+    assert "e\\x1b[2J\\nvil" in text
+    assert "\x1b[2Jn" not in text
+
+
+def test_more_tables_than_lines_are_counted() -> None:
+    assert "2 more tables" in shown(terminal=True, height=5)
+
+
+def test_quiet_says_nothing() -> None:
+    assert shown(terminal=False, quiet=True) == ""
+    assert shown(terminal=True, quiet=True) == ""
+
+
+def test_a_reader_that_goes_away_does_not_end_the_load() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as broken:
+        with Progress(Stream(file=broken, force_terminal=False), ["orders"]) as progress:
+            for each in EVENTS:
+                progress.show(each)
+        broken.write("the last flush goes nowhere")
+
+
+def test_a_terminal_that_is_closed_does_not_end_the_load() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    for terminal in (False, True):
+        console = Stream(file=Closed(), force_terminal=terminal)
+        with Progress(console, ["orders"]) as progress:
+            for each in EVENTS:
+                progress.show(each)

@@ -1,0 +1,108 @@
+"""The summary of a sync: right at 80 columns, errors after it, one JSON document."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome, OutcomeKind
+from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from tests.unit.launch.specs import SYNCED
+
+FILES = tuple(FileResult(f"p/shop/orders/2026/11/21/part-{n}.gzip.parquet", 5, 9) for n in (0, 1))
+LOADED = TableResult(
+    "orders", "shop.orders", "LOADED", 3_000_000, 94_371_840, 12.34, FILES, "jvm", "dense", ("odd",)
+)
+FAILED = TableResult(
+    "evil",
+    "shop.[red]" + "x" * 90,
+    "FAILED",
+    error=ErrorInfo("LoadFailed", "it\x1b broke", 1, "mend it"),
+)
+
+
+def summary(
+    *tables: TableResult,
+    code: ExitCode = ExitCode.OK,
+    kind: OutcomeKind = "LOADED",
+    error: ErrorInfo | None = None,
+) -> Summary:
+    outcome = Outcome(kind, code, tables, error)
+    log = Path("/runs/r1/spark.log")
+    return Summary("job-1", "attempt-1", "shop", "lake", SYNCED, 15.2, outcome, log)
+
+
+def texts(given: Summary, *, quiet: bool = False) -> tuple[list[str], list[str]]:
+    out, err = (
+        Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in range(2)
+    )
+    show_text(given, out, err, quiet=quiet)
+    return tuple(
+        [line.rstrip() for line in stream.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+        for stream in (out, err)
+    )  # type: ignore[return-value]
+
+
+def test_a_loaded_table_is_one_line_and_its_folder_another() -> None:
+    out, err = texts(summary(LOADED))
+    assert out == [
+        "table             rows  files      size  seconds  status",
+        "shop.orders  3,000,000      2  90.0 MiB     12.3  LOADED",
+        "s3://lake/p/shop/orders/2026/11/21/",
+    ]
+    assert err == ["warning: shop.orders: odd"]
+
+
+def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
+    out, err = texts(summary(LOADED, FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
+    assert max(map(len, out)) <= 80
+    assert "".join(line[:36].strip() for line in out[2:5]).startswith("shop.[red]xxx")
+    assert err[1:] == [
+        f"error: shop.[red]{'x' * 90}: it\\x1b broke",
+        " hint: mend it",
+        "log: /runs/r1/spark.log",
+        "next: run again with `--job-id job-1`: what is in stays, the rest is loaded",
+    ]
+
+
+def test_quiet_keeps_the_answer_and_the_errors() -> None:
+    out, err = texts(summary(LOADED), quiet=True)
+    assert len(out) == 3
+    assert err == []
+
+
+def test_one_error_for_all_is_not_repeated_for_each_table() -> None:
+    nothing = TableResult(
+        "orders", "shop.orders", "FAILED", error=ErrorInfo("LoadFailed", NOTHING_COMMITTED, 1)
+    )
+    died = ErrorInfo("DriverDied", "the Spark driver died", 4)
+    _, err = texts(summary(nothing, code=ExitCode.MACHINE, kind="DIED", error=died))
+    assert [line for line in err if line.startswith("error")] == ["error: the Spark driver died"]
+
+
+def test_nobody_is_told_to_load_again_what_is_in_or_can_never_be() -> None:
+    for code in (ExitCode.OK, ExitCode.FOLLOW_UP_FAILED, ExitCode.INVALID):
+        err = Console(file=io.StringIO(), width=200)
+        show_what_next(summary(LOADED, code=code), err)
+        assert "run again" not in err.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_document_carries_errors_as_data() -> None:
+    document = to_document(summary(FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
+    assert document["status"] == "FAILED"
+    assert document["exit_code"] == 1
+    assert document["started_at"] == "2026-11-21T10:15:30.000001Z"
+    assert document["log"] == "/runs/r1/spark.log"
+    (table,) = document["tables"]
+    assert table["error"] == {
+        "type": "LoadFailed",
+        "message": "it\x1b broke",
+        "exit_code": 1,
+        "hint": "mend it",
+        "stage": None,
+        "retryable": False,
+    }
