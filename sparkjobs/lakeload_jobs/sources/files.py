@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -68,32 +68,48 @@ def open_files(
     and types that Spark does not have.
     """
     _check_options(source)
-    paths = [spark_path(path) for path in expand(source.paths)]
-    reader = _reader(spark, source, on_bad_value)
-    types = columns.types or {}
-    if source.format == "PARQUET":
-        merge = {"mergeSchema": "true"} | _lower(source.options)
-        frame = reader.option("mergeSchema", merge.get("mergeschema", "true")).parquet(*paths)
-        names = tuple(frame.columns)
-        frame = cast_types(frame, _known(types, names), on_bad_value)
-    elif source.format == "CSV":
-        schema = _csv_schema(reader, source, paths, types, earlier or {})
-        names = tuple(schema.names)
-        frame = _read_text(
-            _strict_header(reader, source, paths), "csv", schema, paths, on_bad_value
-        )
-    else:
-        schema = _json_schema(reader, paths, types, earlier or {})
-        names = tuple(schema.names)
-        frame = _read_text(reader, "json", schema, paths, on_bad_value)
+    try:
+        frame, names = _open(spark, source, columns.types or {}, on_bad_value, earlier or {})
+    except AnalysisException as error:
+        if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":
+            raise _no_files(source) from error
+        raise
     files = file_states(local_path(uri) for uri in frame.inputFiles())
     if not files:
-        raise LoadFailed(
-            f"there are no files to read in `{'`, `'.join(source.paths)}`",
-            hint="Spark skips files whose names begin with `_` or `.` and, unless "
-            "`recursiveFileLookup: true`, folders in folders",
-        )
+        raise _no_files(source)
     return FilesSource(frame, names, files, _rows_need_all_columns(source))
+
+
+def _open(
+    spark: SparkSession,
+    source: FilesInput,
+    types: Mapping[str, str],
+    on_bad_value: OnBadValue,
+    earlier: Mapping[str, str],
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the frame and the names of the source's columns in it."""
+    paths = [spark_path(path) for path in expand(source.paths)]
+    reader = _reader(spark, source, on_bad_value)
+    if source.format == "PARQUET":
+        merge = _lower(source.options).get("mergeschema", "true")
+        frame = reader.option("mergeSchema", merge).parquet(*paths)
+        names = tuple(frame.columns)
+        return cast_types(frame, _known(types, names), on_bad_value), names
+    if source.format == "CSV":
+        schema = _csv_schema(reader, source, paths, types, earlier)
+        reader, spark_format = _strict_header(reader, source), "csv"
+    else:
+        schema = _json_schema(reader, paths, types, earlier)
+        spark_format = "json"
+    return _read_text(reader, spark_format, schema, paths, on_bad_value), tuple(schema.names)
+
+
+def _no_files(source: FilesInput) -> LoadFailed:
+    return LoadFailed(
+        f"there are no files to read in `{'`, `'.join(source.paths)}`",
+        hint="names that begin with `_` or `.` are skipped and, unless "
+        "`recursiveFileLookup: true`, folders in folders",
+    )
 
 
 def _check_options(source: FilesInput) -> None:
@@ -102,7 +118,12 @@ def _check_options(source: FilesInput) -> None:
 
 
 def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -> DataFrameReader:
-    reader = spark.read.options(**source.options)
+    reader = spark.read
+    if source.format == "CSV":
+        # RFC 4180: a quote inside quotes is doubled. Spark's own default is a backslash, with which
+        # it would keep doubled quotes as data, without a word.
+        reader = reader.option("escape", '"')
+    reader = reader.options(**source.options)
     if source.format == "PARQUET":
         return reader
     if source.format == "JSON":
@@ -194,9 +215,7 @@ def _read_text(
     return frame.withColumn(_CORRUPT, bad).withColumnRenamed(_CORRUPT, BAD_VALUES_HELPER)
 
 
-def _strict_header(
-    reader: DataFrameReader, source: FilesInput, paths: list[str]
-) -> DataFrameReader:
+def _strict_header(reader: DataFrameReader, source: FilesInput) -> DataFrameReader:
     """Compare the header of every file with the schema.
 
     By default Spark takes names from one file and columns of all files by position, so a file

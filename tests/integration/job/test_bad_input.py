@@ -1,0 +1,215 @@
+"""What can be wrong with a source: each has its own message, and nothing of it stays behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+from tests.integration.job.conftest import Job
+
+
+def failure(job: Job, table: TableSpec, **changes: Any) -> ErrorInfo:
+    """Load a table that must fail; check that nothing is left of it."""
+    result = job.load_one(table, **changes)
+    assert result.status == "FAILED"
+    assert result.error is not None
+    assert job.lake.data_keys() == []
+    assert job.lake.uploads() == []
+    return result.error
+
+
+def warning(result: TableResult) -> str:
+    assert result.error is None
+    return " ".join(result.warnings)
+
+
+def test_a_missing_file_is_named_with_what_is_there(job: Job) -> None:
+    present = job.file("orders.csv", "id\n1\n")
+
+    error = failure(job, job.table(present.replace("orders", "order")))
+
+    assert "there is no file or folder" in error.message
+    assert "order.csv" in error.message
+    assert "`orders.csv`" in (error.hint or "")
+    assert error.exit_code == 1
+
+
+def test_a_value_that_does_not_fit_names_file_and_record(job: Job) -> None:
+    good = job.file("a.csv", "id,n\n1,2\n")
+    bad = job.file("the bad one.csv", "id,n\n3,4\n5,abc\n")
+    columns = ColumnsSpec(types={"id": "int", "n": "int"})
+
+    error = failure(job, job.table(good, bad, columns=columns))
+
+    assert error.type == "MalformedRecord"
+    assert f"reading `{bad}`" in error.message
+    assert "[5,null]" in error.message
+    assert "abc" in error.message
+    assert "on_bad_value" in (error.hint or "")
+
+
+def test_a_row_with_too_few_values_fails(job: Job) -> None:
+    bad = job.file("a.csv", "a,b,c\n1,2,3\n4,5\n")
+
+    error = failure(job, job.table(bad))
+
+    assert error.type == "MalformedRecord"
+    assert bad in error.message
+
+
+def test_a_broken_json_line_fails_with_its_problem(job: Job) -> None:
+    bad = job.file("a.ndjson", '{"a": 1}\n{"a": \n')
+
+    error = failure(job, job.table(bad, file_format="NDJSON"))
+
+    assert error.type == "MalformedRecord"
+    assert "Unexpected end-of-input" in error.message
+
+
+def test_bad_values_become_null_and_are_counted_on_demand(job: Job) -> None:
+    path = job.file("a.csv", "id,n\n1,2\n3,x\ny,4\n5\n")
+    columns = ColumnsSpec(types={"id": "int", "n": "int"})
+
+    result = job.load_one(job.table(path, columns=columns), on_bad_value="NULL")
+
+    assert warning(result).startswith("3 values or records could not be read")
+    assert job.values(result) == [
+        {"id": 1, "n": 2},
+        {"id": 3, "n": None},
+        {"id": None, "n": 4},
+        {"id": 5, "n": None},
+    ]
+
+
+def test_a_broken_json_record_becomes_null_on_demand(job: Job) -> None:
+    path = job.file("a.ndjson", '{"a": 1}\nnonsense\n{"a": 2}\n')
+
+    result = job.load_one(job.table(path, file_format="NDJSON"), on_bad_value="NULL")
+
+    assert warning(result).startswith("1 values")
+    assert job.values(result) == [{"a": 1}, {"a": None}, {"a": 2}]
+
+
+def test_bad_casts_of_parquet_are_counted_too(job: Job) -> None:
+    path = Path(job.file("a.parquet", b""))
+    pq.write_table(pa.table({"a": ["1", "x", None]}), path)
+    table = job.table(str(path), file_format="PARQUET", columns=ColumnsSpec(types={"a": "int"}))
+
+    error = failure(job, table)
+    result = job.load_one(table, on_bad_value="NULL")
+
+    assert "column `a`: the value `x` is no int" in error.message
+    assert warning(result).startswith("1 values")
+    assert [row["a"] for row in job.values(result)] == [1, None, None]
+
+
+@pytest.mark.parametrize(
+    "content", [b"no parquet at all", b"PAR1 and some bytes that are not PAR1"]
+)
+def test_an_unreadable_parquet_file_is_named(job: Job, content: bytes) -> None:
+    bad = job.file("the bad.parquet", content)
+
+    error = failure(job, job.table(bad, file_format="PARQUET"))
+
+    assert error.type == "UnreadableFile"
+    assert f"`{bad}`" in error.message
+    assert error.exit_code == 1
+
+
+def test_a_truncated_parquet_file_is_named(job: Job) -> None:
+    path = Path(job.file("a.parquet", b""))
+    pq.write_table(pa.table({"a": list(range(10_000))}), path)
+    path.write_bytes(path.read_bytes()[:-200])
+
+    error = failure(job, job.table(str(path), file_format="PARQUET"))
+
+    assert error.type == "UnreadableFile"
+    assert f"`{path}`" in error.message
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("nope = 1", "nope"), ("id ==== 1 )", "Syntax error"), ("rand() < 0.5", "another answer")],
+)
+def test_a_condition_that_spark_refuses_is_shown(job: Job, where: str, said: str) -> None:
+    error = failure(job, job.table(job.file("a.csv", "id\n1\n"), where=where))
+
+    assert f"`where: {where}`" in error.message
+    assert said in error.message
+    assert error.exit_code == 2
+
+
+def test_a_condition_that_fails_on_a_value_says_so(job: Job) -> None:
+    error = failure(job, job.table(job.file("a.csv", "id\nx\n"), where="cast(id as int) > 0"))
+
+    assert error.type == "CAST_INVALID_INPUT"
+    assert "'x'" in error.message
+
+
+def test_a_type_that_spark_does_not_know_is_shown(job: Job) -> None:
+    columns = ColumnsSpec(types={"id": "inte"})
+
+    error = failure(job, job.table(job.file("a.csv", "id\n1\n"), columns=columns))
+
+    assert "column `id` the type `inte`" in error.message
+    assert error.exit_code == 2
+
+
+def test_a_type_for_a_column_that_is_not_there_asks_what_was_meant(job: Job) -> None:
+    columns = ColumnsSpec(types={"amuont": "int"})
+
+    error = failure(job, job.table(job.file("a.csv", "id,amount\n1,2\n"), columns=columns))
+
+    assert error.hint == "did you mean `amount`?"
+
+
+def test_an_option_that_does_nothing_is_refused(job: Job) -> None:
+    table = job.table(job.file("a.csv", "id\n1\n"), options={"delimeter": ";"})
+
+    assert failure(job, table).hint == "did you mean `delimiter`?"
+
+
+def test_files_whose_headers_disagree_are_not_loaded_by_position(job: Job) -> None:
+    first = job.file("a.csv", "id,name\n1,x\n")
+    second = job.file("b.csv", "name,id\ny,2\n")
+
+    error = failure(job, job.table(first, second, columns=ColumnsSpec(types={"id": "string"})))
+
+    assert "header" in error.message
+
+
+def test_a_folder_without_files_is_no_empty_table(job: Job) -> None:
+    folder = job.folder / "empty"
+    folder.mkdir()
+
+    error = failure(job, job.table(str(folder)))
+
+    assert "no files" in error.message
+
+
+def test_changed_types_are_refused_unless_no_row_came(job: Job) -> None:
+    assert job.load_one(job.table(job.file("a.csv", "id,n\n1,2\n"))).status == "LOADED"
+
+    empty = job.load_one(job.table(job.file("a.csv", "id,n\n")))
+    changed = job.load_one(job.table(job.file("a.csv", "id,n\n1,2.5\n")))
+
+    assert (empty.status, empty.rows) == ("LOADED", 0)
+    assert changed.status == "FAILED"
+    assert changed.error is not None
+    assert "`n` was `int` and is `double`" in changed.error.message
+
+
+def test_a_column_without_values_keeps_the_type_it_had(job: Job) -> None:
+    job.load_one(job.table(job.file("a.csv", "id,n\n1,2.5\n")))
+
+    later = job.load_one(job.table(job.file("a.csv", "id,n\n2,\n3,7\n")))
+    gone = job.load_one(job.table(job.file("a.csv", "id\n4\n")))
+
+    assert job.values(later) == [{"id": 2, "n": None}, {"id": 3, "n": 7.0}]
+    assert "`n` is not in the source any more" in warning(gone)

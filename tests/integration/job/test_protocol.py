@@ -1,0 +1,197 @@
+"""The Parquet protocol seen from outside: nothing before the commit, everything once after it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec
+from tests.integration.job.conftest import Job
+from tests.servers.fault_proxy import FaultProxy, Rule, after, answer
+
+
+def many_rows(count: int, start: int = 0) -> str:
+    lines = (f"{i},name-{i * 7919 % 100003}-{i:09d}" for i in range(start, start + count))
+    return "id,name\n" + "\n".join(lines) + "\n"
+
+
+def test_the_index_is_dense_over_several_files_and_partitions(job: Job) -> None:
+    paths = [job.file(f"{n}.csv", many_rows(3000 + n, n * 10_000)) for n in range(4)]
+
+    result = job.load_one(job.table(*paths))
+
+    assert (result.rows, result.index, result.reader) == (12_006, "dense", "jvm")
+    assert len(result.files) > 1
+    rows = job.rows(result)
+    assert rows["_supa_index"].to_pylist() == list(range(1, 12_007))
+    assert len(set(rows["id"].to_pylist())) == 12_006
+    assert sum(file.rows for file in result.files) == 12_006
+
+
+@pytest.mark.parametrize(
+    ("file_format", "make"),
+    [
+        ("NDJSON", lambda n: "".join(f'{{"id": {n * 1000 + i}}}\n' for i in range(400 + n))),
+        ("CSV", lambda n: "id,t\n# no\n\n" + "".join(f'{i},"a,{i}"\n\n' for i in range(400 + n))),
+    ],
+)
+def test_counting_sees_the_rows_the_load_sees(
+    job: Job, file_format: str, make: Callable[[int], str]
+) -> None:
+    paths = [job.file(f"{n}.txt", make(n)) for n in range(5)]
+    options = {"header": "true", "comment": "#"} if file_format == "CSV" else {}
+
+    table = job.table(
+        *paths, file_format="CSV" if file_format == "CSV" else "NDJSON", options=options
+    )
+    result = job.load_one(table)
+
+    assert (result.error, result.rows) == (None, 2010)
+    assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 2011))
+
+
+def test_parquet_is_counted_and_filtered_alike(job: Job) -> None:
+    paths = []
+    for n in range(4):
+        path = job.file(f"{n}.parquet", b"")
+        pq.write_table(pa.table({"id": list(range(n, 4000, 4))}), path, row_group_size=100)
+        paths.append(path)
+
+    result = job.load_one(job.table(*paths, file_format="PARQUET", where="id % 3 = 0"))
+
+    assert result.error is None
+    rows = job.rows(result)
+    assert sorted(rows["id"].to_pylist()) == [i for i in range(4000) if i % 3 == 0]
+    assert rows["_supa_index"].to_pylist() == list(range(1, result.rows + 1))
+
+
+def test_a_small_target_size_makes_several_files_of_one_partition(job: Job) -> None:
+    path = job.file("a.csv", many_rows(120_000))
+
+    result = job.load_one(job.table(path), destination={"target_file_size": 200_000})
+
+    assert (result.error, result.rows) == (None, 120_000)
+    numbers = sorted(int(re.search(r"-(\d{5})\.gzip", f.key)[1]) for f in result.files)  # type: ignore[index]
+    assert len(numbers) > 2
+    assert len(set(numbers)) == len(numbers)
+    assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 120_001))
+
+
+def test_keys_follow_partition_strategy_and_pattern(job: Job) -> None:
+    parquet = ParquetSpec(partition_strategy="DAY", file_name_pattern="{date}_{supa_job_id}_{seq}")
+    spec = job.spec(job.table(job.file("a.csv", "id\n1\n")), destination={"parquet": parquet})
+
+    (table,) = job.run(spec).tables
+
+    assert [file.key for file in table.files] == [
+        f"data-lake/test/shop/orders/2026/11/21/2026-11-21_{spec.job_id}_00000.gzip.parquet"
+    ]
+    assert job.lake.data_keys() == [table.files[0].key]
+
+
+def test_objects_say_who_wrote_them(job: Job) -> None:
+    spec = job.spec(job.table(job.file("a.csv", "id\n1\n")))
+
+    (table,) = job.run(spec).tables
+
+    head = job.lake.server.s3.head_object(Bucket=job.lake.seeded.bucket, Key=table.files[0].key)
+    assert head["Metadata"] == {"job": spec.job_id, "attempt": spec.attempt_id, "seq": "0"}
+    assert head["ContentLength"] == table.files[0].bytes
+
+
+def test_the_same_job_again_changes_nothing(job: Job) -> None:
+    spec = job.spec(job.table(job.file("a.csv", "id\n1\n2\n")))
+    first = job.run(spec).tables[0]
+    keys = job.lake.keys()
+
+    again = job.run(replace(spec, attempt_id=str(uuid.uuid4()))).tables[0]
+
+    assert (again.status, again.rows, again.files) == ("NO_OP", 2, first.files)
+    assert job.lake.keys() == keys
+    assert job.lake.uploads() == []
+
+
+def test_a_second_job_appends(job: Job) -> None:
+    table = job.table(job.file("a.csv", "id\n1\n"))
+
+    first, second = job.load_one(table), job.load_one(table)
+
+    assert first.files != second.files
+    assert len(job.lake.data_keys()) == 2
+
+
+def test_a_limit_loads_so_many_rows(job: Job) -> None:
+    paths = [job.file(f"{n}.csv", many_rows(500)) for n in range(3)]
+
+    result = job.load_one(job.table(*paths), limit=7)
+
+    assert (result.rows, result.index) == (7, "dense")
+    assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 8))
+
+
+@pytest.fixture
+def behind_proxy(fault_proxy: FaultProxy, job: Job) -> tuple[Job, FaultProxy, EndpointsSpec]:
+    """A job whose requests pass a proxy."""
+    return job, fault_proxy, EndpointsSpec(s3=fault_proxy.endpoint, sts=fault_proxy.endpoint)
+
+
+def test_nothing_is_visible_until_the_record_is_written(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    seen: list[list[str]] = []
+    proxy.on("UploadPart", after(lambda _: seen.append(job.lake.data_keys())))
+    proxy.on("PutObject", after(lambda _: seen.append(job.lake.data_keys())), key="*/log/*.json")
+
+    result = job.load_one(
+        job.table(job.file("a.csv", "id\n1\n")), destination={"endpoints": endpoints}
+    )
+
+    assert result.status == "LOADED"
+    assert seen
+    assert all(keys == [] for keys in seen[:2])
+    assert proxy.count("PutObject", "*.parquet") == 0
+    assert len(job.lake.data_keys()) == 1
+
+
+def test_a_denied_part_reads_well_and_leaves_nothing(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    paths = [job.file(f"{n}.csv", many_rows(300)) for n in range(4)]
+    denied: Rule = proxy.on("UploadPart", answer(403, "AccessDenied"), skip=1)
+
+    result = job.load_one(job.table(*paths), destination={"endpoints": endpoints})
+
+    assert denied.hits > 1
+    assert result.status == "FAILED"
+    assert result.error is not None
+    assert (result.error.type, result.error.stage) == ("AwsError", "stage")
+    assert "access denied" in result.error.message
+    assert "s3:PutObject" in (result.error.hint or "")
+    assert result.error.exit_code == 3
+    assert job.lake.keys() == []
+    assert job.lake.uploads() == []
+
+
+def test_a_refused_commit_aborts_every_upload(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    proxy.on("PutObject", answer(403, "AccessDenied"), key="*/log/*")
+
+    result = job.load_one(
+        job.table(job.file("a.csv", "id\n1\n")), destination={"endpoints": endpoints}
+    )
+
+    assert result.status == "FAILED"
+    assert result.error is not None
+    assert "access denied" in result.error.message
+    assert job.lake.keys() == []
+    assert job.lake.uploads() == []

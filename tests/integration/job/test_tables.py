@@ -1,0 +1,208 @@
+"""Several tables in one run, the result they make, and what a stop leaves behind."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.load import exit_status, read_spec, run, write_result
+from tests.integration.job.conftest import SYNCED, Job
+
+
+def events(spec: JobSpec) -> list[dict[str, object]]:
+    return [json.loads(line) for line in Path(spec.events_path).read_text().splitlines()]
+
+
+def test_a_failing_table_does_no_harm_to_the_others(job: Job) -> None:
+    tables = [
+        job.table(job.file(f"{n}.csv", f"id\n{n}\n{n + 1}\n"), name=f"t{n}") for n in range(5)
+    ]
+    missing = job.table("/nowhere/x.csv", name="missing")
+    broken = job.table(job.file("broken.csv", "a,b\n1\n"), name="broken")
+    spec = job.spec(missing, *tables, broken, concurrency=3)
+
+    result = job.run(spec)
+
+    assert [table.status for table in result.tables] == ["FAILED", *["LOADED"] * 5, "FAILED"]
+    assert [table.table for table in result.tables] == [t.source for t in spec.tables]
+    assert (result.status, exit_status(result)) == ("FAILED", 1)
+    assert len(job.lake.data_keys()) == 5
+    assert job.lake.uploads() == []
+
+
+def test_events_tell_each_step_of_each_table(job: Job) -> None:
+    spec = job.spec(
+        job.table(job.file("a.csv", "id\n1\n"), name="a"), job.table("/nowhere.csv", name="b")
+    )
+
+    job.run(spec)
+
+    told = events(spec)
+    steps = [event["name"] for event in told if event["kind"] == "stage" and event["table"] == "a"]
+    assert steps == ["open", "count", "stage", "commit"]
+    ends = {str(e["table"]): (e["name"], e.get("message")) for e in told if e["kind"] == "table"}
+    assert ends["a"] == ("LOADED", None)
+    assert ends["b"][0] == "FAILED"
+    assert "/nowhere.csv" in str(ends["b"][1])
+    progress = [event for event in told if event["kind"] == "progress"]
+    assert progress
+    assert progress[-1]["done"] == progress[-1]["total"]
+
+
+def test_a_warning_is_a_note_and_in_the_result(job: Job) -> None:
+    spec = job.spec(job.table(job.file("a.csv", "a,b\n1\n")), on_bad_value="NULL")
+
+    result = job.run(spec)
+
+    (note,) = (event for event in events(spec) if event["kind"] == "note")
+    assert note["level"] == "warning"
+    assert result.tables[0].warnings == (note["message"],)
+
+
+def test_a_refused_role_is_one_message_and_no_table_starts(job: Job) -> None:
+    seeded = job.lake.seeded
+    wrong = job.folder / "wrong"
+    wrong.write_text("not-the-external-id")
+    destination = job.destination()
+    credentials = CredentialsSpec(
+        role_arn=seeded.role_arn,
+        external_id=SecretReference("file", str(wrong)),
+        access_key_id=destination.credentials.access_key_id,
+        secret_access_key=destination.credentials.secret_access_key,
+    )
+    tables = [job.table(job.file("a.csv", "id\n1\n"), name=name) for name in ("a", "b")]
+
+    result = job.load(*tables, destination={"credentials": credentials})
+
+    assert result.error is not None
+    assert "access denied" in result.error.message
+    assert "ExternalId" in (result.error.hint or "")
+    assert "not-the-external-id" not in str(result)
+    assert exit_status(result) == 3
+    assert [table.status for table in result.tables] == ["SKIPPED", "SKIPPED"]
+    assert job.lake.keys() == []
+
+
+def test_a_missing_bucket_is_named(job: Job) -> None:
+    result = job.load(
+        job.table(job.file("a.csv", "id\n1\n")), destination={"bucket": "not-there-at-all"}
+    )
+
+    assert exit_status(result) == 3
+    (table,) = result.tables
+    assert table.error is not None
+    assert "not-there-at-all" in table.error.message
+
+
+def test_the_first_run_refuses_a_table_that_is_not_empty(job: Job) -> None:
+    table = job.table(job.file("a.csv", "id\n1\n"))
+    job.load_one(table)
+
+    result = job.load_one(table, pipeline="other", table_handling="FAIL")
+
+    assert result.status == "FAILED"
+    assert len(job.lake.data_keys()) == 1
+
+
+def test_a_stop_aborts_what_was_staged(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal's handler raises in the thread that waits; here a thread plays its part."""
+    lines = "\n".join(f"{i},{i * 7919}" for i in range(400_000))
+    paths = [job.file(f"{n}.csv", "id,n\n" + lines) for n in range(4)]
+    spec = job.spec(job.table(*paths), destination={"target_file_size": 100_000})
+    from lakeload_jobs.contract.errors import Interrupted
+    from lakeload_jobs.jobs import load as load_module
+
+    def until_staged(futures: object) -> None:
+        while not job.lake.uploads():
+            time.sleep(0.05)
+        raise Interrupted("stopped by SIGTERM")
+
+    real_wait = load_module.wait
+    calls = threading.Event()
+
+    def wait(futures: object, **options: object) -> object:
+        if not calls.is_set():
+            calls.set()
+            until_staged(futures)
+        return real_wait(futures, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(load_module, "wait", wait)
+    with EventLog(spec.events_path) as log:
+        result = run(job.spark, spec, log)
+
+    (table,) = result.tables
+    assert table.status == "INTERRUPTED"
+    assert exit_status(result) == 130
+    deadline = time.monotonic() + 20
+    while job.lake.uploads() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert job.lake.uploads() == []
+    assert job.lake.keys() == []
+
+
+def test_the_result_file_is_the_result(tmp_path: Path) -> None:
+    error = ErrorInfo("LoadFailed", "no", 1, stage="open")
+    result = RunResult(
+        1,
+        "j",
+        "a",
+        "FAILED",
+        SYNCED,
+        SYNCED,
+        (TableResult("t", "s.t", "FAILED", error=error),),
+    )
+
+    write_result(tmp_path / "result.json", result)
+
+    assert from_json(RunResult, json.loads((tmp_path / "result.json").read_text())) == result
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [((3, 3), 3), ((2, 1), 1), ((1,), 1), ((None, 3), 1), ((None,), 0)]
+)
+def test_the_exit_status_is_what_all_failures_share(
+    codes: tuple[int | None, ...], expected: int
+) -> None:
+    tables = tuple(
+        TableResult("t", "t", "LOADED")
+        if code is None
+        else TableResult("t", "t", "FAILED", error=ErrorInfo("E", "m", code))
+        for code in codes
+    )
+    status = "SUCCEEDED" if codes == (None,) else "FAILED"
+
+    assert exit_status(RunResult(1, "j", "a", status, SYNCED, SYNCED, tables)) == expected  # type: ignore[arg-type]
+
+
+def test_a_spec_of_another_contract_is_refused(job: Job, tmp_path: Path) -> None:
+    spec = job.spec(job.table("/x.csv"))
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(to_json(spec) | {"contract": 99}))
+
+    with pytest.raises(InvalidInput, match="contract 99"):
+        read_spec(str(path))
+
+    path.write_text(json.dumps(to_json(spec)))
+    assert read_spec(str(path)) == spec
+
+
+def test_names_with_uuids_are_new_for_each_file(job: Job) -> None:
+    paths = [job.file(f"{n}.csv", "id\n1\n") for n in range(3)]
+    parquet = ParquetSpec(partition_strategy="NONE", file_name_pattern="{uuid}")
+
+    result = job.load_one(job.table(*paths), destination={"parquet": parquet})
+
+    names = [file.key.removeprefix("data-lake/test/shop/orders/") for file in result.files]
+    assert all("/" not in name for name in names)
+    assert len(set(names)) == len(names) > 1
