@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING
 
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.answers import (
@@ -16,22 +16,15 @@ from lakeload_jobs.lake.answers import (
     until_answered,
 )
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.lake.encryption import encryption_headers
 from lakeload_jobs.lake.records import Part
 from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.lake.write_headers import IfAbsent, IfMatch, encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
+BODY_TRIES = 3
 PARQUET_CONTENT_TYPE = "application/vnd.apache.parquet"
-
-
-class _IfAbsent(TypedDict, total=False):
-    IfNoneMatch: Literal["*"]
-
-
-class _IfMatch(TypedDict, total=False):
-    IfMatch: str
 
 
 class Objects:
@@ -47,7 +40,7 @@ class Objects:
         self._bucket = destination.bucket
         self._single_writer = destination.single_writer
         self._encryption = encryption_headers(destination.encryption)
-        self._if_absent: _IfAbsent = {} if self._single_writer else {"IfNoneMatch": "*"}
+        self._if_absent: IfAbsent = {} if self._single_writer else {"IfNoneMatch": "*"}
         self.waits = waits or Waits()
 
     def url(self, key: str) -> str:
@@ -60,10 +53,19 @@ class Objects:
         Under a policy that allows ListBucket for a prefix only, S3 answers 403 for a missing key:
         `denied_is_missing` suits a cache that may not be there; otherwise read what LIST has shown.
         """
+        for _ in range(BODY_TRIES - 1):
+            try:
+                return self._get_once(key, denied_is_missing)
+            except AwsError as error:
+                # botocore retries requests, not bodies that break off.
+                if error.status is not None or not error.retryable:
+                    raise
+        return self._get_once(key, denied_is_missing)
+
+    def _get_once(self, key: str, denied_is_missing: bool) -> bytes | None:
         try:
             with aws_call(f"reading `{self.url(key)}`"):
-                answer = self._session.s3.get_object(Bucket=self._bucket, Key=key)
-                return answer["Body"].read()
+                return self._session.s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except AwsError as error:
             if error.code == "NoSuchKey" or (error.denied and denied_is_missing):
                 return None
@@ -85,10 +87,10 @@ class Objects:
         """
         with aws_call(f"looking for `{self.url(key)}`"):
             answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1)
-        for item in answer.get("Contents", []):
-            if item["Key"] == key:
-                return ObjectEntry(key, item["Size"], item["ETag"], item["LastModified"])
-        return None
+        found = [item for item in answer.get("Contents", []) if item["Key"] == key]
+        if not found:
+            return None
+        return ObjectEntry(key, found[0]["Size"], found[0]["ETag"], found[0]["LastModified"])
 
     def is_empty(self, prefix: str) -> bool:
         """Return whether no object lies below `prefix`."""
@@ -238,7 +240,7 @@ class Objects:
 
     def delete(self, key: str, etag: str) -> bool:
         """Delete the object if it still has this ETag; False when another one is there now."""
-        condition: _IfMatch = {} if self._single_writer else {"IfMatch": etag}
+        condition: IfMatch = {} if self._single_writer else {"IfMatch": etag}
         try:
             with aws_call(f"deleting `{self.url(key)}`"):
                 self._session.s3.delete_object(Bucket=self._bucket, Key=key, **condition)

@@ -12,7 +12,14 @@ from lakeload_jobs.lake.answers import Completion, ConditionalWritesUnsupported,
 from lakeload_jobs.lake.aws import AwsError, AwsSession
 from lakeload_jobs.lake.objects import Objects
 from tests.integration.lake.conftest import QUICK, make_destination
-from tests.servers.fault_proxy import Action, FaultProxy, answer, drop_answer, drop_request
+from tests.servers.fault_proxy import (
+    Action,
+    FaultProxy,
+    answer,
+    drop_answer,
+    drop_request,
+    truncate,
+)
 from tests.servers.ministack import Lake
 
 KEY = "data-lake/test/orders/part-0.gzip.parquet"
@@ -187,3 +194,10 @@ def test_every_write_carries_a_checksum_in_a_header(
     assert checksums["PutObject"] == "y/Q5Jg=="
     assert checksums["UploadPart"]
     assert not any(request.header("x-amz-trailer") for request in fault_proxy.requests)
+
+
+def test_a_body_that_breaks_off_is_read_again(proxied: Objects, fault_proxy: FaultProxy) -> None:
+    proxied.put(KEY, b"x" * 1000)
+    rule = fault_proxy.on("GetObject", truncate(10), times=2)
+    assert proxied.get(KEY) == b"x" * 1000
+    assert rule.hits == 3

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as botocore_errors
+from botocore.parsers import ResponseParserError
 
 from lakeload_jobs.contract.errors import Refused
 
@@ -33,13 +34,7 @@ _UNKNOWN_KEY = {"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClien
 _BAD_SIGNATURE = {"SignatureDoesNotMatch", "InvalidSignatureException"}
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
 _OTHER_REGION = {"PermanentRedirect", "301", "AuthorizationHeaderMalformed"}
-_BUSY = {
-    "SlowDown",
-    "Throttling",
-    "ThrottlingException",
-    "RequestLimitExceeded",
-    "TooManyRequestsException",
-}
+_BUSY = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"}
 
 # Nothing of the request reached the server.
 _NEVER_SENT = (
@@ -48,7 +43,11 @@ _NEVER_SENT = (
     botocore_errors.ProxyConnectionError,
 )
 # The request may have been carried out although no answer came.
-_NO_ANSWER = (botocore_errors.HTTPClientError, botocore_errors.ConnectionError)
+_NO_ANSWER = (
+    botocore_errors.HTTPClientError,
+    botocore_errors.ConnectionError,
+    botocore_errors.IncompleteReadError,
+)
 
 
 class AwsError(Refused):
@@ -88,7 +87,7 @@ class AwsError(Refused):
         return self.status >= 500 and self.code != "NotImplemented"
 
 
-_AMBIGUOUS_CODES = frozenset(
+_AMBIGUOUS_CODES = {ResponseParserError.__name__} | frozenset(
     name
     for name, kind in vars(botocore_errors).items()
     if isinstance(kind, type) and issubclass(kind, _NO_ANSWER) and not issubclass(kind, _NEVER_SENT)
@@ -110,6 +109,13 @@ def aws_call(doing: str) -> Iterator[None]:
         raise _without_answer(doing, error) from None
     except botocore_errors.BotoCoreError as error:
         raise _without_answer(doing, error) from error
+    except ResponseParserError as error:
+        raise AwsError(
+            f"{doing}: the answer cannot be read (ResponseParserError)",
+            code=ResponseParserError.__name__,
+            hint="check that the endpoint is an S3 or AWS endpoint, and run again",
+            retryable=True,
+        ) from error
     except EOFError as error:
         raise AwsError(
             f"{doing}: the AWS profile asks for a code and there is no terminal to type it",

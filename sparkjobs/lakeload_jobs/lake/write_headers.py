@@ -1,4 +1,4 @@
-"""Server-side encryption as S3 headers."""
+"""Headers of writes as botocore's arguments: server-side encryption and conditions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,18 @@ class EncryptionHeaders(TypedDict, total=False):
 
     ServerSideEncryption: Literal["AES256", "aws:kms"]
     SSEKMSKeyId: str
+
+
+class IfAbsent(TypedDict, total=False):
+    """Only if nothing is at the key."""
+
+    IfNoneMatch: Literal["*"]
+
+
+class IfMatch(TypedDict, total=False):
+    """Only if the object at the key still has this ETag."""
+
+    IfMatch: str
 
 
 def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:

@@ -1,0 +1,123 @@
+"""botocore's exceptions become one error: by code and status, without a secret."""
+
+from __future__ import annotations
+
+import pytest
+from botocore import exceptions as botocore_errors
+from botocore.parsers import ResponseParserError
+
+from lakeload_jobs.lake.aws import AwsError, aws_call
+
+
+def client_error(
+    code: str, status: int, operation: str, message: str = "server's words"
+) -> botocore_errors.ClientError:
+    return botocore_errors.ClientError(
+        {
+            "Error": {"Code": code, "Message": message},
+            "ResponseMetadata": {
+                "HTTPStatusCode": status,
+                "RequestId": "request-1",
+                "HostId": "",
+                "HTTPHeaders": {},
+                "RetryAttempts": 0,
+            },
+        },
+        operation,
+    )
+
+
+def translated(error: Exception) -> AwsError:
+    with pytest.raises(AwsError) as caught, aws_call("writing `s3://lake/key`"):
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "operation", "says"),
+    [
+        ("AccessDenied", 403, "PutObject", "allow `s3:PutObject`"),
+        ("AccessDenied", 403, "UploadPart", "allow `s3:PutObject`"),
+        ("403", 403, "HeadObject", "allow `s3:GetObject`"),
+        ("AccessDenied", 403, "AssumeRole", "three causes"),
+        ("ValidationError", 400, "AssumeRole", "session_duration"),
+        ("InvalidAccessKeyId", 403, "PutObject", "access key id"),
+        ("InvalidClientTokenId", 403, "GetCallerIdentity", "access key id"),
+        ("SignatureDoesNotMatch", 403, "PutObject", "secret access key"),
+        ("ExpiredToken", 400, "PutObject", "renew"),
+        ("RequestTimeTooSkewed", 403, "PutObject", "clock"),
+        ("PermanentRedirect", 301, "ListObjectsV2", "`region`"),
+        ("AuthorizationHeaderMalformed", 400, "PutObject", "`region`"),
+        ("NoSuchBucket", 404, "PutObject", "`bucket`"),
+    ],
+)
+def test_a_refusal_says_what_to_do(code: str, status: int, operation: str, says: str) -> None:
+    error = translated(client_error(code, status, operation))
+    assert says in (error.hint or "")
+    assert (error.code, error.status, error.operation) == (code, status, operation)
+    assert error.request_id == "request-1"
+    assert error.message.startswith("writing `s3://lake/key`: ")
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "retryable", "may_have_acted"),
+    [
+        ("AccessDenied", 403, False, False),
+        ("SlowDown", 503, True, True),
+        ("InternalError", 500, True, True),
+        ("ThrottlingException", 400, True, False),
+        ("NotImplemented", 501, False, False),
+    ],
+)
+def test_what_a_status_says_about_the_request(
+    code: str, status: int, retryable: bool, may_have_acted: bool
+) -> None:
+    error = translated(client_error(code, status, "PutObject"))
+    assert (error.retryable, error.may_have_acted) == (retryable, may_have_acted)
+
+
+@pytest.mark.parametrize(
+    ("error", "may_have_acted"),
+    [
+        (botocore_errors.EndpointConnectionError(endpoint_url="http://x"), False),
+        (botocore_errors.ConnectTimeoutError(endpoint_url="http://x"), False),
+        (botocore_errors.ReadTimeoutError(endpoint_url="http://x"), True),
+        (botocore_errors.ConnectionClosedError(endpoint_url="http://x"), True),
+        (botocore_errors.IncompleteReadError(actual_bytes=1, expected_bytes=2), True),
+        (ResponseParserError("not XML"), True),
+    ],
+)
+def test_a_missing_answer_tells_whether_the_request_was_sent(
+    error: Exception, may_have_acted: bool
+) -> None:
+    result = translated(error)
+    assert result.retryable
+    assert result.may_have_acted is may_have_acted
+    assert (result.status, result.code) == (None, type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("ValidationError", 400, "AssumeRole", "Value 'canary' at 'externalId'"),
+        botocore_errors.ParamValidationError(report="ExternalId, value: canary"),
+    ],
+)
+def test_a_value_that_aws_finds_malformed_is_not_repeated(error: Exception) -> None:
+    result = translated(error)
+    assert "canary" not in f"{result} {result.hint} {result.__cause__}"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (botocore_errors.NoCredentialsError(), "AWS_PROFILE"),
+        (botocore_errors.ProfileNotFound(profile="zz"), "~/.aws/config"),
+        (botocore_errors.SSOTokenLoadError(error_msg="gone"), "aws sso login"),
+        (botocore_errors.ProxyConnectionError(proxy_url="http://x"), "HTTPS_PROXY"),
+        (botocore_errors.SSLError(endpoint_url="https://x", error=OSError("bad")), "certificate"),
+        (EOFError(), "get-session-token"),
+    ],
+)
+def test_a_call_that_could_not_be_made_says_what_is_missing(error: Exception, says: str) -> None:
+    assert says in (translated(error).hint or "")
