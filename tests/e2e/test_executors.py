@@ -13,7 +13,7 @@ from tests.e2e.command import sync
 from tests.servers.ministack import Lake
 from tests.servers.standalone_spark import StandaloneSpark
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 ROWS = 500
 
