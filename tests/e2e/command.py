@@ -1,0 +1,72 @@
+"""The `lakeload` command as a user starts it: its own process, no terminal, its own run folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.servers.ministack import Lake
+
+SECONDS = 240
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A finished command."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """stdout as the one JSON document it has to be."""
+        found: dict[str, Any] = json.loads(self.stdout)
+        return found
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The tables of a `sync --output json`, by source name."""
+        return {table["table"]: table for table in self.document["tables"]}
+
+
+def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, str]:
+    """Return the environment of a command: this test's, the lake's base identity, `changes`."""
+    merged: dict[str, str | None] = {
+        **os.environ,
+        **lake.environment,
+        "LAKELOAD_RUN_DIR": str(folder / "runs"),
+        "LAKELOAD_CACHE_DIR": str(folder / "cache"),
+        **changes,
+    }
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def argv(*arguments: str | Path) -> list[str]:
+    """Return the command line of `lakeload` in this Python."""
+    return [sys.executable, "-m", "lakeload", *map(str, arguments)]
+
+
+def lakeload(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None) -> Ended:
+    """Run `lakeload` in `folder` to its end; `changes` are environment variables, None unsets."""
+    process = subprocess.run(
+        argv(*arguments),
+        cwd=folder,
+        env=environment(lake, folder, **changes),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return Ended(process.returncode, process.stdout, process.stderr)
+
+
+def sync(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None) -> Ended:
+    """Run `lakeload sync pipeline.yml --output json` in `folder`."""
+    return lakeload(lake, folder, "sync", "pipeline.yml", "--output", "json", *arguments, **changes)

@@ -1,0 +1,148 @@
+"""Ctrl-C, SIGTERM and kill -9 in the middle: what is said, what is left, what the next run does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import psutil
+import pytest
+
+from tests.e2e.command import SECONDS, argv, environment, sync
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import Action, FaultProxy, Forward, Response, after, delay
+from tests.servers.ministack import Lake
+
+pytestmark = pytest.mark.e2e
+
+ROWS = 3000
+
+
+def _pipeline(lake: Lake, folder: Path, proxy: FaultProxy) -> None:
+    lines = [f"{number},name {number}" for number in range(ROWS)]
+    (folder / "people.csv").write_text("id,name\n" + "\n".join(lines) + "\n")
+    lake.write_pipeline(
+        folder, tables=[{"table": "people", "path": "people.csv"}], endpoint=proxy.endpoint
+    )
+
+
+def _start(lake: Lake, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        argv("sync", "pipeline.yml", *arguments),
+        cwd=folder,
+        env=environment(lake, folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _setting(event: threading.Event) -> Callable[[object], None]:
+    return lambda request: event.set()
+
+
+def _slowly(event: threading.Event, seconds: float) -> Action:
+    """Set the event, then wait before the server sees the request."""
+
+    def act(request: Request, forward: Forward) -> Response:
+        event.set()
+        return delay(seconds)(request, forward)
+
+    return act
+
+
+def _rows(lake: Lake, folder: Path) -> tuple[int, int]:
+    """Return rows and distinct ids over every visible file."""
+    files = [str(file) for file in lake.download(folder)]
+    query = "select count(*), count(distinct id) from read_parquet(?)"
+    found = duckdb.execute(query, [files]).fetchone()
+    assert found is not None
+    return found[0], found[1]
+
+
+def _descendants(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def _alive(process: psutil.Process) -> bool:
+    """A zombie is dead, and waits only for whoever runs as process 1."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+def test_a_signal_before_the_commit_leaves_nothing_and_says_so(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, number: signal.Signals
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    uploading = threading.Event()
+    fault_proxy.on("UploadPart", _slowly(uploading, 2))
+    process = _start(lake, tmp_path)
+    assert uploading.wait(SECONDS)
+    children = _descendants(process)
+    os.kill(process.pid, number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "nothing was committed" in stderr.lower()
+    assert lake.keys() == []
+    assert lake.uploads() == []
+    assert not [child for child in children if _alive(child)]
+
+
+def test_ctrl_c_after_the_record_says_committed_and_the_next_run_finishes_it(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    slow = fault_proxy.on("CompleteMultipartUpload", delay(30))
+    committed = threading.Event()
+    fault_proxy.on("PutObject", after(_setting(committed)), key="*/log/*.json")
+    process = _start(lake, tmp_path, "--job-id", "job-1")
+    assert committed.wait(SECONDS)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "nothing was committed" not in stderr.lower()
+    assert "next sync" in stderr
+    slow.action = delay(0)
+
+    ended = sync(lake, tmp_path, "--job-id", "job-1")
+    assert ended.code == 0, ended.stderr
+    assert ended.tables["people"]["status"] == "NO_OP"
+    assert _rows(lake, tmp_path / "seen") == (ROWS, ROWS)
+    assert lake.uploads() == []
+
+
+def test_kill_9_of_everything_after_the_record_loses_and_doubles_nothing(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    committed = threading.Event()
+    release = threading.Event()
+
+    def hold(request: object) -> None:
+        committed.set()
+        release.wait(60)
+
+    fault_proxy.on("PutObject", after(hold), key="*/log/*.json", times=1)
+    process = _start(lake, tmp_path, "--job-id", "job-1")
+    assert committed.wait(SECONDS)
+    for child in [*_descendants(process), psutil.Process(process.pid)]:
+        child.kill()
+    process.communicate(timeout=60)
+    release.set()
+    assert lake.data_keys() == []
+
+    ended = sync(lake, tmp_path, "--job-id", "job-2")
+    assert ended.code == 0, ended.stderr
+    assert ended.tables["people"]["status"] == "LOADED"
+    assert _rows(lake, tmp_path / "seen") == (2 * ROWS, ROWS)
+    assert lake.uploads() == []
