@@ -1,0 +1,180 @@
+"""Secrets stay where they belong: no file, log, event log, argv, output or object holds one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import boto3
+import pytest
+
+from tests.e2e.command import Ended, lakeload
+from tests.e2e.watching import ArgvWatcher
+from tests.servers.fault_proxy import FaultProxy, edit_body
+from tests.servers.ministack import Lake
+
+pytestmark = pytest.mark.e2e
+
+SETTINGS = ("external_id", "access_key_id", "secret_access_key", "session_token")
+PIPELINE = "visible-pipeline"
+_ISSUED = re.compile(rb"<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)<")
+
+
+@dataclass
+class Canaries:
+    """Every secret that is in play, and where to look for it."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    def found_in(self, content: bytes) -> list[str]:
+        """Return the names of the secrets that `content` holds, as they are or URL-encoded."""
+        forms = {name: {value, quote(value, safe="")} for name, value in self.values.items()}
+        return [
+            name
+            for name, variants in forms.items()
+            if any(variant.encode() in content for variant in variants)
+        ]
+
+    def remember_issued(self, body: bytes) -> bytes:
+        """Take the credentials of an AssumeRole answer for secrets too."""
+        for name, value in _ISSUED.findall(body):
+            self.values[f"issued {name.decode()} {len(self.values)}"] = value.decode()
+        return body
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables the document's references name."""
+        return {f"CANARY_{name.upper()}": self.values[name] for name in SETTINGS}
+
+
+@pytest.fixture
+def canaries(lake: Lake) -> Canaries:
+    """The lake's ExternalId, and temporary keys of its base identity."""
+    sts = boto3.client(
+        "sts",
+        endpoint_url=lake.server.endpoint,
+        region_name=lake.seeded.region,
+        aws_access_key_id=lake.seeded.base_key.access_key_id,
+        aws_secret_access_key=lake.seeded.base_key.secret_access_key,
+    )
+    temporary = sts.get_session_token()["Credentials"]
+    values = (
+        lake.seeded.external_id,
+        temporary["AccessKeyId"],
+        temporary["SecretAccessKey"],
+        temporary["SessionToken"],
+    )
+    return Canaries(dict(zip(SETTINGS, values, strict=True)))
+
+
+@pytest.fixture
+def folder(lake: Lake, fault_proxy: FaultProxy, canaries: Canaries, tmp_path: Path) -> Path:
+    """Documents that refer to the canaries, and room for everything a command writes."""
+    fault_proxy.on("AssumeRole", edit_body(canaries.remember_issued))
+    (tmp_path / "orders.csv").write_text("id,note\n1,a\n2,b\n")
+    for name in ("tmp", "event-log"):
+        (tmp_path / name).mkdir()
+    references = {name: {"env": f"CANARY_{name.upper()}"} for name in SETTINGS}
+    lake.write_pipeline(
+        tmp_path,
+        name=PIPELINE,
+        tables=[{"table": "orders", "path": "orders.csv"}],
+        endpoint=fault_proxy.endpoint,
+        destination={"credentials": {"role_arn": lake.seeded.role_arn, **references}},
+    )
+    return tmp_path
+
+
+def _run(lake: Lake, folder: Path, canaries: Canaries, *arguments: str, **more: str) -> Ended:
+    return lakeload(
+        lake,
+        folder,
+        *arguments,
+        AWS_ACCESS_KEY_ID=None,
+        AWS_SECRET_ACCESS_KEY=None,
+        LAKELOAD_EXTERNAL_ID=None,
+        TMPDIR=str(folder / "tmp"),
+        **{**canaries.environment, **more},
+    )
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            yield file, file.read_bytes()
+
+
+def test_a_load_leaves_no_secret_anywhere(lake: Lake, folder: Path, canaries: Canaries) -> None:
+    event_log = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "event-log").as_uri(),
+        "spark.eventLog.compress": "false",
+    }
+    flags = [part for name, value in event_log.items() for part in ("--conf", f"{name}={value}")]
+    with ArgvWatcher() as watcher:
+        ended = _run(
+            lake, folder, canaries, "sync", "pipeline.yml", "-vv", "--log-file", "load.log", *flags
+        )
+    assert ended.code == 0, ended.stderr
+    files = dict(_files(folder))
+
+    # The looking itself: each place holds what it should, so a secret would have been seen.
+    names = {path.name for path in files}
+    assert {"spec.json", "events.jsonl", "result.json", "spark.log", "load.log"} <= names
+    events = [content for path, content in files.items() if "event-log" in path.parts]
+    assert any(b"SparkListenerApplicationStart" in content for content in events)
+    assert any(f"lakeload:{PIPELINE}".encode() in argv for argv in watcher.seen)
+    assert any(name.startswith("issued SessionToken") for name in canaries.values)
+    assert canaries.found_in(f"x{canaries.values['session_token']}y".encode()) == ["session_token"]
+
+    for path, content in files.items():
+        assert canaries.found_in(content) == [], f"in the file {path}"
+    for argv in watcher.seen:
+        assert canaries.found_in(argv) == [], "in the argv of a process"
+    objects = lake.keys()
+    assert objects
+    for key in objects:
+        assert canaries.found_in(lake.read(key)) == [], f"in the object {key}"
+    assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
+
+
+@pytest.mark.parametrize("verbosity", [(), ("-vv",), ("-q",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate", "pipeline.yml"),
+        ("test-connection", "destination.yml"),
+        ("test-connection", "destination.yml", "--output", "json"),
+        ("plan", "pipeline.yml"),
+        ("plan", "pipeline.yml", "--output", "json"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_shows_a_secret(
+    command: tuple[str, ...],
+    verbosity: tuple[str, ...],
+    lake: Lake,
+    folder: Path,
+    canaries: Canaries,
+) -> None:
+    ended = _run(lake, folder, canaries, *command, *verbosity)
+    assert ended.code == 0, ended.stderr
+    assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("command", ["test-connection", "sync"])
+def test_no_failure_shows_the_secret_it_is_about(
+    command: str, setting: str, lake: Lake, folder: Path, canaries: Canaries
+) -> None:
+    # A value with blanks is also malformed, and what is malformed an error likes to quote.
+    canaries.values[setting] = wrong = f"CANARY wrong {setting}"
+    canaries.values[f"{setting}, a part"] = wrong.replace(" ", "%20")
+    ended = _run(lake, folder, canaries, command, "pipeline.yml", "-vv", "--log-file", "run.log")
+    assert ended.code == 3, ended.stdout + ended.stderr
+    assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
+    for path, content in _files(folder):
+        assert canaries.found_in(content) == [], f"in the file {path}"
