@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +20,8 @@ from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import JobSpec
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def launch(
         for event in running.events():
             show(event)
         ending, observed = running.ending, running.observed
+        if running.unreadable_events:
+            logger.warning("%d lines of events.jsonl are no events", running.unreadable_events)
     result = read_result(folder.result, spec.attempt_id)
     cause = probable_cause(read_log(folder.log), ending.exit_status, observed.opened)
     return decide(ending, result, observed, spec.tables, cause)
