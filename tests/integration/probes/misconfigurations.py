@@ -99,7 +99,8 @@ class World:
 
 @dataclass(frozen=True)
 class Case:
-    """One misconfiguration; `says` must appear in the message, the causes or the hint."""
+    """One misconfiguration; `says` must appear in the message, the causes or the hint. Those that
+    wait for an answer get a `timeout` (seconds) in which a busy machine asks everything else."""
 
     name: str
     bend: Callable[[World], object]
@@ -107,6 +108,7 @@ class Case:
     code: str
     says: str
     warning: bool = False
+    timeout: float = 8.0
 
 
 def _trailing_space(world: World) -> None:
@@ -360,11 +362,13 @@ CASES = [
         "endpoint that never answers",
         lambda world: world.endpoints(s3=world.silent_endpoint()),
         *("bucket", "ReadTimeoutError", "does not answer"),
+        timeout=15,
     ),
     Case(
         "store that stops answering half-way",
         _hangs_once_written,
         *("get", "ReadTimeoutError", "does not answer"),
+        timeout=15,
     ),
     Case(
         "https to a server that speaks http",

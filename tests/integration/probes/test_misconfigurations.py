@@ -16,7 +16,6 @@ from tests.integration.probes.misconfigurations import CASES, Case, World
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
 
-TIMEOUT = 8.0
 ALL_PROBES = [
     *("credentials", "identity", "assume-role", "external-id-enforced"),
     *("bucket", "list", "list-uploads"),
@@ -44,7 +43,7 @@ def test_everything_right_passes_every_probe_and_leaves_nothing(world: World) ->
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> None:
     case.bend(world)
-    verdict = _test(world)
+    verdict = _test(world, case.timeout)
     problem = next(result for result in verdict.results if result.failure is not None)
     failure = problem.failure
     assert failure is not None
@@ -53,7 +52,7 @@ def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> N
     assert case.says in told
     assert problem.status is (Status.WARNING if case.warning else Status.FAILED)
     assert failure.causes, "a failure names its likely causes"
-    assert verdict.seconds < TIMEOUT + 1
+    assert verdict.seconds < case.timeout + 1
     _assert_nothing_left(world, verdict)
 
 
@@ -77,8 +76,8 @@ def test_preflight_passes_when_everything_a_load_reads_is_right(world: World) ->
     preflight(world.destination)
 
 
-def _test(world: World) -> Verdict:
-    test = ConnectionTest(world.destination, ConnectionOptions(timeout=TIMEOUT))
+def _test(world: World, timeout: float = 15) -> Verdict:
+    test = ConnectionTest(world.destination, ConnectionOptions(timeout=timeout))
     try:
         for _ in test.run():
             pass
