@@ -78,7 +78,7 @@ _CAUSES: dict[str, tuple[str, ...]] = {
 _CAUSES["NotImplemented"] = _CAUSES["ConditionalWritesUnsupported"]
 _CAUSES["PreconditionFailed"] = _CAUSES["NoSuchUpload"] = _CAUSES["ConditionalWritesUnsupported"]
 _CAUSES["ConnectionClosedError"] = _CAUSES["ReadTimeoutError"]
-_CAUSES["TimedOut"] = _CAUSES["ConnectTimeoutError"]
+_CAUSES["TimedOut"] = (_CAUSES["ReadTimeoutError"][0], *_CAUSES["ConnectTimeoutError"])
 _CAUSES["UnrecognizedClientException"] = _CAUSES["InvalidClientTokenId"]
 _CAUSES["ThrottlingException"] = _CAUSES["Throttling"] = _CAUSES["SlowDown"]
 

@@ -367,8 +367,8 @@ CASES = [
     Case(
         "store that stops answering half-way",
         _hangs_once_written,
-        *("get", "ReadTimeoutError", "does not answer"),
-        timeout=15,
+        *("get", "TimedOut", "does not answer"),
+        timeout=10,
     ),
     Case(
         "https to a server that speaks http",
