@@ -17,6 +17,8 @@ _RUNTIME_SETTINGS = {
     # Both would leave out rows without a word.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # The only shuffle of a load brings one number of each partition together.
+    "spark.sql.shuffle.partitions": "1",
     # Encoders are given batches of their own types.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }

@@ -59,7 +59,7 @@ def describe(error: BaseException, stage: str | None) -> ErrorInfo:
     if isinstance(error, PySparkException | Py4JError):
         return replace(_from_spark(error), stage=stage)
     if isinstance(error, ConnectionError | EOFError):
-        return replace(_java_gone(error), stage=stage)
+        return replace(_java_gone(), stage=stage)
     return ErrorInfo(
         type=type(error).__name__,
         message=f"a bug in lakeload: {type(error).__name__}: {_short(str(error))}",
@@ -70,11 +70,16 @@ def describe(error: BaseException, stage: str | None) -> ErrorInfo:
 
 
 def _from_spark(error: BaseException) -> ErrorInfo:
+    try:
+        # Py4JJavaError asks the JVM for its text, which may be gone by now.
+        text = str(error)
+    except (Py4JError, OSError):
+        return _java_gone()
     if isinstance(error, Py4JNetworkError):
-        return _java_gone(error)
-    if failure := failure_in(str(error)):
+        return _java_gone()
+    if failure := failure_in(text):
         return failure
-    causes = list(_causes(error)) or [_Cause(type(error).__name__, str(error).strip())]
+    causes = list(_causes(error)) or [_Cause(type(error).__name__, text.strip())]
     for cause in causes:
         if failure := failure_in(cause.text):
             return failure
@@ -188,7 +193,7 @@ def _expected(error: BaseException) -> LakeloadError:
     return failure
 
 
-def _java_gone(error: BaseException) -> ErrorInfo:
+def _java_gone() -> ErrorInfo:
     return ErrorInfo(
         type="JavaGone",
         message="Spark's Java process ended in the middle of the work; when memory ran out, "

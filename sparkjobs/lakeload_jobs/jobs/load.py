@@ -6,35 +6,26 @@ import json
 import logging
 import os
 import signal
-import threading
-import time
-from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Literal, NoReturn
+from typing import NoReturn
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
+from lakeload_jobs.jobs.tables import GOOD, Tables
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.parquet.write import TableLoad, load_table
 from lakeload_jobs.session import build_session
 
 logger = logging.getLogger(__name__)
-
-_STOP_SECONDS = 8.0
-"""How long tables may tidy up after a stop signal; the command line waits a little longer."""
-_GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
 
 
 def main(spec_path: str) -> int:
@@ -73,10 +64,10 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
         _ = session.s3
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
-    tables = _Tables(spark, spec, Objects(session, destination), events)
+    tables = Tables(spark, spec, Objects(session, destination), events)
     with Progress(spark.sparkContext, events):
         results = tables.load_all()
-    good = all(result.status in _GOOD for result in results)
+    good = all(result.status in GOOD for result in results)
     return RunResult(
         contract=CONTRACT_VERSION,
         job_id=spec.job_id,
@@ -86,107 +77,6 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
         finished_at=datetime.now(UTC),
         tables=results,
     )
-
-
-class _Tables:
-    """The tables of one run, `concurrency` at a time."""
-
-    def __init__(
-        self, spark: SparkSession, spec: JobSpec, objects: Objects, events: EventLog
-    ) -> None:
-        self._spark = spark
-        self._spec = spec
-        self._objects = objects
-        self._events = events
-        self._stopping = threading.Event()
-        self._stages: dict[str, str] = {}
-
-    def load_all(self) -> tuple[TableResult, ...]:
-        """Return one result for each table, in the order of the spec."""
-        pool = ThreadPoolExecutor(self._spec.concurrency, thread_name_prefix="table")
-        futures = [pool.submit(self._load, table) for table in self._spec.tables]
-        try:
-            wait(futures)
-        except Interrupted as error:
-            self._stop(pool, futures)
-            return tuple(
-                self._interrupted(table, future, error)
-                for table, future in zip(self._spec.tables, futures, strict=True)
-            )
-        pool.shutdown()
-        return tuple(future.result() for future in futures)
-
-    def _load(self, table: TableSpec) -> TableResult:
-        started = time.monotonic()
-        try:
-            # Tables in pools of their own share the executors fairly.
-            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
-            result = load_table(
-                TableLoad(
-                    self._spark,
-                    self._spec,
-                    table,
-                    self._objects,
-                    enter=lambda stage: self._enter(table, stage),
-                    notify=lambda text: self._note(table, "info", text),
-                )
-            )
-        except Exception as error:
-            logger.warning("table %s failed", table.source, exc_info=True)
-            result = TableResult(
-                table=table.source,
-                target=table.target,
-                status="INTERRUPTED" if self._stopping.is_set() else "FAILED",
-                seconds=round(time.monotonic() - started, 3),
-                error=describe(error, self._stages.get(table.source)),
-            )
-        message = result.error.message if result.error else None
-        for warning in result.warnings:
-            self._note(table, "warning", warning)
-        self._events.emit("table", table=table.source, name=result.status, message=message)
-        return result
-
-    def _enter(self, table: TableSpec, stage: str) -> None:
-        if self._stopping.is_set():
-            raise Interrupted("stopped before the commit; nothing of this table was written")
-        self._stages[table.source] = stage
-        self._events.emit("stage", table=table.source, name=stage)
-
-    def _note(self, table: TableSpec, level: Literal["info", "warning"], message: str) -> None:
-        self._events.emit("note", table=table.source, level=level, message=message)
-
-    def _stop(self, pool: ThreadPoolExecutor, futures: Iterable[Future[TableResult]]) -> None:
-        """End Spark's jobs; each table then aborts its uploads, unless it has committed."""
-        self._stopping.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        try:
-            self._spark.sparkContext.cancelAllJobs()
-        except (Py4JError, OSError):
-            # The signal reached the JVM as well; its jobs have ended with it.
-            logger.warning("Spark had ended before its jobs were cancelled")
-        deadline = time.monotonic() + _STOP_SECONDS
-        pending = {future for future in futures if not future.cancelled()}
-        while pending and (left := deadline - time.monotonic()) > 0:
-            _, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
-
-    def _interrupted(
-        self, table: TableSpec, future: Future[TableResult], error: Interrupted
-    ) -> TableResult:
-        if future.done() and not future.cancelled():
-            return future.result()
-        stage = self._stages.get(table.source)
-        if future.cancelled() or stage is None:
-            message = "stopped before this table began"
-        elif stage == "commit":
-            message = "stopped while it was committed: the next sync finishes it"
-        else:
-            message = "stopped; its uploads may be left and are cleaned up by a later run"
-        return TableResult(
-            table=table.source,
-            target=table.target,
-            status="INTERRUPTED",
-            error=describe(Interrupted(message), stage),
-        )
 
 
 def read_spec(path: str) -> JobSpec:
@@ -221,7 +111,7 @@ def exit_status(result: RunResult) -> int:
     if any(table.status == "INTERRUPTED" for table in result.tables):
         return int(ExitCode.INTERRUPTED)
     codes = {table.error.exit_code for table in result.tables if table.error}
-    nothing_in = not any(table.status in _GOOD for table in result.tables)
+    nothing_in = not any(table.status in GOOD for table in result.tables)
     return codes.pop() if nothing_in and len(codes) == 1 else int(ExitCode.TABLE_FAILED)
 
 

@@ -142,12 +142,13 @@ def _csv_schema(
 ) -> StructType:
     """Take names from the header, types from `types`, and read the data only for the others."""
     wants_inference = _lower(source.options).get("inferschema", "true") == "true"
-    header = reader.option("inferSchema", "false").csv(paths).schema
-    _known(types, header.names)
-    if wants_inference and set(header.names) - set(types):
-        inferred = reader.option("inferSchema", "true").csv(paths).schema
-        return _with_types(inferred, types, earlier)
-    return _with_types(header, types, {})
+    if types or not wants_inference:
+        header = reader.option("inferSchema", "false").csv(paths).schema
+        _known(types, header.names)
+        if not wants_inference or not set(header.names) - set(types):
+            return _with_types(header, types, {})
+    inferred = reader.option("inferSchema", "true").csv(paths).schema
+    return _with_types(inferred, types, earlier)
 
 
 def _json_schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import threading
 import time
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from lakeload_jobs.contract.codec import from_json, to_json
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import Interrupted, InvalidInput
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec
+from lakeload_jobs.jobs import tables as tables_module
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import exit_status, read_spec, run, write_result
 from tests.integration.job.conftest import SYNCED, Job
@@ -119,15 +121,13 @@ def test_a_stop_aborts_what_was_staged(job: Job, monkeypatch: pytest.MonkeyPatch
     lines = "\n".join(f"{i},{i * 7919}" for i in range(400_000))
     paths = [job.file(f"{n}.csv", "id,n\n" + lines) for n in range(4)]
     spec = job.spec(job.table(*paths), destination={"target_file_size": 100_000})
-    from lakeload_jobs.contract.errors import Interrupted
-    from lakeload_jobs.jobs import load as load_module
 
     def until_staged(futures: object) -> None:
         while not job.lake.uploads():
             time.sleep(0.05)
         raise Interrupted("stopped by SIGTERM")
 
-    real_wait = load_module.wait
+    real_wait = concurrent.futures.wait
     calls = threading.Event()
 
     def wait(futures: object, **options: object) -> object:
@@ -136,7 +136,7 @@ def test_a_stop_aborts_what_was_staged(job: Job, monkeypatch: pytest.MonkeyPatch
             until_staged(futures)
         return real_wait(futures, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(load_module, "wait", wait)
+    monkeypatch.setattr(tables_module, "wait", wait)
     with EventLog(spec.events_path) as log:
         result = run(job.spark, spec, log)
 

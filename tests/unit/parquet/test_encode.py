@@ -52,24 +52,23 @@ ROWS: list[dict[str, Any]] = [
         ("byte", "long", "zoned", "plain", "day", "small", "wide", "text", "raw", "flag", "nested")
     ),
 ]
-SCHEMA = pa.schema(
-    [
-        ("byte", pa.int8()),
-        ("long", pa.int64()),
-        ("zoned", pa.timestamp("us", "UTC")),
-        ("plain", pa.timestamp("us")),
-        ("day", pa.date32()),
-        ("small", pa.decimal128(9, 2)),
-        ("wide", pa.decimal128(38, 18)),
-        ("text", pa.string()),
-        ("raw", pa.binary()),
-        ("flag", pa.bool_()),
-        (
-            "nested",
-            pa.struct([("a", pa.int32()), ("items", pa.list_(pa.field("element", pa.string())))]),
-        ),
-    ]
-)
+FIELDS: list[tuple[str, Any]] = [
+    ("byte", pa.int8()),
+    ("long", pa.int64()),
+    ("zoned", pa.timestamp("us", "UTC")),
+    ("plain", pa.timestamp("us")),
+    ("day", pa.date32()),
+    ("small", pa.decimal128(9, 2)),
+    ("wide", pa.decimal128(38, 18)),
+    ("text", pa.string()),
+    ("raw", pa.binary()),
+    ("flag", pa.bool_()),
+    (
+        "nested",
+        pa.struct([("a", pa.int32()), ("items", pa.list_(pa.field("element", pa.string())))]),
+    ),
+]
+SCHEMA = pa.schema(FIELDS)
 
 
 def encoded(*batches: pa.RecordBatch, target_size: int = 1 << 30) -> Memory:
@@ -193,8 +192,8 @@ def test_an_error_of_the_source_comes_back_as_itself() -> None:
         encode_file(batch, failing(), Memory(), target_size=1 << 30)
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.map_(pa.string(), pa.int64())])
-def test_an_error_of_the_sink_comes_back_as_itself(kind: pa.DataType) -> None:
+@pytest.mark.parametrize("kind", [pa.int64(), pa.map_(pa.string(), pa.int64())], ids=str)
+def test_an_error_of_the_sink_comes_back_as_itself(kind: Any) -> None:
     class Broken(Memory):
         def write(self, data: bytes, /) -> int:
             raise PermissionError("denied")
