@@ -73,7 +73,9 @@ def test_an_unreachable_endpoint_is_named(lake: Lake, tmp_path: Path) -> None:
         tables=_orders(tmp_path),
         destination={"endpoints": {"s3": f"http://{NOBODY}", "sts": lake.server.endpoint}},
     )
-    _refused(sync(lake, tmp_path), NOBODY)
+    ended = sync(lake, tmp_path)
+    _refused(ended, NOBODY)
+    assert ended.document["error"]["retryable"] is True
     _nothing_left(lake)
 
 

@@ -48,6 +48,7 @@ class Failure:
     request_id: str | None
     causes: tuple[str, ...]
     hint: str | None
+    retryable: bool = False
 
 
 @dataclass(frozen=True)

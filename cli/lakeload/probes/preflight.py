@@ -19,7 +19,11 @@ def preflight(destination: DestinationSpec) -> None:
     options = ConnectionOptions(timeout=TIMEOUT_SECONDS, read_only=True, only=NAMES)
     for result in ConnectionTest(destination, options).run():
         if result.failure is not None:
-            raise Refused(result.failure.message, hint=_advice(result.probe, result.failure))
+            raise Refused(
+                result.failure.message,
+                hint=_advice(result.probe, result.failure),
+                retryable=result.failure.retryable,
+            )
 
 
 def _advice(probe: Probe, failure: Failure) -> str:

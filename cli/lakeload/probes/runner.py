@@ -123,4 +123,5 @@ def failure_of(error: LakeloadError, probe: Probe) -> Failure:
         causes=probe.explain(aws or error),
         # One sentence for the three causes of a denied role would only repeat them.
         hint=None if aws and aws.denied and aws.operation == "AssumeRole" else error.hint,
+        retryable=error.retryable,
     )

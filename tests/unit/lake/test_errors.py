@@ -121,3 +121,12 @@ def test_a_value_that_aws_finds_malformed_is_not_repeated(error: Exception) -> N
 )
 def test_a_call_that_could_not_be_made_says_what_is_missing(error: Exception, says: str) -> None:
     assert says in (translated(error).hint or "")
+
+
+def test_an_endpoint_that_does_not_answer_is_named_without_path_query_or_password() -> None:
+    url = "https://me:hunter2@s3.example.com:8443/lake/key?X-Amz-Signature=abc"
+    error = translated(botocore_errors.EndpointConnectionError(endpoint_url=url))
+    assert "the endpoint `https://s3.example.com:8443` does not answer" in error.message
+    assert "hunter2" not in error.message
+    assert "X-Amz" not in error.message
+    assert error.retryable

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
@@ -196,6 +197,12 @@ def _hint(code: str, operation: str) -> str | None:
     return None
 
 
+def _origin(error: botocore_errors.BotoCoreError) -> str:
+    """Return ` \`scheme://host:port\`` of the endpoint in the error: no path, query or userinfo."""
+    parts = urlsplit(str(error.kwargs.get("endpoint_url", "")))
+    return f" `{parts.scheme}://{parts.netloc.rpartition('@')[2]}`" if parts.netloc else ""
+
+
 def _without_answer(doing: str, error: botocore_errors.BotoCoreError) -> AwsError:
     name = type(error).__name__
     meaning, hint = "the call could not be made", None
@@ -220,7 +227,7 @@ def _without_answer(doing: str, error: botocore_errors.BotoCoreError) -> AwsErro
         meaning = "the TLS connection failed"
         hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
     elif isinstance(error, _NEVER_SENT):
-        meaning = "the endpoint does not answer"
+        meaning = f"the endpoint{_origin(error)} does not answer"
         hint = "check the endpoint, the region, and the network from here to AWS"
     elif isinstance(error, _NO_ANSWER):
         meaning, hint = (
