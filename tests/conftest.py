@@ -31,3 +31,17 @@ def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     return home
+
+
+_QUICK_FIRST = ("unit", "", "servers", "integration", "faults", "e2e")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what takes milliseconds before what starts servers, and that before what starts Spark."""
+    items.sort(key=lambda item: _QUICK_FIRST.index(_folder(item.path)))
+
+
+def _folder(path: Path) -> str:
+    """Return the folder of `tests` a test lies in; '' for one at its top."""
+    first, *rest = path.relative_to(Path(__file__).parent).parts
+    return first if rest else ""
