@@ -20,7 +20,8 @@ from lakeload_jobs.parquet.failures import error_info, expected_failure, failure
 from lakeload_jobs.sources.paths import local_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
-_SQLSTATE = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
+# What follows the reason: Spark's advice to programmers, the state, the query.
+_AFTER = re.compile(r"\s*(?:Correct the value as per|SQLSTATE: [0-9A-Z]{5}).*", re.DOTALL)
 _FILE = re.compile(r"file(?::/+|:)(\S.*?)\.?(?=\s{2}|\s+SQLSTATE|\. Could not|$)", re.MULTILINE)
 _PARSE_MODE = re.compile(r"\s*Parse Mode: .*", re.DOTALL)
 _MEMORY_HINT = (
@@ -48,7 +49,7 @@ class _Cause:
     def sentence(self) -> str:
         """The text without its brackets, SQLSTATE and query."""
         found = _CONDITION.match(self.text)
-        return _short(_SQLSTATE.sub("", found[2] if found else self.text))
+        return _short(_AFTER.sub("", found[2] if found else self.text))
 
 
 def describe(error: BaseException, stage: str | None) -> ErrorInfo:

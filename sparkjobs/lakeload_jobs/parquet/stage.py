@@ -192,6 +192,9 @@ def _connection(
     """
     key = json.dumps([to_json(destination), attempt_id])
     if key not in _connections:
+        for _, pool in _connections.values():
+            pool.close()
+        _connections.clear()
         session = AwsSession(destination, label=attempt_id, on_executor=on_executor)
         pool = UploadPool(destination.parquet.upload_parallelism)
         _connections[key] = (Objects(session, destination), pool)

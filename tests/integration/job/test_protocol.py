@@ -6,14 +6,19 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec
+from lakeload_jobs.parquet import write
+from lakeload_jobs.sources.counting import partition_rows
 from tests.integration.job.conftest import Job
-from tests.servers.fault_proxy import FaultProxy, Rule, after, answer
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import FaultProxy, Rule, after, answer, before
 
 
 def many_rows(count: int, start: int = 0) -> str:
@@ -193,5 +198,54 @@ def test_a_refused_commit_aborts_every_upload(
     assert result.status == "FAILED"
     assert result.error is not None
     assert "access denied" in result.error.message
+    assert job.lake.keys() == []
+    assert job.lake.uploads() == []
+
+
+@pytest.mark.parametrize("change", ["grow", "remove"])
+def test_a_file_that_changes_while_it_is_read_is_not_loaded(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec], change: str
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    path = Path(job.file("a.csv", "id\n1\n"))
+
+    def act(_: Request) -> None:
+        if change == "remove":
+            path.unlink()
+        else:
+            path.write_text("id\n1\n2\n")
+
+    proxy.on("UploadPart", before(act), times=1)
+
+    result = job.load_one(job.table(str(path)), destination={"endpoints": endpoints})
+
+    assert result.error is not None
+    assert "the source changed while it was read" in result.error.message
+    assert f"`{path}`" in result.error.message
+    assert result.error.retryable
+    assert job.lake.keys() == []
+    assert job.lake.uploads() == []
+
+
+def test_other_rows_than_counted_are_not_loaded(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, _, endpoints = behind_proxy
+    paths = [Path(job.file(f"{n}.csv", many_rows(100))) for n in range(4)]
+    spec = job.spec(job.table(*map(str, paths)), destination={"endpoints": endpoints})
+    real = partition_rows
+
+    def count(frame: DataFrame, *, all_columns: bool) -> tuple[int, ...]:
+        rows = real(frame, all_columns=all_columns)
+        for path in paths:
+            path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+        return rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "partition_rows", count)
+        (result,) = job.run(spec).tables
+
+    assert result.error is not None
+    assert "the source changed while it was read: partition" in result.error.message
     assert job.lake.keys() == []
     assert job.lake.uploads() == []
