@@ -62,7 +62,8 @@ def _rows(lake: Lake, folder: Path) -> tuple[int, int]:
     """Return rows and distinct ids over every visible file."""
     files = [str(file) for file in lake.download(folder)]
     query = "select count(*), count(distinct id) from read_parquet(?)"
-    found = duckdb.execute(query, [files]).fetchone()
+    with duckdb.connect() as connection:
+        found = connection.execute(query, [files]).fetchone()
     assert found is not None
     return found[0], found[1]
 

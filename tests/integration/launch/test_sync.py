@@ -44,7 +44,7 @@ def folder(lake: Lake, tmp_path: Path) -> Path:
     submit = tmp_path / "spark" / "bin" / "spark-submit"
     submit.write_text(
         f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/argv'\n"
-        f'exec {sys.executable} {FAKE} "$@"\n'
+        f'exec "{sys.executable}" "{FAKE}" "$@"\n'
     )
     submit.chmod(0o755)
     return tmp_path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -207,7 +208,8 @@ def test_a_terminal_gets_a_table_that_fits_and_ends_complete(
     base_identity: Lake, tmp_path: Path
 ) -> None:
     file = base_identity.write_destination(tmp_path)
-    command = f"stty cols 80 rows 60; {sys.executable} -m lakeload test-connection {file}"
+    program = shlex.join([sys.executable, "-m", "lakeload", "test-connection", str(file)])
+    command = f"stty cols 80 rows 60; {program}"
     done = subprocess.run(
         ["script", "-qec", command, "/dev/null"],
         env={**os.environ, "TERM": "xterm-256color", "NO_COLOR": "1"},

@@ -115,11 +115,11 @@ def test_duckdb_reads_the_same_values() -> None:
     batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
     path = io.BytesIO(b"".join(encoded(batch).chunks))
 
-    found = duckdb.from_arrow(pq.read_table(path)).filter("text is not null")
+    with duckdb.connect() as connection:
+        found = connection.from_arrow(pq.read_table(path)).filter("text is not null")
+        rows = found.select("small", "wide", "text", "raw").fetchall()
 
-    assert found.select("small", "wide", "text", "raw").fetchall() == [
-        (ROWS[0]["small"], ROWS[0]["wide"], ROWS[0]["text"], ROWS[0]["raw"])
-    ]
+    assert rows == [(ROWS[0]["small"], ROWS[0]["wide"], ROWS[0]["text"], ROWS[0]["raw"])]
 
 
 def test_maps_have_the_group_name_of_the_specification() -> None:
