@@ -6,6 +6,7 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from lakeload.config.destination import Destination
 from lakeload.config.files import option_findings
 from lakeload.config.model import Finding
 from lakeload.config.pipeline import Table
+from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, targets
@@ -29,13 +31,14 @@ Numbered = list[tuple[int, Table]]
 def pipeline_findings(data: dict[str, Any]) -> list[Finding]:
     """Return what is wrong between the tables of a pipeline."""
     tables = _valid_tables(data)
-    return [
-        *_repeated_sources(tables),
-        *_globs(tables),
-        *_target_findings(tables, data),
-        *_source_options(data),
-        *_table_options(tables, data),
-    ]
+    found = chain(
+        _repeated_sources(tables),
+        _globs(tables),
+        _target_findings(tables, data),
+        _source_options(data),
+        _table_options(tables, data),
+    )
+    return list(islice(found, MAX_PROBLEMS))
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
@@ -170,5 +173,6 @@ def _options(
     options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
 ) -> Iterator[Finding]:
     if isinstance(file_format, str) and file_format in READER_OPTIONS:
-        for finding in option_findings(options, file_format):
+        some = dict(islice(options.items(), MAX_PROBLEMS))
+        for finding in option_findings(some, file_format):
             yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeload.config.interpolation import fill
 from lakeload.config.page import Page
-from lakeload.config.problems import Problem
+from lakeload.config.problems import MAX_PROBLEMS, Problem
 from lakeload.config.secret_names import (
     REFERENCE_KINDS,
     SECRET_SETTINGS,
@@ -18,15 +18,8 @@ from lakeload.config.secret_names import (
     is_masked_key,
     shown,
 )
-from lakeload.config.yaml_nodes import (
-    MAX_VALUES,
-    ListNode,
-    MappingNode,
-    Node,
-    ScalarNode,
-    Span,
-    YamlRefused,
-)
+from lakeload.config.yaml_nodes import MAX_VALUES, ListNode, MappingNode, Node, ScalarNode
+from lakeload.config.yaml_syntax import Span, YamlRefused
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
@@ -192,6 +185,8 @@ class TreeReader:
             self.page.hidden.append(node.span)
 
     def _duplicate(self, name: str, first: Span, again: Span) -> None:
+        if len(self.problems) >= MAX_PROBLEMS:
+            return
         self.problems.append(
             self.page.problem(
                 "error",
@@ -205,6 +200,8 @@ class TreeReader:
         )
 
     def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        if len(self.problems) >= MAX_PROBLEMS:
+            return
         self.problems.append(self.page.problem("error", code, message, span, hint=hint))
 
 

@@ -13,7 +13,7 @@ from lakeload.config.locate import Location, Place, join, locate
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.model_tree import allowed_range, literals, model_at, sections
 from lakeload.config.page import Page
-from lakeload.config.problems import Problem
+from lakeload.config.problems import MAX_PROBLEMS, Problem
 from lakeload.config.secret_names import shown
 from lakeload.config.wording import (
     as_written,
@@ -24,7 +24,7 @@ from lakeload.config.wording import (
     what_it_is,
     written,
 )
-from lakeload.config.yaml_nodes import Span
+from lakeload.config.yaml_syntax import Span
 from lakeload_jobs.rules.suggest import did_you_mean, nearest
 
 _TYPES = {
@@ -49,7 +49,7 @@ class Explainer:
     def problems(self, error: ValidationError) -> list[Problem]:
         """Return one problem for each cause."""
         details = error.errors(include_url=False, include_input=False)
-        found = [problem for detail in details for problem in self._explained(detail)]
+        found = [p for detail in details[:MAX_PROBLEMS] for p in self._explained(detail)]
         return _without_consequences(found)
 
     def finding(self, finding: Finding, location: Location = ()) -> Problem:
@@ -66,7 +66,7 @@ class Explainer:
         if isinstance(value, Leaf) and isinstance(value.value, Unfilled):
             return
         if kind == "findings":
-            for finding in detail["ctx"][FINDINGS]:
+            for finding in detail["ctx"][FINDINGS][:MAX_PROBLEMS]:
                 yield self.finding(finding, location)
         elif kind == "extra_forbidden":
             yield self._unknown_key(location)

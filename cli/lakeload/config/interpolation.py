@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from lakeload.config.secret_names import VARIABLE_NAME
 
 _REFERENCE = re.compile(
-    rf"\$\$\{{|\$\{{(?P<name>{VARIABLE_NAME.pattern})(?::-(?P<default>[^}}]*))?\}}|\$\{{"
+    rf"\$\$\{{|\$\{{(?P<name>{VARIABLE_NAME.pattern})(?::-(?P<default>(?:[^}}$]|\$(?!\{{))*))?\}}|\$\{{"
 )
+_MAX_UNFILLED = 5
+"""As many references of one text are reported."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ def fill(text: str, environment: Mapping[str, str]) -> tuple[str, tuple[Unfilled
             return "${"
         name: str | None = match["name"]
         default: str | None = match["default"]
+        if len(unfilled) == _MAX_UNFILLED:
+            return match[0]
         if name is None:
             unfilled.append(_malformed(match.start()))
             return match[0]

@@ -22,7 +22,8 @@ from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
 from lakeload.config.secret_check import ignored_block_problems, reference_problems
-from lakeload.config.yaml_nodes import Span, YamlRefused, read_nodes
+from lakeload.config.yaml_nodes import read_nodes
+from lakeload.config.yaml_syntax import Span, YamlRefused
 
 Kind = Literal["destination", "pipeline"]
 

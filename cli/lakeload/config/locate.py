@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakeload.config.document import Branch, Items, Leaf, Tree
-from lakeload.config.yaml_nodes import Span
+from lakeload.config.yaml_syntax import Span
 
 Location = tuple[str | int, ...]
 

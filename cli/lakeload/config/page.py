@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lakeload.config.problems import Problem, Severity, Snippet
-from lakeload.config.secret_names import MASK, looks_secret, masked
-from lakeload.config.yaml_nodes import MAX_BYTES, Span
+from lakeload.config.secret_names import MASK, REFERENCE_KINDS, looks_secret, masked
+from lakeload.config.yaml_nodes import MAX_BYTES
+from lakeload.config.yaml_syntax import Span
 
 _KEY_OF_LINE = re.compile(r"[\s,{\-]*([\"']?)([A-Za-z_][\w.-]*)\1\s*:")
-_KEYS_IN_LINE = re.compile(r"([\"']?)([A-Za-z_][\w.-]*)\1\s*:\s*(?=\S)")
+# It begins at the beginning of a word only: a line of a million letters is searched once.
+_KEYS_IN_LINE = re.compile(r"(?<![\w.-])([A-Za-z_][\w.-]*)[\"']?[ \t]{0,9}:[ \t]{0,9}(?=\S)")
 _TAB = "    "
+_LONGEST_SHOWN = 600
+_NOWHERE = -1
 
 
 class Unreadable(Exception):
@@ -61,27 +65,34 @@ class Page:
         """Return the line where `span` begins, as it may be shown."""
         line, first, last = self._on_one_line(span)
         text = self.lines[line] if line < len(self.lines) else ""
-        stretches = [*self._hidden_in(line, len(text))]
-        shown, places = _hide(text, stretches)
-        start = places[min(first, len(text))]
-        end = places[min(last, len(text))]
+        stretches = [*self._hidden_in(line, len(text)), *_suspicious(text)]
+        cut = max(0, first - _LONGEST_SHOWN // 2) if len(text) > _LONGEST_SHOWN else 0
+        part = text[cut : cut + _LONGEST_SHOWN]
+        within = [(max(0, a - cut), min(b - cut, len(part))) for a, b in stretches]
+        shown, places = _hide(part, within)
+        start = places[min(first - cut, len(part))]
+        end = places[min(max(last - cut, 0), len(part))]
+        if cut:
+            shown, start, end = f"…{shown}", start + 1, end + 1
         return Snippet(line + 1, shown, start + 1, max(1, end - start), label)
 
     def hide_suspicious(self) -> None:
         """Hide what follows any key that looks secret; for text that is not valid YAML.
 
-        Such text has no tree that would tell what belongs to which key, so a line without a
-        key is hidden too when the nearest key above it looks secret.
+        Such text has no tree that would tell what belongs to which key, so lines below a secret
+        key are hidden until a key stands as far left as the secret one.
         """
-        under_secret = False
+        secret_at = _NOWHERE
         for number, line in enumerate(self.lines):
+            indent = len(line) - len(line.lstrip())
             key = _KEY_OF_LINE.match(line)
-            if key:
-                under_secret = looks_secret(key[2])
-            elif under_secret and line.strip():
+            name = key[2] if key else None
+            if name is not None and (indent <= secret_at or secret_at == _NOWHERE):
+                secret_at = indent if looks_secret(name) else _NOWHERE
+            elif secret_at != _NOWHERE and line.strip() and name not in REFERENCE_KINDS:
                 self.hidden.append(Span(number, 0, number, len(line)))
             for found in _KEYS_IN_LINE.finditer(line):
-                if looks_secret(found[2]):
+                if looks_secret(found[1]):
                     self.hidden.append(Span(number, found.end(), number, len(line)))
                     break
 
@@ -106,13 +117,11 @@ class Page:
 
 def _hide(text: str, stretches: list[tuple[int, int]]) -> tuple[str, list[int]]:
     """Return the text with stretches masked, and for each old column its new one."""
-    for pattern_start, pattern_end in _patterns(text):
-        stretches.append((pattern_start, pattern_end))
     shown: list[str] = []
     places: list[int] = []
     width = 0
     column = 0
-    covered = {start: end for start, end in sorted(stretches) if end > start}
+    covered = _merged(stretches)
     while column < len(text):
         end = covered.get(column, column + 1)
         piece = MASK if column in covered else _visible(text[column])
@@ -124,7 +133,22 @@ def _hide(text: str, stretches: list[tuple[int, int]]) -> tuple[str, list[int]]:
     return "".join(shown), places
 
 
-def _patterns(text: str) -> list[tuple[int, int]]:
+def _merged(stretches: list[tuple[int, int]]) -> dict[int, int]:
+    """Return end by start of stretches that do not overlap and cover the same."""
+    merged: dict[int, int] = {}
+    last = -1
+    for start, end in sorted(stretches):
+        if end <= max(start, last if merged else start):
+            continue
+        if merged and start <= last:
+            merged[next(reversed(merged))] = end
+        else:
+            merged[start] = end
+        last = end
+    return merged
+
+
+def _suspicious(text: str) -> list[tuple[int, int]]:
     """Return where masked() would change the text."""
     if masked(text) == text:
         return []

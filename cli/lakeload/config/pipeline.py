@@ -120,15 +120,16 @@ class Columns(Model):
     @model_validator(mode="after")
     def _fit_together(self) -> Columns:
         found = []
+        included, excluded = set(self.include), set(self.exclude)
         for i, name in enumerate(self.exclude):
-            if name in self.include:
+            if name in included:
                 message = f"`{shown(name)}` is both included and excluded"
                 found.append(Finding(message, "keep it in one of the lists", ("exclude", i)))
         for field in ("include", "exclude"):
             found += _repeated(getattr(self, field), field)
         for source, target in self.rename.items():
             at = ("rename", source)
-            if self._leaves_out(source):
+            if source in excluded or (included and source not in included):
                 hint = "add it to `include`" if self.include else "remove it from `exclude`"
                 message = f"`{shown(source)}` is renamed but not loaded"
                 found.append(Finding(message, hint, at))
@@ -140,16 +141,16 @@ class Columns(Model):
             raise refusals(found)
         return self
 
-    def _leaves_out(self, name: str) -> bool:
-        return name in self.exclude or bool(self.include and name not in self.include)
-
 
 def _repeated(names: tuple[str, ...], field: str) -> list[Finding]:
-    return [
-        Finding(f"`{shown(name)}` is in the list twice", "keep one of them", (field, i))
-        for i, name in enumerate(names)
-        if name in names[:i]
-    ]
+    seen: set[str] = set()
+    found = []
+    for i, name in enumerate(names):
+        if name in seen:
+            message = f"`{shown(name)}` is in the list twice"
+            found.append(Finding(message, "keep one of them", (field, i)))
+        seen.add(name)
+    return found
 
 
 def _one_target_twice(rename: dict[str, str]) -> list[Finding]:

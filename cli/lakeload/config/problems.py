@@ -11,6 +11,10 @@ from lakeload_jobs.contract.errors import InvalidInput
 Severity = Literal["error", "warning", "note"]
 
 
+MAX_PROBLEMS = 200
+"""As many problems of one document are looked at in each step; hostile ones have thousands."""
+
+
 @dataclass(frozen=True)
 class Snippet:
     """One line of a document as it may be shown: secrets are masked, tabs are spaces.

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+
+from lakeload.config.yaml_syntax import (
+    Span,
+    YamlRefused,
+    character_refusal,
+    syntax_refusal,
+)
 
 MAX_BYTES = 1 << 20
 """A document has at most 1 MiB; some thousand tables fit."""
@@ -17,21 +23,6 @@ MAX_VALUES = 100_000
 
 MAX_DEPTH = 30
 """Levels of nesting; the deepest setting has 6."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """A stretch of text: lines and columns count from 0, the end is exclusive."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    @property
-    def empty(self) -> bool:
-        """Whether it holds no character."""
-        return (self.line, self.column) == (self.end_line, self.end_column)
 
 
 @dataclass(frozen=True)
@@ -62,25 +53,14 @@ class MappingNode:
 Node = ScalarNode | ListNode | MappingNode
 
 
-class YamlRefused(Exception):
-    """The text is not YAML that lakeload reads; `span` says where."""
-
-    def __init__(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.span = span
-        self.hint = hint
-
-
 def read_nodes(text: str) -> Node | None:
     """Return the document's root, None when it is empty. Raises `YamlRefused`."""
     try:
         return _Composer(text).document()
     except yaml.MarkedYAMLError as error:
-        raise _syntax_refusal(error) from error
+        raise syntax_refusal(error, text) from error
     except yaml.reader.ReaderError as error:
-        raise _character_refusal(text, error) from error
+        raise character_refusal(text, error) from error
 
 
 class _Composer:
@@ -180,81 +160,3 @@ def _check_tag(event: Any) -> None:
 def _span(start: Any, end: Any = None) -> Span:
     first, last = start.start_mark, (end or start).end_mark
     return Span(first.line, first.column, last.line, last.column)
-
-
-def _syntax_refusal(error: yaml.MarkedYAMLError) -> YamlRefused:
-    mark = error.problem_mark or error.context_mark
-    assert mark is not None, "PyYAML marks every syntax error"  # noqa: S101
-    span = Span(mark.line, mark.column, mark.line, mark.column + 1)
-    problem = error.problem or error.context or "invalid YAML"
-    for pattern, message, hint in _SYNTAX:
-        if found := re.search(pattern, problem):
-            if error.context_mark and "{opened}" in message:
-                opened = error.context_mark
-                span = Span(opened.line, opened.column, opened.line, opened.column + 1)
-            return YamlRefused("syntax", message.format(*found.groups(), opened=""), span, hint)
-    return YamlRefused("syntax", f"this is not valid YAML: {problem}", span)
-
-
-_SYNTAX = (
-    (
-        "mapping values are not allowed",
-        "a `:` is not expected here",
-        "write text that holds `: ` in quotes, and give keys of one mapping the same indentation",
-    ),
-    (r"found character '\\t'", "a tab is not allowed as indentation", "indent with spaces"),
-    (
-        r"found character '(.)' that cannot",
-        "text cannot begin with `{0}`",
-        "write it in quotes",
-    ),
-    (
-        r"expected ',' or '\]'",
-        "this `[` is never closed, or a comma is missing after it{opened}",
-        "write a list as `[a, b]`",
-    ),
-    (
-        r"expected ',' or '}'",
-        "this `{{` is never closed, or a comma is missing after it{opened}",
-        "write a mapping as `{key: value, other: value}`",
-    ),
-    (
-        "found unexpected end of stream",
-        "this quote is never closed{opened}",
-        "end the text with the same quotation mark",
-    ),
-    (
-        "could not find expected ':'",
-        "a key without `:`",
-        "write `key: value`, with a space after the colon",
-    ),
-    (
-        "expected <block end>",
-        "this line does not fit the lines above it",
-        "give all keys of one mapping, or all `-` of one list, the same indentation",
-    ),
-    (
-        "expected alphabetic or numeric character",
-        "text cannot begin with `*` or `&`, which stand for YAML aliases and anchors{opened}",
-        "write it in quotes",
-    ),
-    (
-        "found unknown escape character '(.)'",
-        r"`\{0}` is not an escape in double quotes",
-        r"write `\\` for a backslash, or use single quotes",
-    ),
-    ("found duplicate anchor", "an anchor is defined twice", None),
-)
-
-
-def _character_refusal(text: str, error: yaml.reader.ReaderError) -> YamlRefused:
-    before = text[: error.position]
-    line = before.count("\n")
-    column = len(before) - (before.rfind("\n") + 1)
-    code = error.character if isinstance(error.character, int) else ord(str(error.character))
-    return YamlRefused(
-        "character",
-        f"the character U+{code:04X} is not allowed in YAML",
-        Span(line, column, line, column + 1),
-        "remove it; in double quotes it can be written as an escape",
-    )
