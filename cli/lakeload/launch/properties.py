@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakeload.config.spark import conf_finding, is_local
+from lakeload.launch.jvm import collector, compiler, local_cores
 from lakeload_jobs.contract.errors import InvalidInput
 
 REDACTION = (
@@ -17,12 +18,20 @@ REDACTION = (
 
 
 def spark_properties(
-    *, master: str, memory: str, log_settings: Path, scratch: Path, extra: Mapping[str, str]
+    *,
+    master: str,
+    memory: str,
+    log_settings: Path,
+    scratch: Path,
+    extra: Mapping[str, str],
+    cores: int = 1,
+    input_bytes: int | None = None,
 ) -> dict[str, str]:
     """Return the properties of a launch, sorted by name.
 
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
-    `extra` the document's `spark.conf` with `--conf` over it. Raises `InvalidInput` for a key that
+    `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
+    `input_bytes` what the job will read, None if unknown. Raises `InvalidInput` for a key that
     lakeload decides, or that looks like a secret.
     """
     check_conf(extra)
@@ -44,13 +53,8 @@ def spark_properties(
         properties["spark.driver.host"] = "127.0.0.1"
         properties["spark.driver.bindAddress"] = "127.0.0.1"
     properties.update(extra)
-    ours = {
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC "
-        f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
-        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
-    }
-    for key, options in ours.items():
-        properties[key] = _java_options(options, extra.get(key, "").strip())
+    for role, options in _java_options(master, log_settings, extra, cores, input_bytes).items():
+        properties[f"spark.{role}.extraJavaOptions"] = options
     return dict(sorted(properties.items()))
 
 
@@ -93,12 +97,28 @@ def render(properties: Mapping[str, str]) -> str:
     return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
 
 
-def _java_options(ours: str, users: str) -> str:
-    """Join both; Java takes the last of two that contradict each other: the user's."""
-    # ParallelGC takes less CPU than G1 in a JVM that only feeds Python (decision 0031). Java
-    # refuses to start with two collectors.
-    collector = "" if re.search(r"-XX:\+Use\w*GC\b", users) else "-XX:+UseParallelGC"
-    return " ".join(filter(None, (collector, ours, users)))
+def _java_options(
+    master: str, log_settings: Path, extra: Mapping[str, str], cores: int, input_bytes: int | None
+) -> dict[str, str]:
+    """Return the options of both JVMs; Java takes the last of two that contradict each other,
+    which is the user's."""
+    users = {
+        role: extra.get(f"spark.{role}.extraJavaOptions", "").strip()
+        for role in ("driver", "executor")
+    }
+    in_driver = local_cores(master, cores)
+    driver = [
+        collector(in_driver, users["driver"]),
+        compiler(input_bytes if in_driver else None, users["driver"]),
+        "-Duser.timezone=UTC",
+        f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
+        users["driver"],
+    ]
+    executor = [collector(None, users["executor"]), "-Duser.timezone=UTC", users["executor"]]
+    return {
+        "driver": " ".join(filter(None, driver)),
+        "executor": " ".join(filter(None, executor)),
+    }
 
 
 def _escape(value: str) -> str:

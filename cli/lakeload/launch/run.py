@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.failure import probable_cause
+from lakeload.launch.inputs import look_at_input
 from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import Outcome, decide
 from lakeload.launch.process import PATIENCE, Patience, Running
@@ -76,6 +78,8 @@ def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> N
         log_settings=folder.log_settings,
         scratch=folder.path,
         extra=settings.conf,
+        cores=os.cpu_count() or 1,
+        input_bytes=sum(look_at_input(table.input).bytes for table in spec.tables),
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
     folder.write(folder.log_settings, _log_settings())
