@@ -16,5 +16,6 @@ with loaded as (
   union all select 'visits', _supa_job_id, _supa_index from visits
   union all select 'payments', _supa_job_id, _supa_index from payments
 )
-select _supa_job_id as job, "table", count(*) as rows, max(_supa_index) as last
+select _supa_job_id as job, "table", count(*) as rows,
+       max(_supa_index) as last_index
 from loaded group by all order by all"""
