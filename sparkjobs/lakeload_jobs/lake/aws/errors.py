@@ -198,7 +198,7 @@ def _hint(code: str, operation: str) -> str | None:
 
 
 def _origin(error: botocore_errors.BotoCoreError) -> str:
-    """Return ` \`scheme://host:port\`` of the endpoint in the error: no path, query or userinfo."""
+    """Return ` scheme://host:port` of the endpoint in the error: no path, query or userinfo."""
     parts = urlsplit(str(error.kwargs.get("endpoint_url", "")))
     return f" `{parts.scheme}://{parts.netloc.rpartition('@')[2]}`" if parts.netloc else ""
 
