@@ -26,7 +26,7 @@ _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
 # What some YAML readers take for something other than text: yes, on, 0123, 0x1F, 1_000, 1:30,
 # 1e3, .5, .inf, dates. Readers disagree, so lakeload takes none of them without quotes.
 _AMBIGUOUS = (
-    (re.compile(r"(?i:yes|no|on|off|y|n)"), "true or false"),
+    (re.compile(r"(?i:yes|no|on|off)"), "true or false"),
     (re.compile(r"NULL|Null"), "no value"),
     (re.compile(r"[-+]?(0[0-9_]+|0[xob][0-9A-Fa-f_]+|[0-9][0-9_]*_[0-9_]*|\+[0-9]+)"), "a number"),
     (re.compile(r"[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?"), "a number"),

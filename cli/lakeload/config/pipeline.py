@@ -34,7 +34,7 @@ from lakeload_jobs.rules.suggest import did_you_mean
 
 
 def _paths(given: Any) -> Any:
-    return (given,) if isinstance(given, str) else given
+    return given if given is None or isinstance(given, tuple | dict) else (given,)
 
 
 def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:

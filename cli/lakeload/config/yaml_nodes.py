@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -38,16 +38,16 @@ class ScalarNode:
 class ListNode:
     """A list in block or flow style."""
 
-    items: list[Node] = field(default_factory=list)
-    span: Span = Span(0, 0, 0, 0)
+    items: list[Node]
+    span: Span
 
 
 @dataclass(frozen=True)
 class MappingNode:
     """Keys and values in the order of the file, duplicates and merge keys included."""
 
-    pairs: list[tuple[Node, Node]] = field(default_factory=list)
-    span: Span = Span(0, 0, 0, 0)
+    pairs: list[tuple[Node, Node]]
+    span: Span
 
 
 Node = ScalarNode | ListNode | MappingNode

@@ -1,0 +1,253 @@
+"""Documents → the job's contract."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lakeload.config.load import load_destination, load_pipeline
+from lakeload.config.problems import InvalidDocuments
+from lakeload.config.spec import destination_spec, table_specs
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    ColumnsSpec,
+    DestinationSpec,
+    EncryptionSpec,
+    EndpointsSpec,
+    FilesInput,
+    ParquetSpec,
+    TableSpec,
+)
+from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, pipeline
+
+
+def test_a_minimal_destination_has_the_defaults_of_the_contract(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(DESTINATION)
+
+    spec = destination_spec(load_destination(path, {}))
+
+    assert spec == DestinationSpec("my-data-lake", "us-east-1")
+
+
+def test_every_setting_of_a_destination_reaches_the_spec(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        f"""{DESTINATION}prefix: /landing/shop/
+endpoint_url: https://s3.example.com/
+endpoints: {{sts: "http://127.0.0.1:4566"}}
+addressing_style: VIRTUAL
+single_writer: true
+encryption: {{type: SSE_KMS, kms_key_id: alias/lake}}
+target_file_size: 512MiB
+parquet:
+  partition_strategy: SYNC_ID
+  file_name_pattern: "{{uuid}}"
+  upload_parallelism: 1
+credentials:
+  role_arn: arn:aws:iam::123456789012:role/path/R
+  session_duration: 900
+  session_tags: {{team: lake}}
+  profile: base
+"""
+    )
+    spec = destination_spec(load_destination(path, {}))
+
+    assert spec.prefix == "landing/shop"
+    assert spec.endpoints == EndpointsSpec(s3="https://s3.example.com", sts="http://127.0.0.1:4566")
+    assert (spec.addressing_style, spec.single_writer) == ("VIRTUAL", True)
+    assert spec.encryption == EncryptionSpec("SSE_KMS", "alias/lake")
+    assert spec.target_file_size == 512 << 20
+    assert spec.parquet == ParquetSpec("SYNC_ID", "{uuid}", 1)
+    assert spec.credentials.session_duration == 900
+    assert spec.credentials.session_tags == {"team": "lake"}
+    assert spec.credentials.profile == "base"
+    assert from_json(DestinationSpec, to_json(spec)) == spec
+
+
+def test_every_setting_of_a_table_reaches_the_spec(tmp_path: Path) -> None:
+    document = pipeline(
+        tmp_path,
+        f"""{PIPELINE.replace("CSV", "CSV, options: {header: true, SEP: ';'}")}
+destination_prefix: web shop
+tables:
+  - table: Orders 2026
+    path: [data/*.csv, /abs/x.csv, ../up.csv]
+    options: {{sep: "|", maxColumns: 5}}
+    primary_key: [id, line]
+    columns:
+      exclude: [secret]
+      rename: {{a b: c}}
+      types: {{id: bigint}}
+    where: id > 0
+    deleted_when: gone
+""",
+    )
+    [spec] = table_specs(document)
+
+    assert spec == TableSpec(
+        source="Orders 2026",
+        schema="web_shop",
+        table="Orders_2026",
+        input=FilesInput(
+            "CSV",
+            (f"{tmp_path}/data/*.csv", "/abs/x.csv", f"{tmp_path}/../up.csv"),
+            {"header": "true", "sep": "|", "maxColumns": "5"},
+        ),
+        fingerprint=spec.fingerprint,
+        columns=ColumnsSpec((), ("secret",), {"a b": "c"}, {"id": "bigint"}),
+        primary_key=("id", "line"),
+        where="id > 0",
+        deleted_when="gone",
+    )
+    assert from_json(TableSpec, to_json(spec)) == spec
+
+
+def test_options_of_the_source_belong_to_its_format(tmp_path: Path) -> None:
+    tables = "tables: [{table: a, path: a.json, format: JSON}, {table: b, path: b, format: CSV}]\n"
+    document = pipeline(tmp_path, PIPELINE.replace("CSV", "CSV, options: {header: true}") + tables)
+
+    assert [spec.input.options for spec in table_specs(document)] == [{}, {"header": "true"}]
+
+
+def test_relative_paths_do_not_depend_on_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf").mkdir()
+    pipeline(tmp_path / "conf", PIPELINE + TABLES)
+    monkeypatch.chdir(tmp_path)
+
+    [spec] = table_specs(load_pipeline(Path("conf/pipeline.yaml"), {}))
+
+    assert spec.input.paths == (f"{tmp_path}/conf/orders.csv",)
+
+
+def test_a_folder_with_the_characters_of_a_pattern_is_taken_literally(tmp_path: Path) -> None:
+    folder = tmp_path / "[old] *"
+    folder.mkdir()
+
+    [spec] = table_specs(pipeline(folder, PIPELINE + TABLES.replace("orders.csv", "'*.csv'")))
+
+    assert spec.input.paths == (f"{tmp_path}/[[]old] [*]/*.csv",)
+
+
+CHANGES_THE_LOAD = {
+    "bucket": (PIPELINE.replace("my-data-lake", "other-lake"), TABLES),
+    "prefix": (PIPELINE.replace("bucket", "prefix: p, bucket"), TABLES),
+    "pipeline": (PIPELINE.replace("shop", "store"), TABLES),
+    "nested": (PIPELINE + "nested: JSON\n", TABLES),
+    "bad value": (PIPELINE + "on_bad_value: NULL\n", TABLES),
+    "tracking": (PIPELINE + "tracking_columns: NONE\n", TABLES),
+    "namespace": (PIPELINE + "namespace: n\n", TABLES),
+    "path": (PIPELINE, TABLES.replace("orders.csv", "other.csv")),
+    "condition": (PIPELINE, TABLES.replace("}", ", where: x = 1}")),
+    "key": (PIPELINE, TABLES.replace("}", ", primary_key: [id]}")),
+    "option": (PIPELINE.replace("CSV", "CSV, options: {header: true}"), TABLES),
+}
+CHANGES_HOW_IT_RUNS = {
+    "concurrency": (PIPELINE + "concurrency: 9\n", TABLES),
+    "handling": (PIPELINE + "table_handling: APPEND\n", TABLES),
+    "spark": (PIPELINE + "spark: {driver_memory: 2g}\n", TABLES),
+    "credentials": (PIPELINE.replace("bucket", "credentials: {profile: x}, bucket"), TABLES),
+    "size": (PIPELINE.replace("bucket", "target_file_size: 2GiB, bucket"), TABLES),
+    "comment": ("# x\n" + PIPELINE, TABLES),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES_THE_LOAD)
+def test_the_fingerprint_tells_another_load(change: str, tmp_path: Path) -> None:
+    assert _fingerprint(tmp_path, *CHANGES_THE_LOAD[change]) != _fingerprint(
+        tmp_path, PIPELINE, TABLES
+    )
+
+
+@pytest.mark.parametrize("change", CHANGES_HOW_IT_RUNS)
+def test_the_fingerprint_does_not_tell_how_a_load_runs(change: str, tmp_path: Path) -> None:
+    assert _fingerprint(tmp_path, *CHANGES_HOW_IT_RUNS[change]) == _fingerprint(
+        tmp_path, PIPELINE, TABLES
+    )
+
+
+def test_the_fingerprint_is_the_same_wherever_the_documents_lie(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+
+    assert _fingerprint(tmp_path, PIPELINE, TABLES) == _fingerprint(
+        tmp_path / "a", PIPELINE, TABLES
+    )
+
+
+def test_a_limited_load_is_another_load(tmp_path: Path) -> None:
+    document = pipeline(tmp_path, PIPELINE + TABLES)
+
+    marks = {table_specs(document, limit=limit)[0].fingerprint for limit in (None, 5, 6)}
+
+    assert len(marks) == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "columns"),
+    [
+        ("ALL", TRACKING_COLUMNS),
+        ("NONE", ()),
+        ("[]", ()),
+        ("[_supa_job_id, _supa_synced]", ("_supa_synced", "_supa_job_id")),
+    ],
+)
+def test_tracking_columns_come_in_their_own_order(
+    written: str, columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    document = pipeline(tmp_path, f"{PIPELINE}tracking_columns: {written}\n{TABLES}")
+
+    assert document.model.tracking_columns == columns
+
+
+def test_null_needs_no_quotes_where_it_is_a_choice(tmp_path: Path) -> None:
+    assert (
+        pipeline(tmp_path, f"{PIPELINE}on_bad_value: NULL\n{TABLES}").model.on_bad_value == "NULL"
+    )
+
+
+def test_the_destination_of_a_pipeline_can_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "d.yaml").write_text(DESTINATION)
+    text = PIPELINE.replace("{version: 1, bucket: my-data-lake, region: us-east-1}", "d.yaml")
+    document = pipeline(tmp_path, text + TABLES)
+
+    assert document.destination.path == tmp_path / "d.yaml"
+    assert load_destination(tmp_path / "pipeline.yaml", {}) == document.destination
+
+
+def test_a_destination_is_no_pipeline(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(DESTINATION)
+
+    with pytest.raises(InvalidDocuments) as caught:
+        load_pipeline(path, {})
+
+    assert caught.value.problems[0].message == (
+        "this is a destination, and a pipeline is needed here"
+    )
+    assert str(path) in caught.value.message
+
+
+def test_documents_cannot_be_changed(tmp_path: Path) -> None:
+    model = pipeline(tmp_path, PIPELINE + TABLES).model
+
+    with pytest.raises(ValueError, match="frozen"):
+        model.name = "other"
+
+
+def test_the_environment_is_the_one_that_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP", "from-the-process")
+    text = PIPELINE.replace("shop", "${SHOP}") + TABLES
+
+    assert pipeline(tmp_path, text, SHOP="given").model.name == "given"
+    assert os.environ["SHOP"] == "from-the-process"
+
+
+def _fingerprint(folder: Path, head: str, tables: str) -> str:
+    return table_specs(pipeline(folder, head + tables))[0].fingerprint

@@ -1,0 +1,269 @@
+"""Single settings: what is accepted, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeload.config.document import Ambiguous, resolved
+from lakeload.config.spark import OWNED, conf_finding, is_local, master_finding
+from lakeload.config.spark_types import type_problem
+from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "valid"),
+    [
+        ("bucket", "abc", True),
+        ("bucket", "a.b-c.1", True),
+        ("bucket", "ab", False),
+        ("bucket", "-abc", False),
+        ("bucket", "a..b", False),
+        ("bucket", "192.168.5.4", False),
+        ("bucket", "x" * 64, False),
+        ("bucket", "arn:aws:s3:::my-data-lake", False),
+        ("region", "us-gov-west-1", True),
+        ("region", "auto", True),
+        ("region", "us_east_1", False),
+        ("prefix", '""', True),
+        ("prefix", "/a/b/", True),
+        ("prefix", "a//b", False),
+        ("prefix", "//a", False),
+        ("prefix", "/", True),
+        ("prefix", "a/./b", False),
+        ("prefix", "a/../b", False),
+        ("prefix", "s3://b/a", False),
+        ("prefix", "a/_lakeload", False),
+        ("endpoint_url", '""', True),
+        ("endpoint_url", "http://localhost:9000/", True),
+        ("endpoint_url", "https://[::1]:9000", True),
+        ("endpoint_url", "ftp://host", False),
+        ("endpoint_url", "https://host:port", False),
+        ("endpoint_url", "https://host/?x=1", False),
+        ("endpoint_url", "https://", False),
+        ("endpoint_url", "'https://ho st'", False),
+        ("target_file_size", "1MiB", True),
+        ("target_file_size", "1.5 GB", True),
+        ("target_file_size", "1073741824", True),
+        ("target_file_size", "1023KiB", False),
+        ("target_file_size", "65GiB", False),
+        ("target_file_size", "true", False),
+        ("target_file_size", "-1", False),
+        ("single_writer", "TRUE", True),
+        ("single_writer", '"true"', False),
+        ("single_writer", "1", False),
+    ],
+)
+def test_a_setting_of_a_destination(setting: str, value: str, valid: bool, tmp_path: Path) -> None:
+    lines = {"version": "1", "bucket": "my-data-lake", "region": "us-east-1", setting: value}
+
+    found = problems_of(tmp_path, "".join(f"{key}: {text}\n" for key, text in lines.items()))
+
+    assert (found == []) is valid
+    assert all(problem.key == setting for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("arn", "valid"),
+    [
+        ("arn:aws:iam::123456789012:role/R", True),
+        ("arn:aws-us-gov:iam::123456789012:role/a/b/R_1+=,.@-", True),
+        ("arn:aws:iam::000000000000:role/R", True),
+        ("arn:aws:iam::12345678901:role/R", False),
+        ("arn:aws:iam::123456789012:user/R", False),
+        ("R", False),
+    ],
+)
+def test_the_arn_of_a_role(arn: str, valid: bool, tmp_path: Path) -> None:
+    text = f"{DESTINATION}credentials: {{role_arn: '{arn}'}}\n"
+
+    assert (problems_of(tmp_path, text) == []) is valid
+
+
+@pytest.mark.parametrize(
+    ("setting", "valid"),
+    [
+        ("name: a", True),
+        ("name: A.b_c-1", True),
+        ("name: -a", False),
+        (f"name: {'x' * 129}", False),
+        ("concurrency: 64", True),
+        ("concurrency: 0", False),
+        ("concurrency: 1.0", False),
+        ("spark: {driver_memory: 1g}", True),
+        ("spark: {driver_memory: 600M}", True),
+        ("spark: {driver_memory: 511m}", False),
+        ("spark: {driver_memory: 8}", False),
+        ("schema_changes: FAIL", True),
+        ("table_handling: APPEND", True),
+        ("nested: json", False),
+        ('namespace: ""', True),
+    ],
+)
+def test_a_setting_of_a_pipeline(setting: str, valid: bool, tmp_path: Path) -> None:
+    head = PIPELINE.replace("name: shop\n", "") if setting.startswith("name:") else PIPELINE
+
+    assert (problems_of(tmp_path, f"{head}{setting}\n{TABLES}") == []) is valid
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("False", False),
+        ("", None),
+        ("~", None),
+        ("null", None),
+        ("5", 5),
+        ("-5", -5),
+        ("0", 0),
+        ("1.50", 1.5),
+        ("text", "text"),
+        ("1.2.3", "1.2.3"),
+        ("12:34:56:78:x", "12:34:56:78:x"),
+        ("-", "-"),
+        (".", "."),
+        ("2026/11", "2026/11"),
+        ("e3", "e3"),
+        ("y", "y"),
+        ("N", "N"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_unquoted_text_has_one_meaning(text: str, value: object) -> None:
+    assert resolved(text) == value
+    assert type(resolved(text)) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("yes", "No", "ON", "off", "NULL", "0123", "0x1F", "0b1", "0o17", "1_000", "+5"),
+        *("1:30", "12:34:56", "1e3", ".5", "5.", ".inf", "-.INF", ".NaN", "2026-11-21"),
+        *("2026-11-21T10:15:30Z", "2026-1-1 10:15:30", "99999999999999999999"),
+    ],
+)
+def test_unquoted_text_that_readers_of_yaml_disagree_about_is_ambiguous(text: str) -> None:
+    assert isinstance(resolved(text), Ambiguous)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("int", "BIGINT", "string", "decimal", "decimal(38,38)", "dec(5)", "numeric( 5 , 2 )"),
+        *("char(3)", "varchar(10)", "timestamp_ntz", "binary", "real", "array<int>"),
+        *("map<string,array<decimal(3,1)>>", "struct<a:int,b:struct<c: string>>"),
+        *("struct<a int, `b c` string, `d``e` date>", " int ", "Array< Int >"),
+    ],
+)
+def test_spark_types_are_read(text: str) -> None:
+    assert type_problem(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("", "the type `` ends too early", None),
+        ("integr", "Spark SQL has no type `integr`", "did you mean `integer`?"),
+        ("datetime", "Spark SQL has no type `datetime`", "write `timestamp`"),
+        ("decimal(39,2)", "`39` is out of range", "1 to 38"),
+        ("decimal(5,6)", "`6` is out of range", "0 to 5"),
+        ("decimal(0)", "`0` is out of range", "1 to 38"),
+        ("decimal(a)", "has an unexpected `a`", None),
+        ("decimal(5,2", "ends too early", None),
+        ("int int", "has an unexpected `int`", None),
+        ("array<int", "ends too early", None),
+        ("array int", "has an unexpected `int`", None),
+        ("map<string>", "has an unexpected `>`", None),
+        ("struct<>", "has an unexpected `>`", None),
+        ("struct<a>", "has an unexpected `>`", None),
+        ("char", "ends too early", None),
+        ("int)", "has an unexpected `)`", None),
+        ("variant", "the type `variant` is not supported yet", "load it as `string`"),
+        ("array<" * 12 + "int" + ">" * 12, "nested more than 10 levels", None),
+        ("décimal", "Spark SQL has no type `décimal`", "did you mean `decimal`?"),
+        ("int;drop", "has an unexpected `;`", None),
+    ],
+)
+def test_what_is_no_spark_type_is_explained(text: str, message: str, hint: str | None) -> None:
+    problem = type_problem(text)
+
+    assert problem is not None
+    assert message in problem.message
+    assert hint is None or hint in (problem.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("master", "local", "accepted"),
+    [
+        ("local", True, True),
+        ("local[*]", True, True),
+        ("local[4]", True, True),
+        ("local[4,2]", True, True),
+        ("local-cluster[2,1,1024]", True, True),
+        ("local[0]", True, False),
+        ("local[x]", True, False),
+        ("localhost", False, False),
+        ("spark://a:7077,b:7077", False, True),
+        ("spark://a", False, False),
+        ("yarn", False, False),
+        ("k8s://https://host", False, False),
+        ("", False, False),
+    ],
+)
+def test_masters_are_told_apart(master: str, local: bool, accepted: bool) -> None:
+    assert is_local(master) is local
+    assert (master_finding(master) is None) is accepted
+
+
+@pytest.mark.parametrize("name", OWNED)
+def test_a_property_that_is_lakeloads_own_is_refused(name: str) -> None:
+    for below in (name.rstrip("."), name.rstrip(".") + ".more"):
+        finding = conf_finding(below, "x")
+        assert finding is not None
+        assert finding.hint == OWNED[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("spark.sql.shuffle.partitions", "8", True),
+        ("spark.eventLog.enabled", "true", True),
+        ("spark.executor.memory", "2g", True),
+        ("spark.speculationist", "x", True),
+        ("spark.executorEnv.AWS_SECRET_ACCESS_KEY", "x", False),
+        ("spark.my.Password", "x", False),
+        ("spark.jars.repositories", "https://u:p@host/", False),
+        ("spark", "x", False),
+        ("hadoop.tmp.dir", "x", False),
+    ],
+)
+def test_properties_of_spark(name: str, value: str, accepted: bool) -> None:
+    assert (conf_finding(name, value) is None) is accepted
+
+
+@pytest.mark.parametrize(
+    ("master", "reference", "accepted"),
+    [
+        ("local[2]", "{env: ID}", True),
+        ("local-cluster[2,1,1024]", "{env: ID}", True),
+        ("spark://h:7077", "{env: ID}", False),
+        ("spark://h:7077", "${ID}", False),
+        ("spark://h:7077", "{file: id}", False),
+        ("spark://h:7077", "{aws_secret: id}", True),
+        ("spark://h:7077", "{aws_parameter: id}", True),
+    ],
+)
+def test_secrets_of_this_machine_do_not_reach_others(
+    master: str, reference: str, accepted: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "d.yaml").write_text(
+        f"{DESTINATION}credentials:\n  role_arn: arn:aws:iam::123456789012:role/R\n"
+        f"  external_id: {reference}\n"
+    )
+    head = PIPELINE.replace("{version: 1, bucket: my-data-lake, region: us-east-1}", "d.yaml")
+
+    found = problems_of(tmp_path, f"{head}{TABLES}spark: {{master: '{master}'}}\n")
+
+    assert [problem.code for problem in found] == ([] if accepted else ["remote-secret"])
