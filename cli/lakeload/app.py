@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator, MutableMapping
 from typing import Annotated, Any
@@ -31,14 +30,11 @@ class LazyCommands(MutableMapping[str, Any]):
     """Commands by name; a command's module is imported when the command is asked for."""
 
     def __init__(self) -> None:
-        self._modules = {
-            name: module for name, module in COMMANDS.items() if importlib.util.find_spec(module)
-        }
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            self._loaded[name] = _command(name, self._modules[name])
+            self._loaded[name] = _command(name, COMMANDS[name])
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -48,7 +44,7 @@ class LazyCommands(MutableMapping[str, Any]):
         del self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._modules, *self._loaded]))
+        return iter(dict.fromkeys([*COMMANDS, *self._loaded]))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -121,3 +117,7 @@ def _command(name: str, module: str) -> Any:
     )
     alone.command(name)(with_common_options(function))
     return typer.main.get_command(alone)
+
+
+if __name__ == "__main__":
+    main()
