@@ -1,4 +1,4 @@
-"""The options that every command has, declared once."""
+"""The options that several commands have, declared once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 Output = Annotated[OutputFormat, typer.Option("--output", help="How to answer.")]
+PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="GLOB", help="Only tables whose name matches; repeatable."),
+]
+JobId = Annotated[
+    str | None,
+    typer.Option(
+        "--job-id",
+        metavar="ID",
+        help="The job's id, 1-64 of [A-Za-z0-9-]; the same id again loads only what is missing.",
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Load at most N rows a table.")
+]
 
 _Verbose = Annotated[
     int,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lakeload.commands.options import Output
-from lakeload.commands.sync import JobId, Limit, PipelineFile, Tables
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 

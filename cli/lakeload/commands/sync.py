@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import Output
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -29,23 +29,6 @@ if TYPE_CHECKING:
     from lakeload_jobs.contract.spec import TableSpec
 
 logger = logging.getLogger(__name__)
-
-PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
-Tables = Annotated[
-    list[str] | None,
-    typer.Option("--table", metavar="GLOB", help="Only tables whose name matches; repeatable."),
-]
-JobId = Annotated[
-    str | None,
-    typer.Option(
-        "--job-id",
-        metavar="ID",
-        help="The job's id, 1-64 of [A-Za-z0-9-]; the same id again loads only what is missing.",
-    ),
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Load at most N rows a table.")
-]
 
 
 @dataclass(frozen=True)
