@@ -42,10 +42,18 @@ def pipeline_findings(data: dict[str, Any]) -> list[Finding]:
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
-    """Refuse secrets of this machine with a master whose tasks run on others (section 8)."""
+    """Refuse secrets of this machine with a master whose tasks run on others (section 8).
+
+    `data` is a pipeline's, or `{"spark": {"master": …}}` for the flag: a master that is none, or
+    not supported, is found too.
+    """
     spark = data.get("spark")
     master = spark.get("master") if isinstance(spark, dict) else None
-    if not isinstance(master, str) or is_local(master) or master_finding(master):
+    if not isinstance(master, str):
+        return []
+    if finding := master_finding(master):
+        return [finding]
+    if is_local(master):
         return []
     here = {
         name: reference

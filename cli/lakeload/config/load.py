@@ -214,4 +214,6 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
             read.destination = DestinationDocument(path, below.model)
     if read.destination is not None:
         found = remote_findings(plain_data(tree), read.destination.model)
-        read.problems += [Explainer(page, tree, Pipeline).finding(item) for item in found]
+        # What else is wrong with the master, its own type has said.
+        remote = [item for item in found if item.code == "remote-secret"]
+        read.problems += [Explainer(page, tree, Pipeline).finding(item) for item in remote]

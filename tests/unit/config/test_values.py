@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.config.cross import remote_findings
 from lakeload.config.document import Ambiguous, resolved
+from lakeload.config.load import load_destination
 from lakeload.config.spark import OWNED, conf_finding, is_local, master_finding
 from lakeload.config.spark_types import type_problem
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of
@@ -215,6 +217,25 @@ def test_what_is_no_spark_type_is_explained(text: str, message: str, hint: str |
 def test_masters_are_told_apart(master: str, local: bool, accepted: bool) -> None:
     assert is_local(master) is local
     assert (master_finding(master) is None) is accepted
+
+
+@pytest.mark.parametrize(
+    ("master", "code"),
+    [("yarn", "not-supported-yet"), ("local[", "invalid"), ("spark://h:1", "remote-secret")],
+)
+def test_the_flag_for_the_master_is_checked_like_the_setting(
+    master: str, code: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        f"{DESTINATION}credentials:\n  role_arn: arn:aws:iam::123456789012:role/R\n"
+        "  external_id: {env: ID}\n"
+    )
+    destination = load_destination(path, {}).model
+
+    findings = remote_findings({"spark": {"master": master}}, destination)
+
+    assert [finding.code for finding in findings] == [code]
 
 
 @pytest.mark.parametrize("name", OWNED)
