@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,17 @@ pytest_plugins = [
 _FOREIGN_PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
 _FOREIGN_NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+
+
+def pytest_configure() -> None:
+    """Let stop signals reach what the tests start, however the tests were started.
+
+    nohup and background jobs ignore SIGHUP or SIGINT, and children inherit that. A handler, which
+    they do not inherit, gives them the default and leaves this process as deaf as it was.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)
