@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 from lakeload_jobs.contract.result import FileResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.lake.log_codec import tool_version
 from lakeload_jobs.lake.records import Column, LoadRecord, StagedFile, Target
 from lakeload_jobs.parquet.stage import PartitionReport
 from lakeload_jobs.rules.layout import partition_path
@@ -29,7 +29,7 @@ def load_record(
     """
     parquet = spec.destination.parquet
     return LoadRecord(
-        tool=_tool(),
+        tool=tool_version(),
         pipeline=spec.pipeline,
         source=table.source,
         job_id=spec.job_id,
@@ -81,10 +81,3 @@ def bad_value_warnings(reports: Sequence[PartitionReport]) -> tuple[str, ...]:
     if not count:
         return ()
     return (f"{count} values or records could not be read and became null (`on_bad_value`)",)
-
-
-def _tool() -> str:
-    try:
-        return f"lakeload {version('lakeload')}"
-    except PackageNotFoundError:
-        return "lakeload"
