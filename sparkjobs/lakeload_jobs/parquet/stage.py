@@ -23,7 +23,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import StagedFile
+from lakeload_jobs.lake.records import StagedFile, upload_metadata
 from lakeload_jobs.lake.upload_registry import NotedUpload, UploadRegistry
 from lakeload_jobs.parquet.encode import encode_file
 from lakeload_jobs.parquet.failures import TaskFailed, error_info, expected_failure
@@ -115,7 +115,7 @@ class PartitionWriter:
                 job_id=self.job_id,
             ),
         )
-        metadata = {"job": self.job_id, "attempt": self.attempt_id, "seq": str(seq)}
+        metadata = upload_metadata(self.job_id, self.attempt_id, seq)
         upload_id = objects.create_upload(key, metadata)
         writer = PartWriter(
             objects,

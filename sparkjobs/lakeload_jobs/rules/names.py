@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from unidecode import unidecode_expect_nonascii
 
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
 
 MAX_NAME_LENGTH = 255
@@ -93,14 +92,6 @@ def target_name_problem(schema: str, table: str) -> str | None:
         if name.lower() == LOG_NAME:
             return f"the target {kind} `{name}` is where lakeload keeps its own log"
     return None
-
-
-def check_target_name(schema: str, table: str, *, source: str) -> None:
-    """Raise `InvalidInput` when the target of `source` is not allowed."""
-    if problem := target_name_problem(schema, table):
-        raise InvalidInput(
-            f"table `{source}`: {problem}", hint="set `name` or `namespace` of the table"
-        )
 
 
 def _without_accents(composed: str) -> str:
