@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lakeload.config.destination import Destination
+from lakeload.config.destination import Credentials, Destination
 from lakeload.config.files import option_findings
 from lakeload.config.model import Finding
 from lakeload.config.pipeline import Table
@@ -20,6 +20,7 @@ from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, targets
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.rules.layout import TableLocation, overlaps
 from lakeload_jobs.rules.names import target_name_problem
 from lakeload_jobs.rules.reader_options import READER_OPTIONS
@@ -28,13 +29,16 @@ from lakeload_jobs.rules.suggest import did_you_mean
 Numbered = list[tuple[int, Table]]
 
 
-def pipeline_findings(data: dict[str, Any]) -> list[Finding]:
-    """Return what is wrong between the tables of a pipeline."""
+def pipeline_findings(data: dict[str, Any], glue_prefix: str | None = None) -> list[Finding]:
+    """Return what is wrong between the tables of a pipeline.
+
+    `glue_prefix` is the destination's; None unless Glue is the catalog.
+    """
     tables = _valid_tables(data)
     found = chain(
         _repeated_sources(tables),
         _globs(tables),
-        _target_findings(tables, data),
+        _target_findings(tables, data, glue_prefix),
         _source_options(data),
         _table_options(tables, data),
     )
@@ -44,6 +48,7 @@ def pipeline_findings(data: dict[str, Any]) -> list[Finding]:
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
     """Refuse secrets of this machine with a master whose tasks run on others (section 8).
 
+    The source's own credentials count as the destination's do: tasks read with them.
     `data` is a pipeline's, or `{"spark": {"master": …}}` for the flag: a master that is none, or
     not supported, is found too.
     """
@@ -57,7 +62,9 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
         return []
     here = {
         name: reference
-        for name, reference in destination.credentials.references.items()
+        for name, reference in chain(
+            destination.credentials.references.items(), _source_references(data).items()
+        )
         if reference.kind in ("env", "file")
     }
     if not here:
@@ -71,6 +78,16 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
             "remote-secret",
         )
     ]
+
+
+def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:
+    source = data.get("source")
+    given = source.get("credentials") if isinstance(source, dict) else None
+    try:
+        references = Credentials.model_validate(given).references
+    except ValidationError:
+        return {}
+    return {f"source.credentials.{name}": reference for name, reference in references.items()}
 
 
 def missing_destination(given: str, path: Path) -> Finding:
@@ -127,14 +144,23 @@ def _globs(tables: Numbered) -> Iterator[Finding]:
             )
 
 
-def _target_findings(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+def _target_findings(
+    tables: Numbered, data: dict[str, Any], glue_prefix: str | None
+) -> Iterator[Finding]:
     namespace, prefix = data.get("namespace"), data.get("destination_prefix", "")
     if not isinstance(namespace, str | None) or not isinstance(prefix, str):
         return
     owner: dict[tuple[str, str], int] = {}
     places: dict[TableLocation, int] = {}
     sources: set[str] = set()
-    found = targets([table for _, table in tables], namespace=namespace, destination_prefix=prefix)
+    found = targets(
+        [table for _, table in tables],
+        namespace=namespace,
+        destination_prefix=prefix,
+        glue_prefix=glue_prefix,
+    )
+    if glue_prefix is not None:
+        yield from _without_database(tables, found)
     for (i, table), target in zip(tables, found, strict=True):
         at = ("tables", i, "name" if table.name else "table")
         if problem := target_name_problem(target.schema, target.table):
@@ -151,6 +177,22 @@ def _target_findings(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding
             "set `namespace` or `name` of one of the two",
             ("tables", places[inner]),
             "overlap",
+        )
+
+
+def _without_database(tables: Numbered, found: list[Target]) -> Iterator[Finding]:
+    """A Glue table lies in a database, whose name is the schema (F54)."""
+    blank = [item for item, target in zip(tables, found, strict=True) if not target.schema]
+    if blank:
+        i, table = blank[0]
+        more = "" if len(blank) == 1 else f" (and {len(blank) - 1} more)"
+        yield Finding(
+            f"the table `{shown(table.table)}`{more} would have no Glue database: all parts of "
+            "its name are blank",
+            "set `glue_database_prefix` in the destination, or `destination_prefix` or "
+            "`namespace` in the pipeline",
+            ("tables", i, "table" if table.namespace is None else "namespace"),
+            "no-database",
         )
 
 

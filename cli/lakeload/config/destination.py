@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from lakeload.config.model import Finding, Model, only, refusals
+from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import (
     Bucket,
     Endpoint,
     FileNamePattern,
     FileSize,
+    GluePrefix,
     Prefix,
     Region,
     RoleArn,
@@ -20,8 +21,7 @@ from lakeload.config.scalars import (
 from lakeload.config.secret_setting import SecretSetting
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import PartitionStrategy
-
-GLUE = "the AWS Glue catalog"
+from lakeload_jobs.rules.names import PARTITION_KEY
 
 MAX_TAGS, MAX_TAG_KEY, MAX_TAG_VALUE = 50, 128, 256
 """What STS accepts as session tags, in number and in characters."""
@@ -107,8 +107,8 @@ class Endpoints(Model):
     """S3; empty for AWS."""
     sts: Endpoint = ""
     """STS; empty for the regional endpoint of AWS."""
-    glue: Annotated[Endpoint, only("", GLUE)] = ""
-    """AWS Glue; not supported yet."""
+    glue: Endpoint = ""
+    """AWS Glue; empty for the regional endpoint of AWS."""
 
 
 class Encryption(Model):
@@ -130,10 +130,8 @@ class Encryption(Model):
 class Parquet(Model):
     """How Parquet files lie below the table's folder."""
 
-    update_glue_catalog: Annotated[bool, only(False, GLUE)] = Field(
-        default=False, json_schema_extra={"features": "F28"}
-    )
-    """Create and update Glue tables; `true` is not supported yet."""
+    update_glue_catalog: bool = Field(default=False, json_schema_extra={"features": "F28"})
+    """Create and update a Glue table for each table; all names are then in lower case."""
     partition_strategy: PartitionStrategy = Field(
         default="HOUR", json_schema_extra={"features": "F29–F31"}
     )
@@ -146,8 +144,24 @@ class Parquet(Model):
         default=5, json_schema_extra={"features": "F37"}
     )
     """Concurrent uploads to S3 of each process."""
-    partition_projection: Annotated[bool, only(False, "Athena partition projection")] = False
-    """Athena partition projection; `true` is not supported yet."""
+    partition_projection: bool = False
+    """Athena partition projection in place of registered partitions; needs Glue."""
+
+    @model_validator(mode="after")
+    def _projection_has_partitions(self) -> Parquet:
+        if not self.partition_projection:
+            return self
+        at = ("partition_projection",)
+        found = []
+        if not self.update_glue_catalog:
+            message = "`partition_projection` is a property of Glue tables, and Glue is off"
+            found.append(Finding(message, "add `update_glue_catalog: true`, or remove it", at))
+        if self.partition_strategy == "NONE":
+            message = "`partition_projection` needs partitions, and `partition_strategy` is NONE"
+            found.append(Finding(message, "choose DAY, HOUR or SYNC_ID, or remove it", at))
+        if found:
+            raise refusals(found)
+        return self
 
 
 class Destination(Model):
@@ -178,10 +192,8 @@ class Destination(Model):
         default="PARQUET", json_schema_extra={"features": "F1"}
     )
     """The format of tables; `ICEBERG` is not supported yet."""
-    glue_database_prefix: Annotated[str, only("", GLUE)] = Field(
-        default="", json_schema_extra={"features": "F53"}
-    )
-    """The first part of Glue database names; not supported yet."""
+    glue_database_prefix: GluePrefix = Field(default="", json_schema_extra={"features": "F53"})
+    """The first part of Glue database names; with `parquet.update_glue_catalog` only."""
     parquet: Parquet = Parquet()
     iceberg: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"features": "F85"})
     """Settings of the other table format: ignored, with a note."""
@@ -192,3 +204,19 @@ class Destination(Model):
             message = "`endpoint_url` and `endpoints.s3` are the same setting"
             raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
         return self
+
+
+def destination_notes(model: Destination) -> list[Finding]:
+    """Return what is no mistake, and yet may surprise."""
+    parquet = model.parquet
+    found = []
+    if model.glue_database_prefix and not parquet.update_glue_catalog:
+        message = "`glue_database_prefix` has no effect, because `update_glue_catalog` is false"
+        hint = "it becomes part of the targets' names when Glue is switched on"
+        found.append(Finding(message, hint, ("glue_database_prefix",), "ignored"))
+    if parquet.partition_projection and parquet.partition_strategy == "SYNC_ID":
+        message = "queries must name the job: Athena cannot enumerate SYNC_ID partitions"
+        hint = f"each query needs `WHERE {PARTITION_KEY} = '<job id>'`"
+        at = ("parquet", "partition_projection")
+        found.append(Finding(message, hint, at, "projection"))
+    return found

@@ -13,7 +13,7 @@ from lakeload.config.locate import Location, Place, join, locate
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.model_tree import allowed_range, literals, model_at, sections
 from lakeload.config.page import Page
-from lakeload.config.problems import MAX_PROBLEMS, Problem
+from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
 from lakeload.config.secret_names import shown
 from lakeload.config.wording import (
     as_written,
@@ -52,13 +52,15 @@ class Explainer:
         found = [p for detail in details[:MAX_PROBLEMS] for p in self._explained(detail)]
         return _without_consequences(found)
 
-    def finding(self, finding: Finding, location: Location = ()) -> Problem:
+    def finding(
+        self, finding: Finding, location: Location = (), severity: Severity = "error"
+    ) -> Problem:
         """Place a finding: at the setting its `at` leads to, or the key that is meant."""
         place = locate(self._tree, (*location, *finding.at))
         span = place.key_span if finding.at and place.key is not None else place.span
         message = as_written(finding.message, place)
         hint = as_written(finding.hint, place) if finding.hint else None
-        return self._page.problem("error", finding.code, message, span, hint=hint, key=place.path)
+        return self._page.problem(severity, finding.code, message, span, hint=hint, key=place.path)
 
     def _explained(self, detail: Any) -> Iterator[Problem]:
         kind, location = detail["type"], tuple(detail["loc"])

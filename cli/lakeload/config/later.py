@@ -12,7 +12,6 @@ _INCREMENTAL = "incremental loading"
 _KEYS: dict[str, dict[str, str]] = {
     "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
     "Source": {
-        "credentials": "input from S3 (`credentials` of a source)",
         "url": "JDBC (`url`)",
         "user": "JDBC (`user`)",
         "password": "JDBC (`password`)",
@@ -28,10 +27,6 @@ _KEYS: dict[str, dict[str, str]] = {
 }
 
 _OFF = (
-    "`update_glue_catalog: true`, `partition_projection: true` in `parquet`",
-    "`glue_database_prefix` and `endpoints.glue` in destination.yml",
-    "`incremental: true` in `source`",
-    "paths that begin with `s3://`",
     "`mode: OVERWRITE`, `mode: UPSERT` and `schema_changes: EVOLVE`, which need ICEBERG",
     "`spark.master` other than `local…` and `spark://…`",
 )
@@ -39,8 +34,8 @@ _OFF = (
 _VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("Destination", "table_format"): ("ICEBERG",),
     ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
-    ("Source", "format"): ("ORC", "AVRO", "XML"),
-    ("Table", "format"): ("ORC", "AVRO", "XML"),
+    ("Source", "format"): ("XML",),
+    ("Table", "format"): ("XML",),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -15,13 +15,15 @@ from lakeload.config.cross import (
     remote_findings,
     wrong_destination,
 )
-from lakeload.config.destination import Destination
+from lakeload.config.destination import Destination, destination_notes
 from lakeload.config.document import Branch, Tree, TreeReader, plain_data
 from lakeload.config.explain import Explainer
+from lakeload.config.locate import Location
 from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
 from lakeload.config.secret_check import ignored_block_problems, reference_problems
+from lakeload.config.targets import glue_prefix
 from lakeload.config.yaml_nodes import read_nodes
 from lakeload.config.yaml_syntax import Span, YamlRefused
 
@@ -119,6 +121,7 @@ def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = No
     _validate(read, read.page, read.tree, _MODELS[read.kind])
     if read.kind == "pipeline":
         _read_destination(read, read.page, read.tree, environment)
+        _cross_check(read, read.page, read.tree)
     read.problems += reference_problems(read.page, read.tree, environment)
     return read
 
@@ -189,16 +192,32 @@ def _validate(
         read.model = model.model_validate(data)
     except ValidationError as error:
         read.problems += explainer.problems(error)
-    if model is Pipeline:
-        read.problems += [explainer.finding(finding) for finding in pipeline_findings(data)]
+    if isinstance(read.model, Destination):
+        read.problems += _notes(explainer, read.model)
     read.problems += ignored_block_problems(page, tree)
+
+
+def _notes(explainer: Explainer, model: Destination, at: Location = ()) -> list[Problem]:
+    return [explainer.finding(note, at, "note") for note in destination_notes(model)]
+
+
+def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
+    """What holds between the tables, and between pipeline and destination where there is one."""
+    data, explainer = plain_data(tree), Explainer(page, tree, Pipeline)
+    destination = None if read.destination is None else read.destination.model
+    found = pipeline_findings(data, glue_prefix(destination))
+    if destination is not None:
+        # What else is wrong with the master, its own type has said.
+        remote = remote_findings(data, destination)
+        found += [item for item in remote if item.code == "remote-secret"]
+    read.problems += [explainer.finding(item) for item in found]
 
 
 def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[str, str]) -> None:
     """Find the pipeline's destination; check its file too, and what both must agree on."""
     given = plain_data(tree).get("destination")
-    if isinstance(read.model, Pipeline) and isinstance(read.model.destination, Destination):
-        read.destination = DestinationDocument(read.path, read.model.destination)
+    if isinstance(given, dict):
+        _read_inner_destination(read, page, tree, given)
     elif isinstance(given, str) and given.strip():
         path = read.path.parent / given
         explainer = Explainer(page, tree, Pipeline)
@@ -212,8 +231,13 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
         read.problems += below.problems
         if isinstance(below.model, Destination):
             read.destination = DestinationDocument(path, below.model)
-    if read.destination is not None:
-        found = remote_findings(plain_data(tree), read.destination.model)
-        # What else is wrong with the master, its own type has said.
-        remote = [item for item in found if item.code == "remote-secret"]
-        read.problems += [Explainer(page, tree, Pipeline).finding(item) for item in remote]
+
+
+def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str, Any]) -> None:
+    """Take the destination within a pipeline, also where the rest of the pipeline is wrong."""
+    try:
+        model = Destination.model_validate(given)
+    except ValidationError:
+        return
+    read.destination = DestinationDocument(read.path, model)
+    read.problems += _notes(Explainer(page, tree, Pipeline), model, ("destination",))

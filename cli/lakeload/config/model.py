@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
 FINDINGS = "findings"
@@ -57,17 +57,6 @@ def not_yet(what: str, hint: str | None = None) -> Finding:
     return Finding(f"{what} is not supported yet", hint, code="not-supported-yet")
 
 
-def only(value: object, feature: str) -> BeforeValidator:
-    """Accept just the value that leaves a feature off, because the feature is not built yet."""
-
-    def check(given: Any) -> Any:
-        if given == value and type(given) is type(value):
-            return given
-        raise refusals([not_yet(feature, f"remove the line; the default is `{_yaml(value)}`")])
-
-    return BeforeValidator(check)
-
-
 def checked(check: Callable[[str], str]) -> Callable[[Any], Any]:
     """Apply `check` to text and leave other values to pydantic's own message."""
 
@@ -75,9 +64,3 @@ def checked(check: Callable[[str], str]) -> Callable[[Any], Any]:
         return check(given) if isinstance(given, str) else given
 
     return validate
-
-
-def _yaml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return '""' if value == "" else str(value)

@@ -44,12 +44,17 @@ def _bucket(value: str) -> str:
         )
     if value.startswith("arn:"):
         raise refusal("`bucket` takes the bucket's name, not an ARN")
-    if not _BUCKET.fullmatch(value) or ".." in value or _is_address(value):
+    if bucket_problem(value):
         raise refusal(
             f"`{shown(value)}` is not a bucket name",
             "a bucket has 3 to 63 characters: lower-case letters, digits, `-` and `.`",
         )
     return value
+
+
+def bucket_problem(value: str) -> bool:
+    """Whether S3 would refuse a bucket of this name."""
+    return not _BUCKET.fullmatch(value) or ".." in value or _is_address(value)
 
 
 def _is_address(value: str) -> bool:
@@ -114,6 +119,18 @@ def _role(value: str) -> str:
     return value
 
 
+def _glue_prefix(value: str) -> str:
+    if "*" in value:
+        raise refusal(
+            f"`{shown(value)}` is taken as it is written, and `*` is no part of a name",
+            f"write `{shown(value.replace('*', '').rstrip('_-'))}`; "
+            "the `*` belongs in an IAM policy",
+        )
+    if any(not char.isprintable() for char in value):
+        raise refusal(f"`{shown(value)}` holds a control character", "remove it")
+    return value
+
+
 def _file_name_pattern(value: str) -> str:
     if problems := pattern_problems(value):
         raise refusal(f"`{shown(value)}` cannot name files", "\n".join(problems))
@@ -158,6 +175,7 @@ Region = Annotated[str, AfterValidator(_region)]
 Prefix = Annotated[str, AfterValidator(_prefix)]
 Endpoint = Annotated[str, AfterValidator(_endpoint), Called("URL")]
 RoleArn = Annotated[str, AfterValidator(_role)]
+GluePrefix = Annotated[str, AfterValidator(_glue_prefix)]
 FileNamePattern = Annotated[str, AfterValidator(_file_name_pattern)]
 PipelineName = Annotated[str, AfterValidator(_pipeline_name)]
 FileSize = Annotated[

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from lakeload.config.destination import Credentials, Destination
 from lakeload.config.load import DestinationDocument, PipelineDocument
 from lakeload.config.pipeline import Columns, Pipeline, Table
-from lakeload.config.targets import Target, targets
+from lakeload.config.targets import Target, glue_prefix, targets
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
@@ -36,6 +37,7 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         endpoints=EndpointsSpec(
             s3=model.endpoints.s3 or model.endpoint_url or None,
             sts=model.endpoints.sts or None,
+            glue=model.endpoints.glue or None,
         ),
         addressing_style=model.addressing_style,
         single_writer=model.single_writer,
@@ -45,32 +47,42 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
             partition_strategy=model.parquet.partition_strategy,
             file_name_pattern=model.parquet.file_name_pattern,
             upload_parallelism=model.parquet.upload_parallelism,
+            update_glue_catalog=model.parquet.update_glue_catalog,
+            partition_projection=model.parquet.partition_projection,
         ),
+        glue_database_prefix=model.glue_database_prefix,
     )
 
 
-def table_specs(document: PipelineDocument, *, limit: int | None = None) -> tuple[TableSpec, ...]:
+def table_specs(
+    document: PipelineDocument, *, limit: int | None = None, reload: bool = False
+) -> tuple[TableSpec, ...]:
     """Return every table with its target, in the document's order.
 
-    `limit` takes part in the fingerprint only: a limited load is another load.
+    `limit` and `reload` take part in the fingerprint only: each makes another load.
     """
-    model = document.model
+    model, destination = document.model, document.destination.model
     found = targets(
-        model.tables, namespace=model.namespace, destination_prefix=model.destination_prefix
+        model.tables,
+        namespace=model.namespace,
+        destination_prefix=model.destination_prefix,
+        glue_prefix=glue_prefix(destination),
     )
+    run = {"limit": limit, "reload": reload}
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
-        mark = _fingerprint(model, document.destination.model, written, limit)
+        mark = _fingerprint(model, destination, written, run)
         # A folder called `[old]` is no pattern, whatever the path below it is.
         folder = Path(glob.escape(str(document.path.parent.absolute())))
-        paths = tuple(_absolute(folder, path) for path in written.input.paths)
-        specs.append(replace(written, input=replace(written.input, paths=paths), fingerprint=mark))
+        paths = tuple(_input_path(folder, path) for path in written.input.paths)
+        read = replace(written.input, paths=paths, credentials=_source_credentials(document))
+        specs.append(replace(written, input=read, fingerprint=mark))
     return tuple(specs)
 
 
 def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
-    """Return the table with paths as they are written and no fingerprint."""
+    """Return the table with paths as they are written, no fingerprint and no credentials."""
     return TableSpec(
         source=table.table,
         schema=target.schema,
@@ -90,7 +102,17 @@ def _input(model: Pipeline, table: Table) -> FilesInput:
     # Spark reads the names of options without regard to case; the table's own come last.
     options = {name.lower(): (name, value) for name, value in inherited.items()}
     options |= {name.lower(): (name, value) for name, value in table.options.items()}
-    return FilesInput(file_format, table.path, dict(options.values()))
+    incremental = model.source.incremental
+    return FilesInput(file_format, table.path, dict(options.values()), incremental)
+
+
+def _source_credentials(document: PipelineDocument) -> CredentialsSpec | None:
+    given = document.model.source.credentials
+    return None if given is None else _credentials(given, document.path.parent)
+
+
+def _input_path(folder: Path, path: str) -> str:
+    return path if path.startswith("s3://") else _absolute(folder, path)
 
 
 def _columns(columns: Columns) -> ColumnsSpec:
@@ -103,7 +125,7 @@ def _columns(columns: Columns) -> ColumnsSpec:
 
 
 def _fingerprint(
-    model: Pipeline, destination: Destination, written: TableSpec, limit: int | None
+    model: Pipeline, destination: Destination, written: TableSpec, run: Mapping[str, object]
 ) -> str:
     """Identify everything that decides which rows land where.
 
@@ -116,12 +138,14 @@ def _fingerprint(
             "prefix": destination.prefix,
             "partition_strategy": destination.parquet.partition_strategy,
             "file_name_pattern": destination.parquet.file_name_pattern,
+            "update_glue_catalog": destination.parquet.update_glue_catalog,
+            "partition_projection": destination.parquet.partition_projection,
             "pipeline": model.name,
             "nested": model.nested,
             "on_bad_value": model.on_bad_value,
             "tracking_columns": model.tracking_columns,
-            "limit": limit,
             "table": written,
+            **run,
         }
     )
 

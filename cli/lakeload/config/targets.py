@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakeload.config.destination import Destination
 from lakeload.config.pipeline import Table
 from lakeload_jobs.rules.names import normalize, schema_name, unique_names
 
@@ -23,32 +24,50 @@ class Target:
 
 
 def targets(
-    tables: Sequence[Table], *, namespace: str | None, destination_prefix: str
+    tables: Sequence[Table],
+    *,
+    namespace: str | None,
+    destination_prefix: str,
+    glue_prefix: str | None = None,
 ) -> list[Target]:
     """Return the target of each table.
+
+    `glue_prefix` is None unless Glue is the catalog, which also makes every name lower case.
 
     Names that are derived are numbered where they collide, over all tables of one schema. A
     name that is given with `name` is kept, also where it equals another: `validate` says so.
     """
-    schemas = [_schema(table, namespace, destination_prefix) for table in tables]
+    lower = glue_prefix is not None
+    schemas = [
+        schema_name(
+            glue_prefix=glue_prefix,
+            destination_prefix=destination_prefix,
+            # FILES has none (F54).
+            source_schema=None,
+            namespace=namespace if table.namespace is None else table.namespace,
+            lower=lower,
+        )
+        for table in tables
+    ]
     found: list[Target | None] = [None] * len(tables)
     for schema in dict.fromkeys(schema.lower() for schema in schemas):
         members = [i for i, own in enumerate(schemas) if own.lower() == schema]
-        given = {i: unique_names([tables[i].name or ""])[0] for i in members if tables[i].name}
+        given = {
+            i: unique_names([tables[i].name or ""], lower=lower)[0]
+            for i in members
+            if tables[i].name
+        }
         derived = [i for i in members if i not in given]
         natural = {normalize(tables[i].table).lower() for i in derived}
         taken = [name for name in given.values() if name.lower() not in natural]
-        names = unique_names([tables[i].table for i in derived], taken=taken)
+        names = unique_names([tables[i].table for i in derived], lower=lower, taken=taken)
         for i, name in [*given.items(), *zip(derived, names, strict=True)]:
             found[i] = Target(schemas[i], name)
     return [target for target in found if target is not None]
 
 
-def _schema(table: Table, namespace: str | None, destination_prefix: str) -> str:
-    """FILES has no source schema, and the Glue prefix takes part with Glue only (F54)."""
-    return schema_name(
-        glue_prefix=None,
-        destination_prefix=destination_prefix,
-        source_schema=None,
-        namespace=namespace if table.namespace is None else table.namespace,
-    )
+def glue_prefix(destination: Destination | None) -> str | None:
+    """Return the first part of Glue's database names; None where Glue is not the catalog."""
+    if destination is None or not destination.parquet.update_glue_catalog:
+        return None
+    return destination.glue_database_prefix

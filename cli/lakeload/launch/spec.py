@@ -57,6 +57,8 @@ def build_job_spec(
     attempt: Attempt,
     folder: RunFolder,
     limit: int | None,
+    *,
+    reload: bool = False,
 ) -> JobSpec:
     """Return what the job is told: `tables` of the pipeline, reporting into `folder`."""
     pipeline = document.model
@@ -77,6 +79,7 @@ def build_job_spec(
         on_bad_value=pipeline.on_bad_value,
         schema_changes=pipeline.schema_changes,
         tracking_columns=pipeline.tracking_columns,
+        reload=reload,
     )
 
 

@@ -14,7 +14,7 @@ CONTRACT_VERSION = 1
 TRACKING_COLUMNS = ("_supa_synced", "_supa_deleted", "_supa_index", "_supa_id", "_supa_job_id")
 
 PartitionStrategy = Literal["NONE", "DAY", "HOUR", "SYNC_ID"]
-FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET"]
+FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
 TableHandling = Literal["FAIL", "APPEND"]
 Nested = Literal["JSON", "NATIVE"]
 OnBadValue = Literal["FAIL", "NULL"]
@@ -63,6 +63,10 @@ class ParquetSpec:
     partition_strategy: PartitionStrategy = "HOUR"
     file_name_pattern: str = "part-{supa_job_id}-{seq}"
     upload_parallelism: int = 5
+    update_glue_catalog: bool = False
+    """Each table is one in Glue too; schemas, tables and columns are then in lower case (F28)."""
+    partition_projection: bool = False
+    """Athena computes the partitions; none are registered. With `update_glue_catalog` only."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +84,24 @@ class DestinationSpec:
     target_file_size: int = 1 << 30
     """Encoded bytes after which a partition goes on in another file."""
     parquet: ParquetSpec = ParquetSpec()
+    glue_database_prefix: str = ""
+    """The first part of Glue's database names as written; targets hold it already (F54)."""
 
 
 @dataclass(frozen=True)
 class FilesInput:
-    """Files of one table: absolute paths or globs, and the reader options as the user gave them."""
+    """Files of one table: where they are, and the reader options as the user gave them.
+
+    `paths` are absolute paths or globs of this machine, or `s3://bucket/key` with globs in the key.
+    """
 
     format: FileFormat
     paths: tuple[str, ...]
     options: dict[str, str]
+    incremental: bool = False
+    """Load only files that no earlier job of this pipeline has loaded."""
+    credentials: CredentialsSpec | None = None
+    """The identity that reads `s3://` paths; None is the destination's."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +155,5 @@ class JobSpec:
     on_bad_value: OnBadValue = "FAIL"
     schema_changes: SchemaChanges = "ADD_COLUMNS"
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
+    reload: bool = False
+    """Load everything again, whatever the state says, and keep what is there."""

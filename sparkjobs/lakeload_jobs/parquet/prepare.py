@@ -57,6 +57,7 @@ def prepare(spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened
         table.columns,
         primary_key=table.primary_key,
         recorded=opened.column_map,
+        lower=spec.destination.parquet.update_glue_catalog,
     )
     frame = written_frame(
         source.frame,

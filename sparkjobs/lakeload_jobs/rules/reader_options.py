@@ -30,12 +30,18 @@ _JSON = (
     *("maxStringLen", "prefersDecimal", "primitivesAsString"),
 )
 _PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema")
+_AVRO = (
+    *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType", "ignoreExtension"),
+    *("positionalFieldMatching", "recursiveFieldMaxDepth", "stableIdentifierPrefixForUnionType"),
+)
 
 READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
     "CSV": tuple(sorted((*_LISTING, *_TEXT, *_CSV))),
     "NDJSON": tuple(sorted((*_LISTING, *_TEXT, *_JSON))),
     "JSON": tuple(sorted((*_LISTING, *(o for o in _TEXT if o != "lineSep"), *_JSON))),
     "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
+    "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
+    "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
 }
 """The options each format accepts, as Spark 4.1 documents them."""
 
