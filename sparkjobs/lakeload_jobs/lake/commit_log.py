@@ -19,7 +19,7 @@ from lakeload_jobs.lake.log_codec import (
     tool_version,
 )
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import CleanMarker, EndMarker, Record
+from lakeload_jobs.lake.records import CatMarker, CleanMarker, EndMarker, Record
 from lakeload_jobs.rules.layout import TableLocation
 
 T = TypeVar("T")
@@ -68,10 +68,13 @@ class CommitLog:
         """The table."""
         return self._location
 
-    def read(self) -> LogView:
-        """GET the checkpoint, LIST what comes after it. Raises `LogDamaged` for a gap."""
+    def read(self, *, before: int = 0) -> LogView:
+        """GET the checkpoint, LIST what comes after it. Raises `LogDamaged` for a gap.
+
+        `before` begins the LIST so many records earlier, for whoever wants to see old ones.
+        """
         checkpoint = self._checkpoint()
-        covered = checkpoint.number if checkpoint else 0
+        covered = max(checkpoint.number - before, 0) if checkpoint else 0
         after = self._location.record_key(covered) if checkpoint else None
         found: dict[int, dict[str, tuple[int, datetime]]] = {}
         for entry in self._objects.list(self._location.log_path, start_after=after):
@@ -164,6 +167,15 @@ class CommitLog:
         """Say that nothing is left of a void record."""
         marker = CleanMarker(tool_version(), self._objects.waits.now(), deleted)
         self._objects.put_if_absent(self._location.clean_key(number), encode(marker))
+
+    def mark_cataloged(self, number: int) -> None:
+        """Say that the catalog has what record `number` needs."""
+        marker = CatMarker(tool_version(), self._objects.waits.now())
+        self._objects.put_if_absent(self._location.cat_key(number), encode(marker))
+
+    def is_cataloged(self, number: int) -> bool:
+        """Return whether record `number` has its `.cat` by now."""
+        return self._objects.find(self._location.cat_key(number)) is not None
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Overwrite the cache; a failure is no failure of the load."""

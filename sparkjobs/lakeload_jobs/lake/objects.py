@@ -80,6 +80,14 @@ class Objects:
                 for item in page.get("Contents", []):
                     yield ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the folders right below `prefix`, whatever their contents."""
+        paginator = self._session.s3.get_paginator("list_objects_v2")
+        with aws_call(f"listing the folders in `{self.url(prefix)}`"):
+            for page in paginator.paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/"):
+                for item in page.get("CommonPrefixes", []):
+                    yield item["Prefix"][len(prefix) : -1]
+
     def find(self, key: str) -> ObjectEntry | None:
         """Return the object at exactly `key` by a LIST sent now, or None.
 

@@ -119,6 +119,11 @@ def data_key(location: TableLocation, partition: str, file_name: str) -> str:
     return key
 
 
+def log_root(prefix: str) -> str:
+    """`{prefix}/_lakeload/`: below it lie the logs of all tables."""
+    return _path(prefix, LOG_NAME)
+
+
 def probe_path(prefix: str) -> str:
     """`{prefix}/_lakeload/probe/`: where the connection test puts its objects."""
     return _path(prefix, LOG_NAME, "probe")
