@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.parquet.failures import error_info, expected_failure, failure_in
-from lakeload_jobs.sources.paths import local_path
+from lakeload_jobs.sources.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
 # What follows the reason: Spark's advice to programmers, the state, the query.
@@ -168,7 +168,7 @@ def _file_in(text: str) -> str | None:
     found = _FILE.search(text) if "reading file" in text else None
     if not found:
         return None
-    return local_path("file:///" + found[1].lstrip("/"))
+    return plain_path("file:///" + found[1].lstrip("/"))
 
 
 def _python_error(causes: list[_Cause]) -> ErrorInfo | None:

@@ -6,10 +6,10 @@ Spark's corrupt-record column to itself, and refuses to read files whose headers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -18,10 +18,12 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
+from lakeload_jobs.rules.input_files import FileState, partition_base
 from lakeload_jobs.rules.reader_options import option_problems
 from lakeload_jobs.rules.suggest import did_you_mean
 from lakeload_jobs.sources.inference import reads_as
-from lakeload_jobs.sources.paths import FileState, expand, file_states, local_path, spark_path
+from lakeload_jobs.sources.listing import check_unchanged, list_inputs
+from lakeload_jobs.sources.paths import plain_path, spark_path
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
 
@@ -40,16 +42,8 @@ class FilesSource:
     rows_need_all_columns: bool
 
     def check_unchanged(self) -> None:
-        """Raise `LoadFailed` when a file is not what it was when it was opened."""
-        now = file_states(file.path for file in self.files)
-        for before, after in zip(self.files, now, strict=True):
-            if before != after:
-                what = "was removed" if after.size < 0 else "was written to"
-                raise LoadFailed(
-                    f"the source changed while it was read: `{before.path}` {what}",
-                    hint="load files that are complete; write new ones beside them and rename",
-                    retryable=True,
-                )
+        """Raise `LoadFailed` when a file is not what it was when it was listed."""
+        check_unchanged(self.files)
 
 
 def open_files(
@@ -58,38 +52,38 @@ def open_files(
     columns: ColumnsSpec,
     on_bad_value: OnBadValue,
     *,
+    files: Sequence[FileState] | None = None,
     earlier: Mapping[str, str] | None = None,
 ) -> FilesSource:
     """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
-    these do not say it, from reading the data once. `earlier` are the types that source columns
-    had in earlier loads; inference keeps to them where it can (sources.inference).
+    these do not say it, from reading the data once. `files` are those that are read, some of what
+    `list_inputs` returned; None lists them here. `earlier` are the types that source columns had
+    in earlier loads; inference keeps to them where it can (sources.inference).
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
     """
     _check_options(source)
-    try:
-        frame, names = _open(spark, source, columns.types or {}, on_bad_value, earlier or {})
-    except AnalysisException as error:
-        if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":
-            raise _no_files(source) from error
-        raise
-    files = file_states(local_path(uri) for uri in frame.inputFiles())
-    if not files:
-        raise _no_files(source)
-    return FilesSource(frame, names, files, _rows_need_all_columns(source))
+    listed = list_inputs(source) if files is None else tuple(files)
+    types = columns.types or {}
+    frame, names = _open(spark, source, listed, types, on_bad_value, earlier or {})
+    _same_files(frame, listed)
+    return FilesSource(frame, names, listed, _rows_need_all_columns(source))
 
 
 def _open(
     spark: SparkSession,
     source: FilesInput,
+    files: Sequence[FileState],
     types: Mapping[str, str],
     on_bad_value: OnBadValue,
     earlier: Mapping[str, str],
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Return the frame and the names of the source's columns in it."""
-    paths = [spark_path(path) for path in expand(source.paths)]
+    paths = [spark_path(file.path) for file in files]
     reader = _reader(spark, source, on_bad_value)
+    if base := partition_base(files, source.options):
+        reader = reader.option("basePath", spark_path(base, literal=False))
     if source.format == "PARQUET":
         merge = _lower(source.options).get("mergeschema", "true")
         frame = reader.option("mergeSchema", merge).parquet(*paths)
@@ -104,12 +98,16 @@ def _open(
     return _read_text(reader, spark_format, schema, paths, on_bad_value), tuple(schema.names)
 
 
-def _no_files(source: FilesInput) -> LoadFailed:
-    return LoadFailed(
-        f"there are no files to read in `{'`, `'.join(source.paths)}`",
-        hint="names that begin with `_` or `.` are skipped and, unless "
-        "`recursiveFileLookup: true`, folders in folders",
-    )
+def _same_files(frame: DataFrame, files: Sequence[FileState]) -> None:
+    """Check that Spark reads what was listed, no more and no less: what is recorded as loaded, and
+    watched for changes, must be what is loaded."""
+    opened = {plain_path(uri) for uri in frame.inputFiles()}
+    if missing := sorted({file.path for file in files} ^ opened):
+        raise LoadFailed(
+            f"Spark and lakeload do not agree on whether `{missing[0]}` is to be read",
+            hint="is it being renamed or moved? else the reader options that choose files "
+            "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
+        )
 
 
 def _check_options(source: FilesInput) -> None:

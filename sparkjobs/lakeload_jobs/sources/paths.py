@@ -1,26 +1,18 @@
-"""Paths and globs of a FILES source, expanded on the driver in one order for every run."""
+"""Paths and globs of local files, expanded on the driver in one order for every run."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, hidden, is_s3
 
 _HADOOP_MAGIC = "{}[]*?\\"
 _NEIGHBOURS_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class FileState:
-    """What identifies the content of a file as it was read: path, bytes, modification time (ns)."""
-
-    path: str
-    size: int
-    modified: int
 
 
 def expand(patterns: Sequence[str]) -> tuple[str, ...]:
@@ -33,31 +25,44 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for pattern in patterns:
         found.update(dict.fromkeys(_matches(_local(pattern))))
-    # A file whose folder is read as well would be loaded twice.
-    return tuple(path for path in found if str(Path(path).parent) not in found)
+    return tuple(found)
 
 
-def spark_path(path: str) -> str:
-    """Return `path` so that Spark takes every character of it literally."""
-    return "file:" + "".join(f"\\{c}" if c in _HADOOP_MAGIC else c for c in path)
+def local_files(patterns: Sequence[str]) -> Iterator[FileState]:
+    """Yield every file the patterns name, and every file below a folder they name, hidden ones
+    left out. Raises what `expand` raises."""
+    for path in expand(patterns):
+        if not Path(path).is_dir():
+            yield file_state(path)
+            continue
+        for folder, folders, names in os.walk(path, followlinks=True):
+            folders[:] = [name for name in folders if not hidden(name)]
+            for name in names:
+                if not hidden(name) and (file := Path(folder, name)).is_file():
+                    yield file_state(str(file), root=path)
 
 
-def local_path(uri: str) -> str:
-    """Return the path behind one of Spark's `file:///…` URIs."""
-    return unquote(urlsplit(uri).path)
+def file_state(path: str, *, root: str = "") -> FileState:
+    """Return the present state of a local file; one that is gone has size -1."""
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError:
+        return FileState(path, -1, 0, root=root)
+    return FileState(path, status.st_size, status.st_mtime_ns, root=root)
 
 
-def file_states(paths: Iterable[str]) -> tuple[FileState, ...]:
-    """Return the present state of files; one that is gone has size -1."""
-    states = []
-    for path in sorted(paths):
-        try:
-            status = Path(path).stat()
-        except FileNotFoundError:
-            states.append(FileState(path, -1, 0))
-        else:
-            states.append(FileState(path, status.st_size, status.st_mtime_ns))
-    return tuple(states)
+def spark_path(path: str, *, literal: bool = True) -> str:
+    """Return `path` as Spark wants it: every character taken literally where it expands globs,
+    and `literal` False for settings in which it does not."""
+    place = path.replace(S3_SCHEME, "s3a://", 1) if is_s3(path) else f"file:{path}"
+    return "".join(f"\\{c}" if c in _HADOOP_MAGIC else c for c in place) if literal else place
+
+
+def plain_path(uri: str) -> str:
+    """Return the path behind one of Spark's `file:///…` or `s3a://…` URIs."""
+    parts = urlsplit(uri.replace("#", "%23").replace("?", "%3F"))
+    path = unquote(parts.path)
+    return f"{S3_SCHEME}{parts.netloc}{path}" if parts.scheme == "s3a" else path
 
 
 def _local(pattern: str) -> str:
@@ -67,14 +72,14 @@ def _local(pattern: str) -> str:
     if scheme == "file":
         return rest
     raise InvalidInput(
-        f"reading `{pattern}`: `{scheme}://` input is not supported yet",
-        hint="copy the files to this machine and name the local path",
+        f"reading `{pattern}`: `{scheme}://` input is not supported",
+        hint="name local paths or `s3://` paths",
     )
 
 
 def _matches(pattern: str) -> list[str]:
     if Path(pattern).exists():
-        if _hidden(pattern):
+        if hidden(Path(pattern).name):
             raise LoadFailed(
                 f"`{pattern}` cannot be read: Spark skips names that begin with `_` or `.`",
                 hint="rename it",
@@ -84,17 +89,10 @@ def _matches(pattern: str) -> list[str]:
     matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if "**" in pattern:
         matches = [path for path in matches if not Path(path).is_dir()]
-    matches = [path.rstrip("/") for path in matches if not _hidden(path)]
+    matches = [path.rstrip("/") for path in matches if not hidden(Path(path).name)]
     if not matches:
         raise _nothing(pattern)
     return matches
-
-
-def _hidden(path: str) -> bool:
-    """Spark's own rule (HadoopFSUtils.shouldFilterOutPathName)."""
-    name = Path(path).name
-    underscore = name.startswith("_") and "=" not in name
-    return underscore or name.startswith(".") or name.endswith("._COPYING_")
 
 
 def _nothing(pattern: str) -> LoadFailed:

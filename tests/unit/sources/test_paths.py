@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.sources.paths import expand, file_states, local_path, spark_path
+from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.sources.listing import list_again, list_inputs
+from lakeload_jobs.sources.paths import expand, plain_path, spark_path
 
 
 def files(folder: Path, *names: str) -> None:
@@ -37,7 +39,7 @@ def test_spark_is_told_to_take_every_character_literally() -> None:
 
 
 def test_sparks_uris_become_paths_again() -> None:
-    assert local_path("file:///d/a%20%5B1%5D%25%23%3Fé.csv") == "/d/a [1]%#?é.csv"
+    assert plain_path("file:///d/a%20%5B1%5D%25%23%3Fé.csv") == "/d/a [1]%#?é.csv"
 
 
 def test_two_stars_search_folders_below_and_yield_files_only(tmp_path: Path) -> None:
@@ -51,7 +53,9 @@ def test_two_stars_search_folders_below_and_yield_files_only(tmp_path: Path) -> 
 def test_a_file_is_not_read_a_second_time_through_its_folder(tmp_path: Path) -> None:
     files(tmp_path, "day/x.csv")
 
-    assert expand([f"{tmp_path}/day/x.csv", f"{tmp_path}/day"]) == (f"{tmp_path}/day",)
+    given = FilesInput("CSV", (f"{tmp_path}/day/x.csv", f"{tmp_path}/day"), {})
+
+    assert [file.path for file in list_inputs(given)] == [f"{tmp_path}/day/x.csv"]
 
 
 def test_names_that_spark_hides_are_skipped_by_a_wildcard(tmp_path: Path) -> None:
@@ -88,20 +92,19 @@ def test_a_wildcard_without_matches_names_the_nearest_folder(tmp_path: Path) -> 
     assert "and 4 more" in (caught.value.hint or "")
 
 
-def test_other_schemes_are_not_supported_yet() -> None:
-    with pytest.raises(InvalidInput, match="`s3://` input is not supported yet"):
-        expand(["s3://bucket/x.csv"])
+def test_other_schemes_are_not_supported() -> None:
+    with pytest.raises(InvalidInput, match="`gs://` input is not supported"):
+        expand(["gs://bucket/x.csv"])
 
 
 def test_a_changed_file_has_another_state(tmp_path: Path) -> None:
     files(tmp_path, "a", "b")
-    paths = [f"{tmp_path}/a", f"{tmp_path}/b"]
-    before = file_states(paths)
+    before = list_inputs(FilesInput("CSV", (f"{tmp_path}/a", f"{tmp_path}/b"), {}))
 
     (tmp_path / "a").write_text("xy")
     (tmp_path / "b").unlink()
-    after = file_states(paths)
+    after = list_again(before)
 
     assert [state.size for state in before] == [1, 1]
     assert [state.size for state in after] == [2, -1]
-    assert file_states(paths) == after
+    assert list_again(before) == after
