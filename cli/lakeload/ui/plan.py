@@ -17,6 +17,14 @@ from lakeload_jobs.rules.sizes import format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
 
+_VERBS = {
+    "publish": "publish",
+    "clean": "clean away",
+    "void": "declare void",
+    "catalog": "bring into the catalog",
+}
+"""What would be done with a job that was left unfinished, by `Pending.action`."""
+
 
 def to_document(pipeline: str, attempt: Attempt, plans: Sequence[TablePlan]) -> dict[str, Any]:
     """Return the JSON document of `plan --output json`; keys are only ever added."""
@@ -65,8 +73,7 @@ def _details(plan: TablePlan, out: Console) -> None:
         first = " (first run)" if plan.first_run else ""
         out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
     for job in plan.recovery:
-        verb = "publish" if job.action == "publish" else "clean away"
-        text = f"{plan.target}: would first {verb} what job {job.job_id} of pipeline "
+        text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
         text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
         out.print(Text(printable(text)), soft_wrap=True)
 

@@ -71,8 +71,8 @@ class History:
         """The union of the columns of all records that are not void, in order of appearance."""
         return tuple(Column(name, kind) for name, kind in self._columns.items())
 
-    def add_fence(self, number: int) -> None:
-        """Pass a fence: it says nothing about any pipeline."""
+    def pass_by(self, number: int) -> None:
+        """Pass a record that says nothing of any pipeline: a fence, or one not settled yet."""
         self._advance(number)
 
     def add(self, number: int, record: LoadRecord, outcome: Outcome) -> None:

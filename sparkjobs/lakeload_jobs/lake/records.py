@@ -57,10 +57,31 @@ class Target:
 
 @dataclass(frozen=True)
 class GlueTarget:
-    """The Glue table that step 6 brings into step."""
+    """The Glue table that step 6 brings into step.
+
+    `partition_key` is the one partition column, None for a table without partitions. With
+    `projection` Athena computes the partitions and none are registered.
+    """
 
     database: str
     table: str
+    partition_key: str | None = None
+    projection: bool = False
+
+
+@dataclass(frozen=True)
+class LoadedFolder:
+    """Source files of one folder as they were when they were loaded, one tuple for each property.
+
+    `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
+    be 100,000 files, and each takes about 60 bytes this way.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    modified: tuple[int, ...]
+    etags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +127,12 @@ class LoadRecord:
     """None: the job has no catalog, and needs no `.cat`."""
     state: StateChange | None = None
     """Only if the job sets one: an append must not carry an older state forward."""
+    inputs: tuple[LoadedFolder, ...] = ()
+    """The source files this job loaded, where it keeps account of them."""
+    author: str = ""
+    """`user@host` that started the job, for people; '' in records of before it was noted."""
+    known: tuple[LoadedFolder, ...] = ()
+    """Source files of earlier jobs, repeated so that nobody has to read their records again."""
 
     @property
     def bytes(self) -> int:
@@ -115,7 +142,10 @@ class LoadRecord:
 
 @dataclass(frozen=True)
 class FenceRecord:
-    """Attempts that may no longer commit: their uploads are about to be aborted."""
+    """Attempts, or uploads, that may no longer commit: they are about to be aborted.
+
+    A writer that passes a fence stops when it finds its attempt or one of its uploads in it.
+    """
 
     KIND: ClassVar[str] = "FENCE"
 
@@ -123,6 +153,11 @@ class FenceRecord:
     created_at: datetime
     attempts: tuple[str, ...]
     reason: str
+    uploads: tuple[str, ...] = ()
+    """Upload ids: all that a LIST of open uploads tells of them (P17)."""
+    resets: str = ""
+    """A pipeline whose every attempt is locked out and whose earlier records are forgotten: its
+    objects are being deleted, and `.clean` beside this record says that they are."""
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.lake.catalog_step import Cataloged, CatalogStep
 from lakeload_jobs.lake.commit_log import CommitLog, Ending, Entry, LogView
 from lakeload_jobs.lake.history import History, Outcome
 from lakeload_jobs.lake.publish import Notify, Publisher
 from lakeload_jobs.lake.records import FenceRecord, LoadRecord
 from lakeload_jobs.lake.waits import Waits
 
+PendingAction = Literal["publish", "clean", "catalog", "void"]
+"""What an unfinished job needs, or got: its files published; what is left of a void one removed;
+the catalog brought into step; declared void because nothing of it is left."""
+
+Stopped = Callable[[int, LoadRecord, LakeloadError], None]
+"""Told of a record that could not be settled."""
+
 
 @dataclass(frozen=True)
 class Pending:
-    """A job that its author left unfinished: its files must be published, or cleaned away."""
+    """A job that its author left unfinished, and what it needs."""
 
     number: int
     pipeline: str
     job_id: str
     rows: int
     files: int
-    action: Literal["publish", "clean"]
+    action: PendingAction
 
 
 @dataclass(frozen=True)
@@ -32,28 +42,75 @@ class Settled:
     history: History
     covered: History
     pending: tuple[Pending, ...]
+    catalog_error: LakeloadError | None = None
+    """Why the catalog still lags behind some job that is done. Blocks nothing."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One record of the log and what became of it. `outcome` None: a fence, or not settled."""
+
+    entry: Entry
+    record: LoadRecord | None
+    outcome: Outcome | None
+    finished: bool
+    """Nothing is left to do, the catalog apart."""
+
+    @property
+    def uncataloged(self) -> bool:
+        """Whether step 6 is still to be done."""
+        needs = self.record is not None and self.record.glue is not None
+        return needs and self.outcome in ("done", "partial") and not self.entry.cataloged
 
 
 class Settler:
     """Settles one table's log."""
 
-    def __init__(self, log: CommitLog, publisher: Publisher, waits: Waits, notify: Notify) -> None:
+    def __init__(
+        self,
+        log: CommitLog,
+        publisher: Publisher,
+        waits: Waits,
+        notify: Notify,
+        catalog_step: CatalogStep,
+    ) -> None:
         self._log = log
         self._publisher = publisher
         self._waits = waits
         self._notify = notify
+        self._catalog_step = catalog_step
 
-    def settle(self, view: LogView) -> Settled:
-        """Finish every unfinished record. Raises what `Publisher.finish` raises."""
-        return self._walk(view, act=True)
+    def settle(self, view: LogView, stopped: Stopped | None = None) -> Settled:
+        """Finish every unfinished record, then bring the catalog into step.
+
+        Raises what `Publisher.finish` raises; with `stopped`, that is told instead and the walk
+        goes on: records are finished independently of each other.
+        """
+        pending: list[Pending] = []
+        seen = self._walk(view, pending, act=True, stopped=stopped)
+        history = _history(view, seen)
+        stale = {
+            one.entry.number: one.record
+            for one in seen
+            if one.uncataloged and one.record is not None
+        }
+        cataloged = self._catalog_step.bring_into_step(stale, history.columns)
+        pending += [_pending(n, stale[n], "catalog") for n in sorted(cataloged.numbers)]
+        covered = _covered(view, seen, cataloged)
+        return Settled(history, covered, tuple(pending), cataloged.error)
 
     def foresee(self, view: LogView) -> Settled:
         """Say what `settle` would do, and take it for done. Writes nothing, waits for nobody."""
-        return self._walk(view, act=False)
+        pending: list[Pending] = []
+        seen = self._walk(view, pending, act=False)
+        for one in seen:
+            if one.uncataloged and one.record is not None:
+                pending.append(_pending(one.entry.number, one.record, "catalog"))
+        return Settled(_history(view, seen), History(view.checkpoint), tuple(pending))
 
     def settle_record(self, number: int, record: LoadRecord, written: datetime) -> Outcome:
         """Finish one record, after its author had the time to do so. `written` is its age."""
-        ending = self._wait_for_author(number, written)
+        ending = self.wait_for_author(number, written)
         if ending != "open":
             return self._publisher.after_end(number, record, ending)
         self._notify(
@@ -62,43 +119,8 @@ class Settler:
         )
         return self._publisher.finish(number, record)
 
-    def _walk(self, view: LogView, *, act: bool) -> Settled:
-        self._log.load_records(entry.number for entry in view.entries)
-        history, covered = History(view.checkpoint), History(view.checkpoint)
-        pending: list[Pending] = []
-        for entry in view.entries:
-            record = self._log.record(entry.number)
-            # A checkpoint ends before the first record that still needs somebody (P11).
-            follows = covered.number == entry.number - 1
-            if isinstance(record, FenceRecord):
-                history.add_fence(entry.number)
-                if follows:
-                    covered.add_fence(entry.number)
-                continue
-            ending = self._log.ending_of_size(entry.number, entry.end_size)
-            action = _action(entry, ending)
-            if action is not None:
-                pending.append(_pending(entry.number, record, action))
-            outcome = self._outcome(entry, record, ending, action if act else None)
-            history.add(entry.number, record, outcome)
-            if follows and act and (outcome == "void" or record.glue is None or entry.cataloged):
-                covered.add(entry.number, record, outcome)
-        return Settled(history, covered, tuple(pending))
-
-    def _outcome(
-        self,
-        entry: Entry,
-        record: LoadRecord,
-        ending: Ending,
-        action: Literal["publish", "clean"] | None,
-    ) -> Outcome:
-        if action == "publish":
-            return self.settle_record(entry.number, record, entry.modified)
-        if action == "clean":
-            self._publisher.clean(entry.number, record)
-        return "done" if ending == "open" else ending
-
-    def _wait_for_author(self, number: int, written: datetime) -> Ending:
+    def wait_for_author(self, number: int, written: datetime) -> Ending:
+        """Return how a record has ended, once its author had 10 s from writing it."""
         age = (self._waits.now() - written).total_seconds()
         # Clocks may differ: whatever they say, the wait is neither negative nor longer than agreed.
         left = min(max(self._waits.live_author - age, 0), self._waits.live_author)
@@ -107,8 +129,75 @@ class Settler:
                 return ending
         return "open"
 
+    def _walk(
+        self,
+        view: LogView,
+        pending: list[Pending],
+        *,
+        act: bool,
+        stopped: Stopped | None = None,
+    ) -> list[_Seen]:
+        self._log.load_records(entry.number for entry in view.entries)
+        seen: list[_Seen] = []
+        for entry in view.entries:
+            record = self._log.record(entry.number)
+            if isinstance(record, FenceRecord):
+                seen.append(_Seen(entry, None, None, finished=True))
+                continue
+            ending = self._log.ending_of_size(entry.number, entry.end_size)
+            action = _action(entry, ending)
+            if action is not None:
+                pending.append(_pending(entry.number, record, action))
+            try:
+                one = self._settle_entry(entry, record, ending, action if act else None)
+            except LakeloadError as error:
+                if stopped is None:
+                    raise
+                pending.pop()
+                stopped(entry.number, record, error)
+                one = _Seen(entry, record, None, finished=False)
+            if action == "publish" and one.outcome == "void":
+                pending[-1] = replace(pending[-1], action="void")
+            seen.append(one)
+        return seen
 
-def _action(entry: Entry, ending: Ending) -> Literal["publish", "clean"] | None:
+    def _settle_entry(
+        self, entry: Entry, record: LoadRecord, ending: Ending, action: PendingAction | None
+    ) -> _Seen:
+        if action == "publish":
+            outcome = self.settle_record(entry.number, record, entry.modified)
+            return _Seen(entry, record, outcome, finished=True)
+        if action == "clean":
+            self._publisher.clean(entry.number, record)
+        return _Seen(entry, record, "done" if ending == "open" else ending, finished=True)
+
+
+def _history(view: LogView, seen: Sequence[_Seen]) -> History:
+    history = History(view.checkpoint)
+    for one in seen:
+        _take_in(history, one)
+    return history
+
+
+def _covered(view: LogView, seen: Sequence[_Seen], cataloged: Cataloged) -> History:
+    """Return the log up to the first record that still needs somebody (P11)."""
+    covered = History(view.checkpoint)
+    for one in seen:
+        lags = one.uncataloged and one.entry.number not in cataloged.numbers
+        if not one.finished or lags:
+            break
+        _take_in(covered, one)
+    return covered
+
+
+def _take_in(history: History, one: _Seen) -> None:
+    if one.record is None or one.outcome is None:
+        history.pass_by(one.entry.number)
+    else:
+        history.add(one.entry.number, one.record, one.outcome)
+
+
+def _action(entry: Entry, ending: Ending) -> PendingAction | None:
     if ending == "open":
         return "publish"
     if ending == "void" and not entry.clean:
@@ -116,5 +205,5 @@ def _action(entry: Entry, ending: Ending) -> Literal["publish", "clean"] | None:
     return None
 
 
-def _pending(number: int, record: LoadRecord, action: Literal["publish", "clean"]) -> Pending:
+def _pending(number: int, record: LoadRecord, action: PendingAction) -> Pending:
     return Pending(number, record.pipeline, record.job_id, record.rows, len(record.files), action)

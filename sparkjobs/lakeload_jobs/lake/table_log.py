@@ -3,17 +3,18 @@ and `inspect`, which only looks. The steps are those of DESIGN section 5."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.lake import admission
 from lakeload_jobs.lake.admission import Job
-from lakeload_jobs.lake.answers import UnknownOutcome
+from lakeload_jobs.lake.after_commit import committed, voided
 from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.catalog import Catalog
+from lakeload_jobs.lake.catalog_step import Cataloged, CatalogStep, union
 from lakeload_jobs.lake.commit_log import CommitLog, LogView
 from lakeload_jobs.lake.history import History, Outcome
 from lakeload_jobs.lake.objects import Objects
@@ -22,10 +23,6 @@ from lakeload_jobs.lake.publish import Notify, Publisher
 from lakeload_jobs.lake.records import Column, FenceRecord, LoadRecord, StagedFile
 from lakeload_jobs.lake.settle import Pending, Settled, Settler
 from lakeload_jobs.rules.layout import TableLocation
-
-
-class NotYetPublished(LoadFailed):
-    """The job is committed and not yet wholly visible; loading it again would double it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,8 @@ class Opened:
     state: Any = None
     settled: tuple[Pending, ...] = ()
     """Unfinished jobs of others that were brought to an end just now."""
+    catalog_error: LakeloadError | None = None
+    """Why the catalog still lags behind some job that is done; the next run tries again."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ class Committed:
     record: LoadRecord
     already: bool
     outcome: Outcome
+    catalog_error: LakeloadError | None = None
+    """Step 6 failed: the data is in, the catalog does not show all of it yet."""
 
 
 def _ignore(message: str) -> None:
@@ -62,7 +63,8 @@ class TableLog:
     """The commit log of one table, for one job. Not shared between jobs or threads.
 
     `parallelism` is how many uploads are completed at once; `notify` gets sentences about what
-    takes long. All methods may raise `AwsError`.
+    takes long; `catalog` serves the jobs that have a Glue table, whoever loaded them. All methods
+    may raise `AwsError`.
     """
 
     def __init__(
@@ -72,12 +74,16 @@ class TableLog:
         *,
         parallelism: int = 5,
         notify: Notify = _ignore,
+        catalog: Catalog | None = None,
     ) -> None:
         self._objects = objects
         self._location = location
         self._log = CommitLog(objects, location)
         self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
-        self._settler = Settler(self._log, self._publisher, objects.waits, notify)
+        self._catalog_step = CatalogStep(self._log, catalog)
+        self._settler = Settler(
+            self._log, self._publisher, objects.waits, notify, self._catalog_step
+        )
         self._job: Job | None = None
         self._opened: Opened | None = None
         self._covered = History()
@@ -121,11 +127,11 @@ class TableLog:
         return self._admit(job, view, self._settler.foresee(view))
 
     def commit(self, record: LoadRecord) -> Committed:
-        """Steps 3 to 5: commit the record, make its files visible, mark its end.
+        """Steps 3 to 6: commit the record, make its files visible, mark its end, catalogue it.
 
-        Returns only when the job is in. Where the job certainly is not, its uploads have been
-        aborted. `UnknownOutcome` and `NotYetPublished` leave everything for the next run; so must
-        whoever interrupts this call (P14).
+        Returns only when the job is in; a catalog that fails is told in the result. Where the job
+        certainly is not in, its uploads have been aborted. `UnknownOutcome` and `NotYetPublished`
+        leave everything for the next run; so must whoever interrupts this call (P14).
         """
         if self._job is None or self._opened is None:
             raise RuntimeError("commit needs open first")
@@ -139,12 +145,14 @@ class TableLog:
         )
         if placed.by_other_attempt is not None:
             return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
-        with _committed(placed.number):
+        with committed(placed.number):
             outcome = self._publisher.finish(placed.number, record)
         if outcome == "void":
-            raise _voided(placed.number, record)
-        self._remember(placed.number, record, outcome)
-        return Committed(placed.number, record, already=False, outcome=outcome)
+            raise voided(placed.number, record)
+        cataloged = self._bring_into_step(placed.number, record)
+        if record.glue is None or placed.number in cataloged.numbers:
+            self._remember(placed.number, record, outcome)
+        return Committed(placed.number, record, False, outcome, cataloged.error)
 
     def abandon(self, files: Iterable[StagedFile]) -> int:
         """Abort uploads of an attempt that never called `commit`; return how many stay open.
@@ -180,6 +188,7 @@ class TableLog:
             columns=history.columns,
             state=known.state if known else None,
             settled=settled.pending,
+            catalog_error=settled.catalog_error,
         )
 
     def _keep_short(self, view: LogView, settled: Settled) -> None:
@@ -202,38 +211,25 @@ class TableLog:
 
     def _report_other_attempt(self, job: Job, number: int, record: LoadRecord) -> Committed:
         """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
-        with _committed(number):
+        with committed(number):
             outcome = self._settler.settle_record(number, record, self._objects.waits.now())
         if outcome == "void":
-            raise _voided(number, record)
+            raise voided(number, record)
         admission.check_same_load(job, record)
-        return Committed(number, record, already=True, outcome=outcome)
+        cataloged = self._bring_into_step(number, record)
+        return Committed(number, record, True, outcome, cataloged.error)
+
+    def _bring_into_step(self, number: int, record: LoadRecord) -> Cataloged:
+        """Step 6. What other records need beyond the columns known at `open`, they do themselves:
+        the catalog unites, it never takes away."""
+        if record.glue is None or self._opened is None:
+            return Cataloged()
+        columns = union(self._opened.columns, record.columns)
+        return self._catalog_step.bring_into_step({number: record}, columns)
 
     def _remember(self, number: int, record: LoadRecord, outcome: Outcome) -> None:
         """Move the checkpoint on when nothing undecided lies between it and our record."""
         covered = self._covered
-        if covered.number == number - 1 and record.glue is None:
+        if covered.number == number - 1:
             covered.add(number, record, outcome)
             self._log.write_checkpoint(covered.checkpoint())
-
-
-@contextmanager
-def _committed(number: int) -> Iterator[None]:
-    """Say of an outage after the commit point what it means."""
-    try:
-        yield
-    except (AwsError, UnknownOutcome) as error:
-        raise NotYetPublished(
-            f"the job is committed (record {number}) and not all of it is visible yet: {error}",
-            hint="run again with the same --job-id, which finishes it; no other id may load it",
-            retryable=True,
-        ) from error
-
-
-def _voided(number: int, record: LoadRecord) -> LoadFailed:
-    return LoadFailed(
-        f"job `{record.job_id}` was declared void while it was being published (record {number}): "
-        "nothing of it is visible",
-        hint="run again with another --job-id",
-        retryable=True,
-    )

@@ -9,12 +9,13 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.lake.admission import Conflict
+from lakeload_jobs.lake.after_commit import NotYetPublished
 from lakeload_jobs.lake.answers import UnknownOutcome
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.log_codec import encode
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import FenceRecord
-from lakeload_jobs.lake.table_log import Committed, NotYetPublished, Opened
+from lakeload_jobs.lake.table_log import Committed, Opened
 from tests.integration.lake.writer import Writer
 from tests.servers.fault_proxy import FaultProxy, answer, drop_answer, drop_request
 from tests.servers.ministack import Lake

@@ -64,7 +64,7 @@ def test_columns_are_united_in_order_of_appearance() -> None:
 
 def test_records_are_taken_in_without_a_gap() -> None:
     known = History()
-    known.add_fence(1)
+    known.pass_by(1)
     with pytest.raises(ValueError, match="record 3 does not follow record 1"):
         known.add(3, LOAD, "done")
 

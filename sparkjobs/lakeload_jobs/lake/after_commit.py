@@ -1,0 +1,38 @@
+"""What a writer is told when things go wrong after its commit point (DESIGN section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.lake.answers import UnknownOutcome
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.records import LoadRecord
+
+
+class NotYetPublished(LoadFailed):
+    """The job is committed and not yet wholly visible; loading it again would double it."""
+
+
+@contextmanager
+def committed(number: int) -> Iterator[None]:
+    """Say of an outage after the commit point what it means: raises `NotYetPublished`."""
+    try:
+        yield
+    except (AwsError, UnknownOutcome) as error:
+        raise NotYetPublished(
+            f"the job is committed (record {number}) and not all of it is visible yet: {error}",
+            hint="run again with the same --job-id, which finishes it; no other id may load it",
+            retryable=True,
+        ) from error
+
+
+def voided(number: int, record: LoadRecord) -> LoadFailed:
+    """Return the error of a job that somebody declared void before its author published it."""
+    return LoadFailed(
+        f"job `{record.job_id}` was declared void while it was being published (record {number}): "
+        "nothing of it is visible",
+        hint="run again with another --job-id",
+        retryable=True,
+    )
