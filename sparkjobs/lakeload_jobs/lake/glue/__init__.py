@@ -1,0 +1,6 @@
+"""AWS Glue's Data Catalog as a table's catalog: step 6 of DESIGN section 5 (docs/glue.md)."""
+
+from lakeload_jobs.lake.glue.catalog import CatalogChange, GlueCatalog
+from lakeload_jobs.lake.glue.conflicts import CatalogConflict
+
+__all__ = ["CatalogChange", "CatalogConflict", "GlueCatalog"]
