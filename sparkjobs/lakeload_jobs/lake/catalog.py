@@ -19,9 +19,9 @@ class Catalog(Protocol):
         or table at another location, a column of another type.
         """
 
-    def bring_into_step(self, record: LoadRecord, columns: Sequence[Column]) -> None:
-        """Make the catalog show the files of a done record; doing it again changes nothing.
+    def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
+        """Make the catalog show the files of done records; doing it again changes nothing.
 
-        `columns` is the union of the columns of all done records: a late call never takes any
-        away (P19). Raises `LakeloadError`; the data stays in.
+        The records are of one table, and several cost hardly more requests than one. `columns` is the union of the columns of all done records: a late call never takes any
+        away (P19). Raises `LakeloadError`; the data stays in, and what was done stays done.
         """

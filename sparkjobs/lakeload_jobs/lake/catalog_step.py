@@ -38,13 +38,9 @@ class CatalogStep:
             return Cataloged()
         done: set[int] = set()
         failed: dict[GlueTarget, LakeloadError] = {}
-        for (target, _), numbers in _same_partition(records).items():
-            if target in failed:
-                continue
+        for target, numbers in _same_table(records).items():
             try:
-                # One with files speaks for all: a catalog knows the partition, not the files.
-                speaker = max(numbers, key=lambda number: (bool(records[number].files), number))
-                self._catalog.bring_into_step(records[speaker], columns)
+                self._catalog.bring_into_step([records[number] for number in numbers], columns)
                 for number in numbers:
                     self._log.mark_cataloged(number)
                     done.add(number)
@@ -53,15 +49,13 @@ class CatalogStep:
         return Cataloged(frozenset(done), next(iter(failed.values()), None))
 
 
-def _same_partition(
-    records: Mapping[int, LoadRecord],
-) -> dict[tuple[GlueTarget, str], list[int]]:
-    """Group the numbers of records that are one and the same to a catalog, in order."""
-    groups: dict[tuple[GlueTarget, str], list[int]] = {}
+def _same_table(records: Mapping[int, LoadRecord]) -> dict[GlueTarget, list[int]]:
+    """Group the numbers of records by the table they belong to in the catalog, in order."""
+    groups: dict[GlueTarget, list[int]] = {}
     for number in sorted(records):
         record = records[number]
         if record.glue is not None:
-            groups.setdefault((record.glue, record.partition), []).append(number)
+            groups.setdefault(record.glue, []).append(number)
     return groups
 
 

@@ -99,13 +99,8 @@ class GlueCatalog:
         added = tuple(name for name, _ in wanted.columns if name not in known)
         return CatalogChange(target.database, target.table, False, False, added)
 
-    def bring_into_step(self, record: LoadRecord, columns: Sequence[Column]) -> None:
+    def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """See `Catalog.bring_into_step`."""
-        self.bring_all_into_step((record,), columns)
-
-    def bring_all_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
-        """The same for several records of one table, with no more requests than for one, but for
-        one more with each hundred partitions."""
         # Without a column there has never been a row, and Athena takes no table without columns.
         for target in {record.glue for record in records} if columns else ():
             if target is None:
