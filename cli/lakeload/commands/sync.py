@@ -190,7 +190,11 @@ def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str
     spark = document.model.spark
     if master is not None:
         check_master(master)
-        for finding in remote_findings({"spark": {"master": master}}, document.destination.model):
+        given_here = {
+            "spark": {"master": master},
+            "source": {"credentials": document.model.source.credentials},
+        }
+        for finding in remote_findings(given_here, document.destination.model):
             raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
     given = parse_conf(tuple(conf))
     check_conf(given)

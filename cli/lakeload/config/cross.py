@@ -49,8 +49,8 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     """Refuse secrets of this machine with a master whose tasks run on others (section 8).
 
     The source's own credentials count as the destination's do: tasks read with them.
-    `data` is a pipeline's, or `{"spark": {"master": …}}` for the flag: a master that is none, or
-    not supported, is found too.
+    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …}`:
+    a master that is none, or not supported, is found too.
     """
     spark = data.get("spark")
     master = spark.get("master") if isinstance(spark, dict) else None

@@ -63,6 +63,7 @@ def prepare(spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened
         source.frame,
         mapping,
         nested=spec.nested,
+        lower=spec.destination.parquet.update_glue_catalog,
         where=table.where,
         deleted_when=table.deleted_when,
     )

@@ -52,11 +52,13 @@ def written_frame(
     mapping: ColumnMapping,
     *,
     nested: Nested,
+    lower: bool = False,
     where: str | None = None,
     deleted_when: str | None = None,
 ) -> DataFrame:
     """Return the columns of `mapping` under their target names, as they are written.
 
+    `lower` is for Glue, as in `map_columns`: it is for the names within structs here.
     With `deleted_when` the frame ends with the boolean column `DELETED_HELPER`. Both conditions
     are Spark SQL over source names, excluded columns included. Raises `InvalidInput` for a
     condition that Spark refuses or that is not the same each time, and for a type that cannot
@@ -70,7 +72,9 @@ def written_frame(
     values = []
     for column in mapping.columns:
         try:
-            value = written_value(F.col(positions[column.source]), kinds[column.source], nested)
+            value = written_value(
+                F.col(positions[column.source]), kinds[column.source], nested, lower=lower
+            )
         except UnsupportedType as error:
             raise InvalidInput(
                 f"column `{column.source}` has the type `{error.kind}`, which cannot be written",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -18,6 +21,10 @@ _JSON_OPTIONS = {
 }
 
 
+Rename = Callable[[Sequence[str]], list[str]]
+"""Makes the field names of one struct those of the target."""
+
+
 class UnsupportedType(Exception):
     """A type that lakeload cannot write; `kind` is Spark's name of it."""
 
@@ -26,18 +33,21 @@ class UnsupportedType(Exception):
         self.kind = kind.simpleString()
 
 
-def written_value(column: Column, kind: T.DataType, nested: Nested) -> Column:
+def written_value(
+    column: Column, kind: T.DataType, nested: Nested, *, lower: bool = False
+) -> Column:
     """Return the expression that writes a value of type `kind`.
 
     JSON text keeps the source's field names; native structs get normalised ones, numbered where
-    they collide. Raises `UnsupportedType`, for a type at any depth.
+    they collide, with `lower` in lower case for Glue. Raises `UnsupportedType`, for a
+    type at any depth.
     """
     written = _written(kind)
     if written != "NESTED":
         return _scalar(column, kind)
     if nested == "JSON":
-        return F.to_json(_nested(column, kind, rename=False), _JSON_OPTIONS)
-    return _nested(column, kind, rename=True)
+        return F.to_json(_nested(column, kind, None), _JSON_OPTIONS)
+    return _nested(column, kind, partial(unique_names, lower=lower))
 
 
 def _written(kind: T.DataType) -> str:
@@ -63,30 +73,30 @@ def _scalar(column: Column, kind: T.DataType) -> Column:
     return column
 
 
-def _nested(column: Column, kind: T.DataType, *, rename: bool) -> Column:
+def _nested(column: Column, kind: T.DataType, rename: Rename | None) -> Column:
     if not _has_changes(kind):
         # A cast between structs goes by position, so it renames at every depth at once.
-        renamed = _renamed(kind) if rename else kind
+        renamed = _renamed(kind, rename) if rename else kind
         return column if renamed == kind else column.cast(renamed)
     if isinstance(kind, T.StructType):
-        return _struct(column, kind, rename=rename)
+        return _struct(column, kind, rename)
     if isinstance(kind, T.ArrayType):
         element = kind.elementType
-        return F.transform(column, lambda value: _nested(value, element, rename=rename))
+        return F.transform(column, lambda value: _nested(value, element, rename))
     if isinstance(kind, T.MapType):
         keys, values = kind.keyType, kind.valueType
         if _has_changes(keys):
-            column = F.transform_keys(column, lambda key, _: _nested(key, keys, rename=rename))
-        return F.transform_values(column, lambda _, value: _nested(value, values, rename=rename))
+            column = F.transform_keys(column, lambda key, _: _nested(key, keys, rename))
+        return F.transform_values(column, lambda _, value: _nested(value, values, rename))
     return _scalar(column, kind)
 
 
-def _struct(column: Column, kind: T.StructType, *, rename: bool) -> Column:
+def _struct(column: Column, kind: T.StructType, rename: Rename | None) -> Column:
     """Build a struct anew, field by field."""
     plain, reachable = _reachable(column, kind)
-    names = unique_names(kind.names) if rename else kind.names
+    names = rename(kind.names) if rename else kind.names
     values = [
-        _nested(plain.getField(own), field.dataType, rename=rename).alias(name)
+        _nested(plain.getField(own), field.dataType, rename).alias(name)
         for own, field, name in zip(reachable, kind.fields, names, strict=True)
     ]
     return F.when(column.isNotNull(), F.struct(*values))
@@ -114,18 +124,19 @@ def _has_changes(kind: T.DataType) -> bool:
     return _written(kind) != "AS_IS"
 
 
-def _renamed(kind: T.DataType) -> T.DataType:
+def _renamed(kind: T.DataType, rename: Rename) -> T.DataType:
     """Return the type with normalised field names at every depth."""
     if isinstance(kind, T.StructType):
-        names = unique_names(kind.names)
+        names = rename(kind.names)
         return T.StructType(
             [
-                T.StructField(name, _renamed(field.dataType), field.nullable)
+                T.StructField(name, _renamed(field.dataType, rename), field.nullable)
                 for field, name in zip(kind.fields, names, strict=True)
             ]
         )
     if isinstance(kind, T.ArrayType):
-        return T.ArrayType(_renamed(kind.elementType), kind.containsNull)
+        return T.ArrayType(_renamed(kind.elementType, rename), kind.containsNull)
     if isinstance(kind, T.MapType):
-        return T.MapType(_renamed(kind.keyType), _renamed(kind.valueType), kind.valueContainsNull)
+        keys, values = _renamed(kind.keyType, rename), _renamed(kind.valueType, rename)
+        return T.MapType(keys, values, kind.valueContainsNull)
     return kind

@@ -20,6 +20,10 @@ MAX_NAME_LENGTH = 255
 LOG_NAME = "_lakeload"
 """The folder under the prefix that holds lakeload's own objects; no target has this name."""
 
+PROBE_NAME = "probe"
+"""The folder in that one where the connection test may delete. A first-level target of this name
+would have its log there, under a policy that allows to delete it."""
+
 PARTITION_KEY = "lakeload_partition"
 """Glue's partition key; a data column of the same name would make the Glue table invalid."""
 
@@ -91,6 +95,12 @@ def target_name_problem(schema: str, table: str) -> str | None:
     for kind, name in (("schema", schema), ("table", table)):
         if name.lower() == LOG_NAME:
             return f"the target {kind} `{name}` is where lakeload keeps its own log"
+    if (schema or table).lower() == PROBE_NAME:
+        kind = "schema" if schema else "table without a schema"
+        return (
+            f"a target {kind} named `{schema or table}` would have its log where the connection "
+            "test deletes its own objects"
+        )
     return None
 
 

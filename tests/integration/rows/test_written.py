@@ -45,8 +45,9 @@ SCALARS = {
 }
 
 
-def _written(frame: DataFrame, nested: Nested) -> DataFrame:
-    return written_frame(frame, map_columns(frame.columns, ColumnsSpec()), nested=nested)
+def _written(frame: DataFrame, nested: Nested, *, lower: bool = False) -> DataFrame:
+    mapping = map_columns(frame.columns, ColumnsSpec())
+    return written_frame(frame, mapping, nested=nested, lower=lower)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,15 @@ def test_names_inside_structs_are_normalised_at_every_depth(nested_frame: DataFr
         "dec": "struct<d:decimal(10,2)>",
         "missing": "struct<a:string>",
     }
+
+
+def test_names_inside_structs_are_lower_case_for_glue(nested_frame: DataFrame) -> None:
+    frame = _written(nested_frame, "NATIVE", lower=True)
+
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema}
+
+    assert kinds["st"] == "struct<a_b:int,a_b_1:string,e:int>"
+    assert kinds["ar"] == "array<struct<x_y:bigint,x_y_1:bigint>>"
 
 
 def test_nested_values_are_kept(nested_frame: DataFrame) -> None:

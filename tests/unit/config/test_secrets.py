@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.config.cross import remote_findings
+from lakeload.config.destination import Credentials, Destination
 from lakeload.config.load import check, load_destination
 from lakeload.config.secret_names import looks_secret, masked, shown
 from lakeload.config.spec import destination_spec
@@ -162,3 +164,15 @@ def test_values_in_messages_are_masked_short_and_printable() -> None:
     assert masked("http://u:p@h AKIAIOSFODNN7EXAMPLE") == "http://****@h ****"
     assert shown("a\x1b[31m\n") == "a\\x1b[31m\\n"
     assert len(shown("x" * 500)) == 60
+
+
+def test_a_master_given_as_a_flag_counts_the_secrets_of_the_source() -> None:
+    reader = Credentials(
+        role_arn="arn:aws:iam::123456789012:role/Reader",
+        external_id={"env": "READER_ID"},  # type: ignore[arg-type]
+    )
+    given = {"spark": {"master": "spark://h:7077"}, "source": {"credentials": reader}}
+
+    [finding] = remote_findings(given, Destination(version=1, bucket="b-1", region="us-east-1"))
+
+    assert "`source.credentials.external_id: {env: READER_ID}`" in finding.message

@@ -11,9 +11,11 @@ from lakeload.config.load import load_destination, load_pipeline
 from lakeload.config.problems import InvalidDocuments
 from lakeload.config.spec import destination_spec, table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     ColumnsSpec,
+    CredentialsSpec,
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
@@ -38,7 +40,7 @@ def test_every_setting_of_a_destination_reaches_the_spec(tmp_path: Path) -> None
     path.write_text(
         f"""{DESTINATION}prefix: /landing/shop/
 endpoint_url: https://s3.example.com/
-endpoints: {{sts: "http://127.0.0.1:4566"}}
+endpoints: {{sts: "http://127.0.0.1:4566", glue: "http://127.0.0.1:4567"}}
 addressing_style: VIRTUAL
 single_writer: true
 encryption: {{type: SSE_KMS, kms_key_id: alias/lake}}
@@ -57,7 +59,9 @@ credentials:
     spec = destination_spec(load_destination(path, {}))
 
     assert spec.prefix == "landing/shop"
-    assert spec.endpoints == EndpointsSpec(s3="https://s3.example.com", sts="http://127.0.0.1:4566")
+    assert spec.endpoints == EndpointsSpec(
+        s3="https://s3.example.com", sts="http://127.0.0.1:4566", glue="http://127.0.0.1:4567"
+    )
     assert (spec.addressing_style, spec.single_writer) == ("VIRTUAL", True)
     assert spec.encryption == EncryptionSpec("SSE_KMS", "alias/lake")
     assert spec.target_file_size == 512 << 20
@@ -134,6 +138,8 @@ def test_a_folder_with_the_characters_of_a_pattern_is_taken_literally(tmp_path: 
     assert spec.input.paths == (f"{tmp_path}/[[]old] [*]/*.csv",)
 
 
+GLUE = "parquet: {update_glue_catalog: true}, bucket"
+PROJECTION = "parquet: {update_glue_catalog: true, partition_projection: true}, bucket"
 CHANGES_THE_LOAD = {
     "bucket": (PIPELINE.replace("my-data-lake", "other-lake"), TABLES),
     "prefix": (PIPELINE.replace("bucket", "prefix: p, bucket"), TABLES),
@@ -145,6 +151,9 @@ CHANGES_THE_LOAD = {
     "path": (PIPELINE, TABLES.replace("orders.csv", "other.csv")),
     "condition": (PIPELINE, TABLES.replace("}", ", where: x = 1}")),
     "key": (PIPELINE, TABLES.replace("}", ", primary_key: [id]}")),
+    "incremental": (PIPELINE.replace("CSV", "CSV, incremental: true"), TABLES),
+    "Glue": (PIPELINE.replace("bucket", GLUE) + "namespace: n\n", TABLES),
+    "projection": (PIPELINE.replace("bucket", PROJECTION) + "namespace: n\n", TABLES),
     "option": (PIPELINE.replace("CSV", "CSV, options: {header: true}"), TABLES),
 }
 CHANGES_HOW_IT_RUNS = {
@@ -152,6 +161,9 @@ CHANGES_HOW_IT_RUNS = {
     "handling": (PIPELINE + "table_handling: APPEND\n", TABLES),
     "spark": (PIPELINE + "spark: {driver_memory: 2g}\n", TABLES),
     "credentials": (PIPELINE.replace("bucket", "credentials: {profile: x}, bucket"), TABLES),
+    "source credentials": (PIPELINE.replace("CSV", "CSV, credentials: {profile: x}"), TABLES),
+    "unused prefix": (PIPELINE.replace("bucket", "glue_database_prefix: x, bucket"), TABLES),
+    "Glue endpoint": (PIPELINE.replace("bucket", "endpoints: {glue: 'http://h'}, bucket"), TABLES),
     "size": (PIPELINE.replace("bucket", "target_file_size: 2GiB, bucket"), TABLES),
     "comment": ("# x\n" + PIPELINE, TABLES),
 }
@@ -185,6 +197,70 @@ def test_a_limited_load_is_another_load(tmp_path: Path) -> None:
     marks = {table_specs(document, limit=limit)[0].fingerprint for limit in (None, 5, 6)}
 
     assert len(marks) == 3
+
+
+def test_loading_everything_again_is_another_load(tmp_path: Path) -> None:
+    document = pipeline(tmp_path, PIPELINE + TABLES)
+
+    assert table_specs(document) != table_specs(document, reload=True)
+
+
+def test_glue_makes_names_lower_case_and_puts_its_prefix_first(tmp_path: Path) -> None:
+    settings = f"glue_database_prefix: Supa Flow, {PROJECTION}"
+    tables = """destination_prefix: Shop
+tables:
+  - {table: Orders, path: a}
+  - {table: orders, path: b}
+  - {table: x, name: RETURNS, namespace: Back, path: c}
+"""
+    document = pipeline(tmp_path, PIPELINE.replace("bucket", settings) + tables)
+
+    assert [spec.target for spec in table_specs(document)] == [
+        "supa_flow_shop.orders",
+        "supa_flow_shop.orders_1",
+        "supa_flow_back.returns",
+    ]
+    spec = destination_spec(document.destination)
+    assert spec.glue_database_prefix == "Supa Flow"
+    assert (spec.parquet.update_glue_catalog, spec.parquet.partition_projection) == (True, True)
+
+
+def test_without_glue_its_prefix_is_no_part_of_a_name(tmp_path: Path) -> None:
+    head = PIPELINE.replace("bucket", "glue_database_prefix: x, bucket") + "namespace: Shop\n"
+
+    [spec] = table_specs(pipeline(tmp_path, head + TABLES))
+
+    assert spec.schema == "Shop"
+
+
+def test_a_source_has_credentials_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "d.yaml").write_text(DESTINATION)
+    text = f"""version: 1
+name: shop
+destination: ../d.yaml
+source:
+  type: FILES
+  format: AVRO
+  incremental: true
+  credentials:
+    role_arn: arn:aws:iam::123456789012:role/Reader
+    external_id: {{file: id.txt}}
+{TABLES.replace("orders.csv", "[s3://raw-data/a b/*.avro, x.avro]")}"""
+
+    [spec] = table_specs(pipeline(tmp_path / "conf", text))
+
+    assert spec.input == FilesInput(
+        "AVRO",
+        ("s3://raw-data/a b/*.avro", f"{tmp_path}/conf/x.avro"),
+        {},
+        incremental=True,
+        credentials=CredentialsSpec(
+            role_arn="arn:aws:iam::123456789012:role/Reader",
+            external_id=SecretReference("file", f"{tmp_path}/conf/id.txt"),
+        ),
+    )
+    assert from_json(TableSpec, to_json(spec)) == spec
 
 
 @pytest.mark.parametrize(
