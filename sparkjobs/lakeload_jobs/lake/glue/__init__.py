@@ -2,5 +2,6 @@
 
 from lakeload_jobs.lake.glue.catalog import CatalogChange, GlueCatalog
 from lakeload_jobs.lake.glue.conflicts import CatalogConflict
+from lakeload_jobs.lake.glue.targets import glue_target
 
-__all__ = ["CatalogChange", "CatalogConflict", "GlueCatalog"]
+__all__ = ["CatalogChange", "CatalogConflict", "GlueCatalog", "glue_target"]
