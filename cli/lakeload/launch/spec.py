@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from lakeload.config.load import PipelineDocument
 from lakeload.config.spec import destination_spec
+from lakeload.launch.author import author
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
@@ -80,6 +81,7 @@ def build_job_spec(
         schema_changes=pipeline.schema_changes,
         tracking_columns=pipeline.tracking_columns,
         reload=reload,
+        author=author(),
     )
 
 

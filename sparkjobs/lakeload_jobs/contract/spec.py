@@ -157,3 +157,5 @@ class JobSpec:
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
     reload: bool = False
     """Load everything again, whatever the state says, and keep what is there."""
+    author: str = ""
+    """`user@host` that started the job."""

@@ -43,8 +43,8 @@ def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
         raise _foreign_id(job, earlier.pipeline, target)
     if earlier.void:
         raise InvalidInput(
-            f"job `{job.job_id}` was declared void for `{target}` (record {earlier.number}): its "
-            "id is spent",
+            f"job `{job.job_id}` was declared void or reset for `{target}` (record "
+            f"{earlier.number}): its id is spent",
             hint=_NEW_ID,
         )
     return earlier
@@ -67,6 +67,16 @@ def check_owner(history: History, job: Job, target: str) -> None:
     known = history.pipelines.get(job.pipeline)
     if known is not None and known.latest is not None and known.source != job.source:
         raise _other_source(job, known.source, target)
+
+
+def check_not_resetting(history: History, job: Job, target: str) -> None:
+    """Raise `LoadFailed` while a reset of this pipeline has not removed everything yet."""
+    if (number := history.resetting.get(job.pipeline)) is not None:
+        raise LoadFailed(
+            f"pipeline `{job.pipeline}` is being reset in `{target}` (record {number}), and not "
+            "everything is removed yet",
+            hint="`lakeload reset`, with the same table, finishes it",
+        )
 
 
 def is_first_run(history: History, job: Job) -> bool:
@@ -93,6 +103,13 @@ def check_passed(job: Job, other: Record, *, first_run: bool, sets_state: bool) 
     The same job by another attempt is not for here: its outcome is ours.
     """
     if isinstance(other, FenceRecord):
+        if other.resets == job.pipeline:
+            raise Conflict(
+                f"pipeline `{job.pipeline}` was reset in this table while job `{job.job_id}` was "
+                "loading",
+                hint="run again if the table is to be loaded anew",
+                retryable=True,
+            )
         if job.attempt_id in other.attempts:
             raise Conflict(
                 f"this attempt was fenced off while it was loading: {other.reason}",

@@ -65,6 +65,8 @@ class History:
             for name, pipeline in known.items()
         }
         self._columns = {c.name: c.type for c in checkpoint.columns} if checkpoint else {}
+        self.resetting: dict[str, int] = {}
+        """Pipelines whose reset is not finished, with its record: no checkpoint covers that."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -94,6 +96,19 @@ class History:
         if record.state is not None:
             changed = replace(changed, state=record.state.after, state_number=number)
         self.pipelines[record.pipeline] = changed
+
+    def add_reset(self, number: int, pipeline: str, *, finished: bool) -> None:
+        """Forget what a pipeline has loaded. The ids of its jobs stay spent: a reset that comes
+        late must not find its keys in use again (P7)."""
+        self._advance(number)
+        self.resetting.pop(pipeline, None)
+        if not finished:
+            self.resetting[pipeline] = number
+        if known := self.pipelines.get(pipeline):
+            spent = {**known.void, **known.done}
+            self.pipelines[pipeline] = PipelineHistory(known.source, void=spent)
+        if all(other.latest is None for other in self.pipelines.values()):
+            self._columns.clear()
 
     def find_job(self, job_id: str) -> EarlierJob | None:
         """Return the job of this id, whatever its pipeline."""

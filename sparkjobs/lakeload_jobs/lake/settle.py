@@ -55,6 +55,8 @@ class _Seen:
     outcome: Outcome | None
     finished: bool
     """Nothing is left to do, the catalog apart."""
+    resets: str = ""
+    """The pipeline that a fence resets."""
 
     @property
     def uncataloged(self) -> bool:
@@ -142,7 +144,8 @@ class Settler:
         for entry in view.entries:
             record = self._log.record(entry.number)
             if isinstance(record, FenceRecord):
-                seen.append(_Seen(entry, None, None, finished=True))
+                finished = not record.resets or entry.clean
+                seen.append(_Seen(entry, None, None, finished, record.resets))
                 continue
             ending = self._log.ending_of_size(entry.number, entry.end_size)
             action = _action(entry, ending)
@@ -166,10 +169,10 @@ class Settler:
     ) -> _Seen:
         if action == "publish":
             outcome = self.settle_record(entry.number, record, entry.modified)
-            return _Seen(entry, record, outcome, finished=True)
-        if action == "clean":
-            self._publisher.clean(entry.number, record)
-        return _Seen(entry, record, "done" if ending == "open" else ending, finished=True)
+            # Whether a void is clean is known when its marker is seen.
+            return _Seen(entry, record, outcome, finished=outcome != "void")
+        clean = action != "clean" or self._publisher.clean(entry.number, record)
+        return _Seen(entry, record, "done" if ending == "open" else ending, finished=clean)
 
 
 def _history(view: LogView, seen: Sequence[_Seen]) -> History:
@@ -191,7 +194,9 @@ def _covered(view: LogView, seen: Sequence[_Seen], cataloged: Cataloged) -> Hist
 
 
 def _take_in(history: History, one: _Seen) -> None:
-    if one.record is None or one.outcome is None:
+    if one.resets:
+        history.add_reset(one.entry.number, one.resets, finished=one.finished)
+    elif one.record is None or one.outcome is None:
         history.pass_by(one.entry.number)
     else:
         history.add(one.entry.number, one.record, one.outcome)

@@ -175,6 +175,7 @@ class TableLog:
         if already is not None:
             admission.check_same_load(job, already)
         admission.check_owner(history, job, target)
+        admission.check_not_resetting(history, job, target)
         first_run = admission.is_first_run(history, job)
         if first_run and job.table_handling == "FAIL":
             admission.check_first_run(history, job, target)

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from lakeload_jobs.contract.result import FileResult, TableResult
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import FileResult, TableResult, TableStatus
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.lake.glue import glue_target
 from lakeload_jobs.lake.log_codec import tool_version
 from lakeload_jobs.lake.records import Column, LoadRecord, StagedFile, Target
+from lakeload_jobs.parquet.catalog import catalog_stale
+from lakeload_jobs.parquet.failures import error_info
 from lakeload_jobs.parquet.stage import PartitionReport
-from lakeload_jobs.rules.layout import partition_path
+from lakeload_jobs.rules.layout import TableLocation, partition_path
 
 
 def load_record(
@@ -28,6 +32,7 @@ def load_record(
     `columns` are target names → Spark types, tracking columns included.
     """
     parquet = spec.destination.parquet
+    location = TableLocation(spec.destination.prefix, table.schema, table.table)
     return LoadRecord(
         tool=tool_version(),
         pipeline=spec.pipeline,
@@ -49,6 +54,8 @@ def load_record(
         index="dense",
         rows=sum(file.rows for file in files),
         files=files,
+        glue=glue_target(spec.destination, location),
+        author=spec.author,
     )
 
 
@@ -59,12 +66,15 @@ def table_result(
     *,
     seconds: float,
     warnings: tuple[str, ...] = (),
+    catalog_error: LakeloadError | None = None,
 ) -> TableResult:
-    """Return what the user is told of a table that is in."""
+    """Return what the user is told of a table that is in, perhaps without its catalog."""
+    stale = None if catalog_error is None else catalog_stale(catalog_error)
+    told: TableStatus = status if stale is None else "LOADED_CATALOG_STALE"
     return TableResult(
         table=table.source,
         target=table.target,
-        status=status,
+        status=told,
         rows=record.rows,
         bytes=record.bytes,
         seconds=round(seconds, 3),
@@ -72,6 +82,7 @@ def table_result(
         reader="jvm",
         index=record.index,
         warnings=warnings,
+        error=None if stale is None else error_info(stale, "catalog"),
     )
 
 

@@ -91,10 +91,12 @@ GOLDEN: dict[str, LogObject] = {
             ),
         ),
         known=(LoadedFolder("data/orders", ("a.csv",), (12,), (1_795_251_600_000_000_001,)),),
+        author="etl@loader-1",
     ),
     "fence.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h", ("upload-7",)
     ),
+    "reset.json": FenceRecord("lakeload 0.1.0", AT, (), "by etl@loader-1", resets="shop"),
     "void.end": EndMarker("lakeload 0.1.0", AT, "void", "all its uploads were aborted", ("a/b",)),
     "partial.end": EndMarker("lakeload 0.1.0", AT, "partial", "accepted", ("a/b",)),
     "void.clean": CleanMarker("lakeload 0.1.0", AT, ("a/c",)),
@@ -125,6 +127,7 @@ WITHOUT_LATER_FIELDS: dict[str, LogObject] = {
         glue=GlueTarget("supaflow_postgres_public", "orders"),
         inputs=(),
         known=(),
+        author="",
     ),
     "fence.first.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h"
