@@ -22,6 +22,7 @@ from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.jobs.tables import GOOD, Tables
 from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.glue import GlueCatalog
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.session import build_session
 
@@ -64,7 +65,8 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
         _ = session.s3
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
-    tables = Tables(spark, spec, Objects(session, destination), events)
+    catalog = GlueCatalog(session, destination)
+    tables = Tables(spark, spec, Objects(session, destination), catalog, events)
     with Progress(spark.sparkContext, events):
         results = tables.load_all()
     good = all(result.status in GOOD for result in results)

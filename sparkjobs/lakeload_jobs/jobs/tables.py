@@ -17,6 +17,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.parquet.write import TableLoad, load_table
 
@@ -33,11 +34,17 @@ class Tables:
     """The tables of one run, `concurrency` at a time."""
 
     def __init__(
-        self, spark: SparkSession, spec: JobSpec, objects: Objects, events: EventLog
+        self,
+        spark: SparkSession,
+        spec: JobSpec,
+        objects: Objects,
+        catalog: Catalog,
+        events: EventLog,
     ) -> None:
         self._spark = spark
         self._spec = spec
         self._objects = objects
+        self._catalog = catalog
         self._events = events
         self._stopping = threading.Event()
         self._stages: dict[str, str] = {}
@@ -68,6 +75,7 @@ class Tables:
                     self._spec,
                     table,
                     self._objects,
+                    self._catalog,
                     enter=lambda stage: self._enter(table, stage),
                     notify=lambda text: self._note(table, "info", text),
                 )

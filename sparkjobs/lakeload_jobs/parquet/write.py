@@ -15,10 +15,14 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.catalog import Catalog
+from lakeload_jobs.lake.catalog_step import union
+from lakeload_jobs.lake.glue import glue_target
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import StagedFile
+from lakeload_jobs.lake.records import Column, StagedFile
 from lakeload_jobs.lake.table_log import TableLog
 from lakeload_jobs.lake.upload_registry import UploadRegistry
+from lakeload_jobs.parquet.catalog import check_catalog, lagging
 from lakeload_jobs.parquet.outcome import bad_value_warnings, load_record, table_result
 from lakeload_jobs.parquet.prepare import Prepared, prepare
 from lakeload_jobs.parquet.stage import (
@@ -49,6 +53,7 @@ class TableLoad:
     spec: JobSpec
     table: TableSpec
     objects: Objects
+    catalog: Catalog
     enter: Enter
     notify: Notify
 
@@ -70,6 +75,7 @@ def load_table(load: TableLoad) -> TableResult:
         load.location,
         parallelism=spec.destination.parquet.upload_parallelism,
         notify=load.notify,
+        catalog=load.catalog,
     )
     opened = log.open(
         pipeline=spec.pipeline,
@@ -80,8 +86,18 @@ def load_table(load: TableLoad) -> TableResult:
         table_handling=spec.table_handling,
     )
     if opened.already is not None:
-        return table_result(table, "NO_OP", opened.already, seconds=time.monotonic() - started)
+        return table_result(
+            table,
+            "NO_OP",
+            opened.already,
+            seconds=time.monotonic() - started,
+            catalog_error=opened.catalog_error,
+        )
+    target = glue_target(spec.destination, load.location)
+    unasked = check_catalog(load.catalog, target, opened.columns)
     prepared = prepare(load.spark, spec, table, opened)
+    columns = (Column(name, kind) for name, kind in prepared.columns.items())
+    unasked = unasked or check_catalog(load.catalog, target, union(opened.columns, columns))
     reports = _staged(load, prepared)
     record = load_record(
         spec,
@@ -98,7 +114,13 @@ def load_table(load: TableLoad) -> TableResult:
         "NO_OP" if committed.already else "LOADED",
         committed.record,
         seconds=time.monotonic() - started,
-        warnings=(*prepared.warnings, *bad_value_warnings(reports)),
+        warnings=(
+            *lagging(opened.catalog_error),
+            *unasked,
+            *prepared.warnings,
+            *bad_value_warnings(reports),
+        ),
+        catalog_error=committed.catalog_error,
     )
 
 
