@@ -14,6 +14,7 @@ from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rules.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.sources.files import FilesSource, open_files
+from lakeload_jobs.sources.s3 import s3_source
 
 _TRACKING_TYPES = {
     "_supa_synced": "timestamp",
@@ -49,7 +50,14 @@ def prepare(spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened
     earlier = {
         name: before[target] for name, target in opened.column_map.items() if target in before
     }
-    source = open_files(spark, table.input, table.columns, spec.on_bad_value, earlier=earlier)
+    source = open_files(
+        spark,
+        table.input,
+        table.columns,
+        spec.on_bad_value,
+        s3=s3_source(spec),
+        earlier=earlier,
+    )
     if not source.names:
         return _without_columns(source)
     mapping = map_columns(

@@ -24,6 +24,7 @@ from lakeload_jobs.rules.suggest import did_you_mean
 from lakeload_jobs.sources.inference import reads_as
 from lakeload_jobs.sources.listing import check_unchanged, list_inputs
 from lakeload_jobs.sources.paths import plain_path, spark_path
+from lakeload_jobs.sources.s3 import S3Source
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
 
@@ -40,10 +41,12 @@ class FilesSource:
     names: tuple[str, ...]
     files: tuple[FileState, ...]
     rows_need_all_columns: bool
+    given: FilesInput
+    s3: S3Source | None = None
 
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when a file is not what it was when it was listed."""
-        check_unchanged(self.files)
+        check_unchanged(self.files, self.given, self.s3)
 
 
 def open_files(
@@ -52,23 +55,27 @@ def open_files(
     columns: ColumnsSpec,
     on_bad_value: OnBadValue,
     *,
+    s3: S3Source | None = None,
     files: Sequence[FileState] | None = None,
     earlier: Mapping[str, str] | None = None,
 ) -> FilesSource:
     """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
-    these do not say it, from reading the data once. `files` are those that are read, some of what
-    `list_inputs` returned; None lists them here. `earlier` are the types that source columns had
-    in earlier loads; inference keeps to them where it can (sources.inference).
+    these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
+    `files` are those that are read, some of what `list_inputs` returned; None lists them here.
+    `earlier` are the types that source columns had in earlier loads; inference keeps to them where
+    it can (sources.inference).
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
     """
     _check_options(source)
-    listed = list_inputs(source) if files is None else tuple(files)
+    listed = list_inputs(source, s3) if files is None else tuple(files)
+    if s3 is not None:
+        s3.connect(spark, source, listed)
     types = columns.types or {}
     frame, names = _open(spark, source, listed, types, on_bad_value, earlier or {})
     _same_files(frame, listed)
-    return FilesSource(frame, names, listed, _rows_need_all_columns(source))
+    return FilesSource(frame, names, listed, _rows_need_all_columns(source), source, s3)
 
 
 def _open(

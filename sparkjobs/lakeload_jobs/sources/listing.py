@@ -6,38 +6,84 @@ from collections.abc import Sequence
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.rules.input_files import FileState, choose
+from lakeload_jobs.rules.input_files import FileState, choose, is_s3
 from lakeload_jobs.sources.paths import file_state, local_files
+from lakeload_jobs.sources.s3 import S3Source
 
 
-def list_inputs(source: FilesInput) -> tuple[FileState, ...]:
+def list_inputs(source: FilesInput, s3: S3Source | None = None) -> tuple[FileState, ...]:
     """Return the files of a table as they are now, each once, sorted by path.
 
-    Raises `LoadFailed` for a path that names nothing or files that Spark would pass over, and
+    `s3` is needed for `s3://` paths alone. Raises `LoadFailed` for a path that names nothing or
+    files that Spark would pass over, `AwsError` for listing or reading that S3 refuses, and
     `InvalidInput` for reader options that cannot be understood.
     """
-    files = choose(local_files(source.paths), source.options)
+    local = [path for path in source.paths if not is_s3(path)]
+    found = list(local_files(local))
+    remote = _remote(source)
+    if remote:
+        found += _access(s3).objects(source).find(remote)
+    files = choose(found, source.options)
     if not files:
         raise LoadFailed(
             f"there are no files to read in `{'`, `'.join(source.paths)}`",
             hint="names that begin with `_` or `.` are skipped and, unless "
             "`recursiveFileLookup: true`, folders in folders",
         )
+    if first := next((file for file in files if is_s3(file.path)), None):
+        # Who may list need not be allowed to read: one byte tells, before Spark begins.
+        _access(s3).objects(source).check_readable(first)
     return files
 
 
-def list_again(files: Sequence[FileState]) -> tuple[FileState, ...]:
-    """Return the present state of files that were listed before, in their order."""
-    return tuple(file_state(file.path) for file in files)
-
-
-def check_unchanged(files: Sequence[FileState]) -> None:
-    """Raise `LoadFailed` when a file is not what it was when it was listed."""
-    for before, after in zip(files, list_again(files), strict=True):
-        if before != after:
+def check_unchanged(
+    files: Sequence[FileState], source: FilesInput, s3: S3Source | None = None
+) -> None:
+    """Raise `LoadFailed` when the content of a file is not what it was when it was listed."""
+    for before, after in zip(files, list_again(files, source, s3), strict=True):
+        if _content(before) != _content(after):
             what = "was removed" if after.size < 0 else "was written to"
             raise LoadFailed(
                 f"the source changed while it was read: `{before.path}` {what}",
-                hint="load files that are complete; write new ones beside them and rename",
+                hint="load files that are complete; write new ones beside them and rename"
+                if after.etag is None
+                else "load objects that are complete, and write new ones under keys of their own",
                 retryable=True,
             )
+
+
+def list_again(
+    files: Sequence[FileState], source: FilesInput, s3: S3Source | None = None
+) -> tuple[FileState, ...]:
+    """Return the present state of files that were listed before, in their order.
+
+    Objects are found by the same listing, which is a request for 1,000 of them and not for each.
+    """
+    now: dict[str, FileState] = {}
+    if any(is_s3(file.path) for file in files):
+        try:
+            now = {file.path: file for file in _access(s3).objects(source).find(_remote(source))}
+        except LoadFailed:
+            now = {}  # none is left
+    return tuple(
+        now.get(file.path, FileState(file.path, -1, 0, ""))
+        if is_s3(file.path)
+        else file_state(file.path)
+        for file in files
+    )
+
+
+def _content(file: FileState) -> tuple[int, int | str]:
+    """An object written again with the same bytes is the same; a local file says no more than when
+    it was written."""
+    return file.size, file.modified if file.etag is None else file.etag
+
+
+def _remote(source: FilesInput) -> list[str]:
+    return [path for path in source.paths if is_s3(path)]
+
+
+def _access(s3: S3Source | None) -> S3Source:
+    if s3 is None:
+        raise ValueError("`s3://` paths need an S3Source")
+    return s3

@@ -99,12 +99,13 @@ def test_other_schemes_are_not_supported() -> None:
 
 def test_a_changed_file_has_another_state(tmp_path: Path) -> None:
     files(tmp_path, "a", "b")
-    before = list_inputs(FilesInput("CSV", (f"{tmp_path}/a", f"{tmp_path}/b"), {}))
+    given = FilesInput("CSV", (f"{tmp_path}/a", f"{tmp_path}/b"), {})
+    before = list_inputs(given)
 
     (tmp_path / "a").write_text("xy")
     (tmp_path / "b").unlink()
-    after = list_again(before)
+    after = list_again(before, given)
 
     assert [state.size for state in before] == [1, 1]
     assert [state.size for state in after] == [2, -1]
-    assert list_again(before) == after
+    assert list_again(before, given) == after

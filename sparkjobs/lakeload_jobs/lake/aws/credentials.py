@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -37,6 +38,35 @@ class RefreshWindow:
         botocore's fixed 15 and 10 minutes would renew a 900 s session on every call.
         """
         return cls(early=min(900, seconds // 3), late=min(600, seconds // 6))
+
+
+@dataclass(frozen=True)
+class Keys:
+    """An identity's keys at one moment; `expires` is None for keys that do not expire."""
+
+    access_key_id: str
+    secret_access_key: Secret
+    session_token: Secret | None
+    expires: datetime | None
+
+
+def current_keys(session: boto3.Session) -> Keys | None:
+    """Return the keys of a session, renewed if need be; None when it has none.
+
+    botocore keeps the time they expire to itself, and whoever is handed them must know it.
+    """
+    credentials = session.get_credentials()
+    if credentials is None:
+        return None
+    frozen = credentials.get_frozen_credentials()
+    if not frozen.access_key or not frozen.secret_key:
+        return None
+    return Keys(
+        frozen.access_key,
+        Secret(frozen.secret_key),
+        Secret(frozen.token) if frozen.token else None,
+        getattr(credentials, "_expiry_time", None),
+    )
 
 
 def base_session(credentials: CredentialsSpec, region: str, resolve: Resolve) -> boto3.Session:

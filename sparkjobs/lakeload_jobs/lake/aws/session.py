@@ -15,9 +15,11 @@ from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 from lakeload_jobs.lake.aws.credentials import (
+    Keys,
     RefreshWindow,
     assume_role,
     base_session,
+    current_keys,
     role_session,
 )
 from lakeload_jobs.lake.aws.errors import AwsError, aws_call
@@ -110,6 +112,17 @@ class AwsSession:
         Without the ExternalId the call should be refused (confused deputy). Raises `AwsError`.
         """
         self._assume(with_external_id=with_external_id)
+
+    def keys(self) -> Keys:
+        """Return the final identity's keys, for a program that cannot call this one.
+
+        Raises `AwsError` or `InvalidInput` as the clients do.
+        """
+        with aws_call("reading the credentials"):
+            keys = current_keys(self._final_session())
+        if keys is None:
+            raise self._no_identity()
+        return keys
 
     def resolve(self, reference: SecretReference) -> Secret:
         """Return the value behind a reference; one in AWS is read once, with the base identity."""
