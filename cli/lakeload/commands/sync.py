@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,7 +116,7 @@ def _load(
 
     A refusal is an outcome too: in JSON it needs the job id like any other end.
     """
-    from lakeload.launch.outcome import refused
+    from lakeload.launch.outcome import refused, with_warning
     from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
 
     folder: RunFolder | None = None
@@ -125,9 +125,13 @@ def _load(
         installation = _installation()
         if outcome := _without_spark(job, settings.master):
             return outcome, None
+        what_is_lost = _conditional_writes(job)
+        settings = replace(settings, jars=_jars(job))
         runs = runs_directory(os.environ)
         folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
         outcome = _with_spark(job, settings, installation, folder, stop)
+        if what_is_lost:
+            outcome = with_warning(outcome, what_is_lost)
         prune_run_folders(runs)
     except LakeloadError as error:
         return refused(error), folder
@@ -151,6 +155,23 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
     model = job.document.model
     seen = foresee(destination, job.tables, model.name, job.attempt, model.table_handling)
     return outcome_without_spark(seen)
+
+
+def _conditional_writes(job: _Job) -> str | None:
+    """Refuse a store in which two writers could damage a table; say what a single one risks."""
+    from lakeload.config.spec import destination_spec
+    from lakeload.probes.preflight import conditional_writes
+
+    return conditional_writes(destination_spec(job.document.destination))
+
+
+def _jars(job: _Job) -> tuple[Path, ...]:
+    """Return the jars these tables need, fetched if need be. Raises `MachineLacks`."""
+    from lakeload.launch.package import cache_directory
+    from lakeload.machine.jars import features_of, fetch, pinned
+
+    jars = pinned(*features_of(table.input for table in job.tables))
+    return fetch(jars, cache_directory(os.environ) / "jars", os.environ, notify=console.note)
 
 
 def _with_spark(

@@ -82,6 +82,15 @@ class Outcome:
         return "INTERRUPTED" if self.kind == "INTERRUPTED" else "FAILED"
 
 
+def with_warning(outcome: Outcome, warning: str) -> Outcome:
+    """Return the outcome with one more warning at each table that was loaded."""
+    tables = tuple(
+        replace(table, warnings=(*table.warnings, warning)) if table.status in _IN else table
+        for table in outcome.tables
+    )
+    return replace(outcome, tables=tables)
+
+
 def decide(
     ending: Ending,
     result: RunResult | ResultProblem,

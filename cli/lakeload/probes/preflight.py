@@ -6,6 +6,11 @@ from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Failure, Probe
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.answers import ConditionalWritesUnsupported
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.conditional_writes import WHAT_IS_LOST
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.waits import Waits
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})
 TIMEOUT_SECONDS = 30.0
@@ -24,6 +29,26 @@ def preflight(destination: DestinationSpec) -> None:
                 hint=_advice(result.probe, result.failure),
                 retryable=result.failure.retryable,
             )
+
+
+def conditional_writes(destination: DestinationSpec) -> str | None:
+    """Make sure that a table can have two writers at once; return what is lost where it cannot.
+
+    Only with `single_writer: true` that is no error. Leaves one small object below the prefix.
+    Raises `Refused` and what a write raises.
+    """
+    session = AwsSession(destination, read_timeout=10, max_attempts=3)
+    objects = Objects(session, destination, waits=Waits(answer=TIMEOUT_SECONDS))
+    if objects.has_conditional_writes():
+        return None
+    if destination.single_writer:
+        return WHAT_IS_LOST
+    raise ConditionalWritesUnsupported(
+        f"writing below `{objects.url(destination.prefix)}`: this store has no conditional writes, "
+        "so two writers at once could damage a table",
+        hint="use a store that has them (`If-None-Match`); or set `single_writer: true` and make "
+        "sure that there is never more than one writer at a time",
+    )
 
 
 def _advice(probe: Probe, failure: Failure) -> str:

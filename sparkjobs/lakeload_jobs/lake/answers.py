@@ -90,7 +90,7 @@ def until_answered(once: Callable[[], T | None], doing: str, waits: Waits) -> T:
 
 def plainer(error: AwsError) -> Refused:
     """Return the error, or for HTTP 501 the one that says what this store lacks."""
-    if error.status != 501:
+    if error.status != 501 and error.code != "NotImplemented":
         return error
     return ConditionalWritesUnsupported(
         f"{error.message}: this store has no conditional writes",

@@ -16,9 +16,11 @@ from lakeload_jobs.lake.answers import (
     until_answered,
 )
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.lake.conditional_writes import MARKER, Conditions, has_conditional_writes
 from lakeload_jobs.lake.records import Part
 from lakeload_jobs.lake.waits import Waits
 from lakeload_jobs.lake.write_headers import IfAbsent, IfMatch, encryption_headers
+from lakeload_jobs.rules.layout import conditional_writes_key
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
@@ -40,8 +42,10 @@ class Objects:
         self._bucket = destination.bucket
         self._single_writer = destination.single_writer
         self._encryption = encryption_headers(destination.encryption)
-        self._if_absent: IfAbsent = {} if self._single_writer else {"IfNoneMatch": "*"}
         self.waits = waits or Waits()
+        marker = conditional_writes_key(destination.prefix)
+        self._create_marker = lambda: self._create(marker, MARKER)
+        self._conditions = Conditions(self._create_marker, single_writer=self._single_writer)
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""
@@ -134,11 +138,18 @@ class Objects:
         No answer → the same PUT again until one comes. Raises `AwsError` when it certainly did not
         happen, `UnknownOutcome` when that cannot be told, `ConditionalWritesUnsupported`.
         """
-        if self._single_writer:
+        if not self._conditions.in_force():
             if self.find(key) is not None:
                 return False
             self.put(key, body)
             return True
+        return self._create(key, body)
+
+    def has_conditional_writes(self) -> bool:
+        """Ask the store, whatever the document says of it. Leaves one small object there."""
+        return has_conditional_writes(self._create_marker)
+
+    def _create(self, key: str, body: bytes) -> bool:
         return until_answered(
             lambda: self._put_once(key, body), f"writing `{self.url(key)}`", self.waits
         )
@@ -194,8 +205,10 @@ class Objects:
 
         Raises `UnknownOutcome` when no clear answer came in time: completing again is safe.
         """
-        if self._single_writer and self.find(key) is not None:
+        conditional = self._conditions.in_force()
+        if not conditional and self.find(key) is not None:
             return Completion.KEY_TAKEN
+        if_absent: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
         doing = f"completing the upload of `{self.url(key)}`"
         listed: list[CompletedPartTypeDef] = [
             {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
@@ -209,7 +222,7 @@ class Objects:
                     Key=key,
                     UploadId=upload_id,
                     MultipartUpload={"Parts": listed},
-                    **self._if_absent,
+                    **if_absent,
                 )
             return Completion.COMPLETED
 

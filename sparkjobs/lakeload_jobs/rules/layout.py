@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -122,6 +123,18 @@ def data_key(location: TableLocation, partition: str, file_name: str) -> str:
 def log_root(prefix: str) -> str:
     """`{prefix}/_lakeload/`: below it lie the logs of all tables."""
     return _path(prefix, LOG_NAME)
+
+
+def conditional_writes_key(prefix: str) -> str:
+    """`{prefix}/_lakeload/conditional-writes`: no target's name holds `-`."""
+    return log_root(prefix) + "conditional-writes"
+
+
+def binding_key(prefix: str, pipeline: str, source: str) -> str:
+    """`{prefix}/_lakeload/pipeline-sources/{pipeline}/{hash}.json`: where a pipeline loads one
+    source table. Sources are hashed, for they may hold any character."""
+    mark = hashlib.sha256(source.encode()).hexdigest()[:16]
+    return f"{log_root(prefix)}pipeline-sources/{pipeline}/{mark}.json"
 
 
 def probe_path(prefix: str) -> str:

@@ -23,6 +23,7 @@ from lakeload_jobs.lake.records import LoadRecord, Target
 from lakeload_jobs.lake.table_log import TableLog
 from lakeload_jobs.rules.layout import TableLocation
 from tests.e2e.command import Ended, argv, environment, lakeload
+from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 
 FAKE = Path(__file__).parents[2] / "fakes" / "fake_spark_submit.py"
@@ -116,6 +117,27 @@ def test_a_refusal_before_spark_is_a_document_too(lake: Lake, folder: Path) -> N
     assert (ended.document["job_id"], ended.document["tables"]) == ("job-9", [])
     assert "orders.csv" in ended.document["error"]["message"]
     assert not (folder / "argv").exists()
+
+
+def test_a_store_without_conditional_writes_is_refused_before_spark(
+    lake: Lake, folder: Path, fault_proxy: FaultProxy
+) -> None:
+    lake.write_pipeline(folder, tables=TABLES, endpoint=fault_proxy.endpoint)
+    fault_proxy.on("PutObject", answer(501, "NotImplemented"))
+    ended = run(lake, folder, "success", "--output", "json")
+    assert ended.code == 3
+    assert "no conditional writes" in ended.document["error"]["message"]
+    assert "single_writer: true" in ended.document["error"]["hint"]
+    assert not (folder / "argv").exists()
+
+    destination = {"single_writer": True}
+    lake.write_pipeline(
+        folder, tables=TABLES, endpoint=fault_proxy.endpoint, destination=destination
+    )
+    ended = run(lake, folder, "success", "--output", "json")
+    assert ended.code == 0, ended.stderr
+    for table in ended.document["tables"]:
+        assert "rows of either may be lost or doubled" in " ".join(table["warnings"])
 
 
 def test_the_chosen_tables_and_the_limit_reach_the_job(lake: Lake, folder: Path) -> None:
