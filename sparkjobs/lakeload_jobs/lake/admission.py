@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.codec import format_instant
@@ -97,10 +98,18 @@ def not_empty(job: Job, path: str) -> LoadFailed:
     return _occupied(job, f"`{path}` holds files that lakeload did not write")
 
 
-def check_passed(job: Job, other: Record, *, first_run: bool, sets_state: bool) -> None:
+def check_passed(
+    job: Job,
+    other: Record,
+    *,
+    first_run: bool,
+    sets_state: bool,
+    uploads: Collection[str] = (),
+) -> None:
     """Raise when the record that took our number forbids us to go on with the next one.
 
-    The same job by another attempt is not for here: its outcome is ours.
+    `uploads` are the ids of ours. The same job by another attempt is not for here: its outcome is
+    ours.
     """
     if isinstance(other, FenceRecord):
         if other.resets == job.pipeline:
@@ -110,7 +119,7 @@ def check_passed(job: Job, other: Record, *, first_run: bool, sets_state: bool) 
                 hint="run again if the table is to be loaded anew",
                 retryable=True,
             )
-        if job.attempt_id in other.attempts:
+        if job.attempt_id in other.attempts or not set(other.uploads).isdisjoint(uploads):
             raise Conflict(
                 f"this attempt was fenced off while it was loading: {other.reason}",
                 hint="run again; do not clean up uploads younger than the longest load",

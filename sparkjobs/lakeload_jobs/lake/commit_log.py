@@ -151,6 +151,11 @@ class CommitLog:
         data = self._objects.get(key) or b""
         return decode(EndMarker, data, self._objects.url(key)).outcome
 
+    def ended_at(self, number: int) -> datetime | None:
+        """Return when record `number` ended, by S3's clock; None when it has not."""
+        entry = self._objects.find(self._location.end_key(number))
+        return None if entry is None else entry.modified
+
     def put_record(self, number: int, body: bytes) -> bool:
         """Commit: False when the number is taken, perhaps by an earlier try of ours."""
         return self._objects.put_if_absent(self._location.record_key(number), body)
@@ -172,10 +177,6 @@ class CommitLog:
         """Say that the catalog has what record `number` needs."""
         marker = CatMarker(tool_version(), self._objects.waits.now())
         self._objects.put_if_absent(self._location.cat_key(number), encode(marker))
-
-    def is_cataloged(self, number: int) -> bool:
-        """Return whether record `number` has its `.cat` by now."""
-        return self._objects.find(self._location.cat_key(number)) is not None
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Overwrite the cache; a failure is no failure of the load."""

@@ -37,6 +37,7 @@ def place(
     never will be in the log. `UnknownOutcome`: it may be there, so everything stays.
     """
     body = encode(record)
+    uploads = frozenset(file.upload_id for file in record.files)
     while True:
         try:
             created = log.put_record(number, body)
@@ -55,7 +56,13 @@ def place(
                 abandon()
                 return Placed(number, winner)
         try:
-            check_passed(job, winner, first_run=first_run, sets_state=record.state is not None)
+            check_passed(
+                job,
+                winner,
+                first_run=first_run,
+                sets_state=record.state is not None,
+                uploads=uploads,
+            )
         except LakeloadError:
             abandon()
             raise

@@ -5,7 +5,7 @@ Everything works from the record alone, so whoever finds an unfinished job goes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -20,7 +20,25 @@ Notify = Callable[[str], None]
 
 
 class RecordDamaged(LoadFailed):
-    """Some files of a committed job are visible and the uploads of others are gone."""
+    """Some files of a committed job are visible and the uploads of others are gone: `lost`."""
+
+    def __init__(self, number: int, record: LoadRecord, lost: Sequence[StagedFile]) -> None:
+        rows = sum(file.rows for file in lost)
+        shown = ", ".join(f"`{file.key}` ({file.rows} rows)" for file in lost[:20])
+        more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
+        job = record.job_id
+        super().__init__(
+            f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is half visible: "
+            f"{rows} of {record.rows} rows are lost, because the uploads of {shown}{more} were "
+            "aborted",
+            hint=f"this table takes no new job until you choose: `lakeload recover FILE --void "
+            f"{job} --yes` deletes its {record.rows - rows} visible rows, to load it again under "
+            f"another id; `lakeload recover FILE --accept {job}` keeps them and gives up the "
+            f"{rows} lost ones",
+        )
+        self.number = number
+        self.record = record
+        self.lost = tuple(lost)
 
 
 class ForeignObject(LoadFailed):
@@ -39,11 +57,12 @@ class Publisher:
         self._notify = notify
         self._waits = objects.waits
 
-    def finish(self, number: int, record: LoadRecord) -> Outcome:
+    def finish(self, number: int, record: LoadRecord, *, accept_loss: bool = False) -> Outcome:
         """Publish a committed record and mark its end; return how it ended.
 
-        Raises `RecordDamaged` or `ForeignObject` where only a person can decide, `UnknownOutcome`
-        or `AwsError` when S3 does not let it go on: nothing is lost, anyone may call it again.
+        `accept_loss`: a person lives without the files that are lost. Raises `RecordDamaged` or
+        `ForeignObject` where only a person can decide, `UnknownOutcome` or `AwsError` when S3 does
+        not let it go on: nothing is lost, anyone may call it again.
         """
         visible = run_all(partial(self._complete, record), record.files, self._parallelism)
         missing = [file for file, there in zip(record.files, visible, strict=True) if not there]
@@ -53,13 +72,22 @@ class Publisher:
             return self._end_done(number, record)
         if (ending := self._log.ending(number)) != "open":
             return self.after_end(number, record, ending)
-        if len(missing) < len(record.files):
-            raise _damaged(number, record, missing)
         keys = tuple(file.key for file in missing)
-        return self.void(number, record, "all its uploads were aborted", keys)
+        if len(missing) == len(record.files):
+            reason = "all its uploads were aborted"
+            return self.void(number, record, reason, keys, looked_late=True)
+        if accept_loss:
+            return self._end_partial(number, record, keys)
+        raise RecordDamaged(number, record, missing)
 
     def void(
-        self, number: int, record: LoadRecord, reason: str, lost: tuple[str, ...] = ()
+        self,
+        number: int,
+        record: LoadRecord,
+        reason: str,
+        lost: tuple[str, ...] = (),
+        *,
+        looked_late: bool = False,
     ) -> Outcome:
         """Declare the job never loaded, then remove what there is of it.
 
@@ -69,13 +97,16 @@ class Publisher:
         marker = EndMarker(tool_version(), self._waits.now(), "void", reason, lost)
         if not self._log.end_otherwise(number, marker):
             return self.after_end(number, record, self._written_end(number))
-        self.clean(number, record)
+        self.clean(number, record, looked_late=looked_late)
         return "void"
 
-    def clean(self, number: int, record: LoadRecord) -> None:
+    def clean(self, number: int, record: LoadRecord, *, looked_late: bool = False) -> bool:
         """Remove what a void record has in the bucket: uploads first, then objects, then say so.
 
-        In this order an upload cannot be completed behind the look for objects.
+        In this order an upload cannot be completed behind the look for objects. A completion that
+        S3 was already working on can: until none can be running any more (`looked_late`, or the
+        void is old) the record stays "not clean", and whoever comes next looks again (P16).
+        Returns whether nothing is left to do.
         """
         run_all(
             lambda file: self._objects.abort_upload(file.key, file.upload_id),
@@ -83,7 +114,18 @@ class Publisher:
             self._parallelism,
         )
         removed = run_all(partial(self._remove, record), record.files, self._parallelism)
+        if None in removed and not looked_late and not self._is_old(number):
+            return False
         self._log.mark_clean(number, tuple(key for key in removed if key))
+        return True
+
+    def lost(self, record: LoadRecord, uploads: Collection[str]) -> list[StagedFile]:
+        """Return the files that are neither visible nor among the open `uploads`. Only looks."""
+        return [
+            file
+            for file in record.files
+            if file.upload_id not in uploads and not self._is_there(record, file)
+        ]
 
     def after_end(self, number: int, record: LoadRecord, ending: Outcome) -> Outcome:
         """Do what an ending that is already written still asks for."""
@@ -95,6 +137,20 @@ class Publisher:
         if self._log.end_done(number):
             return "done"
         return self.after_end(number, record, self._written_end(number))
+
+    def _end_partial(self, number: int, record: LoadRecord, lost: tuple[str, ...]) -> Outcome:
+        reason = "the lost files were accepted as lost"
+        marker = EndMarker(tool_version(), self._waits.now(), "partial", reason, lost)
+        if self._log.end_otherwise(number, marker):
+            return "partial"
+        return self.after_end(number, record, self._written_end(number))
+
+    def _is_old(self, number: int) -> bool:
+        """Whether a job ended so long ago that S3 works on nothing of it any more."""
+        ended = self._log.ended_at(number)
+        # Twice, because S3 accepts requests of a clock that is up to 15 minutes off.
+        patience = 2 * self._waits.late_completion
+        return ended is not None and (self._waits.now() - ended).total_seconds() >= patience
 
     def _written_end(self, number: int) -> Outcome:
         """Return the ending that refused ours. Nothing is removed where it cannot be read."""
@@ -156,23 +212,14 @@ class Publisher:
         return [file for file in missing if not self._is_there(record, file)]
 
     def _remove(self, record: LoadRecord, file: StagedFile) -> str | None:
-        """Delete this attempt's object and return its key; leave anybody else's."""
+        """Delete this attempt's object and return its key, or '' where somebody else's lies,
+        which stays. None: nothing is there."""
         while self._objects.find(file.key) is not None:
             head = self._objects.head(file.key)
-            if head is None or head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
+            if head is None:
                 return None
+            if head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
+                return ""
             if self._objects.delete(file.key, head.etag):
                 return file.key
         return None
-
-
-def _damaged(number: int, record: LoadRecord, missing: Sequence[StagedFile]) -> RecordDamaged:
-    lost = sum(file.rows for file in missing)
-    shown = ", ".join(f"`{file.key}` ({file.rows} rows)" for file in missing[:20])
-    more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
-    return RecordDamaged(
-        f"record {number}, job `{record.job_id}` of pipeline `{record.pipeline}`, is half visible: "
-        f"{lost} of {record.rows} rows are lost, because the uploads of {shown}{more} were aborted",
-        hint="remove the rest or keep it: docs/protocol-parquet.md, “A damaged record”; until then "
-        "this table takes no new job",
-    )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalog import Catalog
-from lakeload_jobs.lake.history import Outcome
+from lakeload_jobs.lake.catalog_step import CatalogStep
+from lakeload_jobs.lake.commit_log import CommitLog, LogView
+from lakeload_jobs.lake.decisions import accept_job, void_job
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import Notify
-from lakeload_jobs.lake.settle import Pending
-from lakeload_jobs.lake.stale_uploads import StaleUpload
+from lakeload_jobs.lake.publish import Notify, Publisher, RecordDamaged
+from lakeload_jobs.lake.records import LoadRecord, StagedFile
+from lakeload_jobs.lake.settle import Pending, Settler
+from lakeload_jobs.lake.stale_uploads import STALE_AFTER, StaleUpload, StaleUploads
 from lakeload_jobs.rules.layout import TableLocation
 
-STALE_AFTER = timedelta(hours=24)
-"""Uploads older than this that no record names are those of attempts that died."""
+__all__ = ["Damaged", "TableRecovery", "accept_job", "recover_table", "void_job"]
 
 
 @dataclass(frozen=True)
@@ -63,44 +67,86 @@ def recover_table(
     abort_older_than: timedelta = STALE_AFTER,
     dry_run: bool = False,
 ) -> TableRecovery:
-    """Settle every record of a table and remove uploads whose attempt died.
+    """Settle every record of a table, bring the catalog into step, remove uploads of died attempts.
 
-    A record that only a person can decide on does not keep the others from being settled. Never
-    raises `LakeloadError`: it is in the result.
+    A record that only a person can decide on does not keep the others from being settled. A dry
+    run writes nothing. Never raises `LakeloadError`: it is in the result.
     """
-    raise NotImplementedError
+    log = CommitLog(objects, location)
+    publisher = Publisher(objects, log, parallelism=parallelism, notify=notify)
+    step = CatalogStep(log, catalog)
+    settler = Settler(log, publisher, objects.waits, notify, step)
+    stale = StaleUploads(objects, log, parallelism=parallelism)
+    try:
+        view = log.read()
+        found = _foresee(objects, log, settler, view) if dry_run else _settle(log, settler, view)
+    except LakeloadError as error:
+        return TableRecovery(location, error=error)
+    try:
+        uploads = stale.find(abort_older_than) if dry_run else stale.remove(abort_older_than)
+    except LakeloadError as error:
+        return replace(found, uploads_error=error)
+    return replace(found, stale_uploads=uploads)
 
 
-def void_job(
-    objects: Objects,
-    location: TableLocation,
-    job_id: str,
-    *,
-    pipeline: str | None = None,
-    parallelism: int,
-    notify: Notify,
-) -> Outcome:
-    """Declare a committed job void and remove what there is of it; its id is spent.
+def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
+    damaged: list[Damaged] = []
+    errors: list[LakeloadError] = []
 
-    A job whose uploads are whole may be voided too, as long as it is not done. Raises
-    `InvalidInput` for a job that the log does not know, or that is done, and `AwsError` when the
-    job's objects may not be deleted: it is void then, and the next run goes on removing.
-    """
-    raise NotImplementedError
+    def stopped(number: int, record: LoadRecord, error: LakeloadError) -> None:
+        if isinstance(error, RecordDamaged):
+            damaged.append(_damaged(number, record, error.lost))
+        else:
+            errors.append(error)
+
+    settled = settler.settle(view, stopped)
+    if settled.covered.number > (view.checkpoint.number if view.checkpoint else 0):
+        log.write_checkpoint(settled.covered.checkpoint())
+    return TableRecovery(
+        log.location,
+        finished=settled.pending,
+        damaged=tuple(damaged),
+        error=errors[0] if errors else None,
+        catalog_error=settled.catalog_error,
+    )
 
 
-def accept_job(
-    objects: Objects,
-    location: TableLocation,
-    job_id: str,
-    *,
-    pipeline: str | None = None,
-    catalog: Catalog | None,
-    parallelism: int,
-    notify: Notify,
-) -> Outcome:
-    """Keep what there is of a damaged job and live without the rest: its end is "partial".
+def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
+    """Say what would be done. What is lost shows only where open uploads may be listed."""
+    pending = settler.foresee(view).pending
+    if not any(job.action == "publish" for job in pending):
+        return TableRecovery(log.location, pending)
+    try:
+        uploads = {u.upload_id for u in objects.list_uploads(log.location.data_path)}
+    except AwsError as error:
+        return TableRecovery(log.location, pending, uploads_error=error)
+    publisher = Publisher(objects, log, parallelism=1, notify=lambda _: None)
+    finished: list[Pending] = []
+    damaged: list[Damaged] = []
+    first_error: LakeloadError | None = None
+    for job in pending:
+        record = log.record(job.number)
+        if job.action != "publish" or not isinstance(record, LoadRecord):
+            finished.append(job)
+            continue
+        try:
+            lost = publisher.lost(record, uploads)
+        except LakeloadError as error:
+            first_error = first_error or error
+            continue
+        if lost and len(lost) < len(record.files):
+            damaged.append(_damaged(job.number, record, lost))
+        else:
+            finished.append(replace(job, action="void") if lost else job)
+    return TableRecovery(log.location, tuple(finished), tuple(damaged), error=first_error)
 
-    Raises `InvalidInput` for a job that the log does not know, is whole, or has ended already.
-    """
-    raise NotImplementedError
+
+def _damaged(number: int, record: LoadRecord, lost: Collection[StagedFile]) -> Damaged:
+    return Damaged(
+        number,
+        record.pipeline,
+        record.job_id,
+        record.rows,
+        tuple(file.key for file in lost),
+        sum(file.rows for file in lost),
+    )

@@ -22,7 +22,11 @@ from lakeload_jobs.lake.placing import place
 from lakeload_jobs.lake.publish import Notify, Publisher
 from lakeload_jobs.lake.records import Column, FenceRecord, LoadRecord, StagedFile
 from lakeload_jobs.lake.settle import Pending, Settled, Settler
+from lakeload_jobs.lake.stale_uploads import STALE_AFTER, StaleUploads
 from lakeload_jobs.rules.layout import TableLocation
+
+CLEANING_EVERY = 16
+"""Records between two looks for uploads that died attempts left in the table."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class TableLog:
         self._settler = Settler(
             self._log, self._publisher, objects.waits, notify, self._catalog_step
         )
+        self._stale_uploads = StaleUploads(objects, self._log, parallelism=parallelism)
+        self._notify = notify
         self._job: Job | None = None
         self._opened: Opened | None = None
         self._covered = History()
@@ -103,8 +109,7 @@ class TableLog:
         table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
         """
         job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling)
-        view = self._log.read()
-        settled = self._settler.settle(view)
+        view, settled = self._settle()
         self._keep_short(view, settled)
         opened = self._admit(job, view, settled)
         self._job, self._opened, self._covered = job, opened, settled.covered
@@ -166,6 +171,23 @@ class TableLog:
             except AwsError:
                 left += 1
         return left
+
+    def _settle(self) -> tuple[LogView, Settled]:
+        view = self._log.read()
+        settled = self._settler.settle(view)
+        # Once in a while, so that an ordinary run pays no request for it.
+        if view.next_number % CLEANING_EVERY == 0 and self._remove_stale_uploads():
+            view = self._log.read()
+            settled = self._settler.settle(view)
+        return view, settled
+
+    def _remove_stale_uploads(self) -> bool:
+        """Remove what died attempts left; a failure stops no load, its cause is told."""
+        try:
+            return bool(self._stale_uploads.remove(STALE_AFTER))
+        except LakeloadError as error:
+            self._notify(f"uploads that died attempts left stay for now: {error}")
+            return False
 
     def _admit(self, job: Job, view: LogView, settled: Settled) -> Opened:
         history = settled.history
