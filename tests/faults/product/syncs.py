@@ -1,0 +1,166 @@
+"""Commands as a user starts them, which can be killed with everything they started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from lakeload.launch.session import kill_session, members
+from tests.e2e.command import argv, environment
+from tests.faults.product.world import World
+
+SECONDS = 900.0
+"""Longer than any of these may take on a busy machine."""
+
+IN = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command said of itself; `code` is None for one that was killed."""
+
+    job_id: str
+    code: int | None
+    stderr: str
+    document: dict[str, Any]
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """What was said of each table, by source name."""
+        return {table["table"]: table for table in self.document.get("tables", [])}
+
+    @property
+    def attempt_id(self) -> str:
+        """The attempt, '' when nothing was said."""
+        found: str = self.document.get("attempt_id", "")
+        return found
+
+
+class Sync:
+    """One `lakeload sync` that has been started."""
+
+    def __init__(self, world: World, folder: Path, job_id: str, *arguments: str) -> None:
+        self.job_id = job_id
+        self.killed = False
+        self._spark: set[int] = set()
+        self._process = subprocess.Popen(
+            argv("sync", "pipeline.yml", "--output", "json", "--job-id", job_id, *arguments),
+            cwd=folder,
+            env=_environment(world, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def kill(self) -> None:
+        """kill -9 of the command, of spark-submit and of everything below them."""
+        self.killed = True
+        family = self._family()
+        sessions = {session for process in family if (session := _session(process))}
+        for process in family:
+            _kill(process)
+        # A process that was forked meanwhile is found by its session.
+        for session in sessions - {os.getsid(0)}:
+            while members(session):
+                kill_session(session)
+
+    def kill_command_only(self) -> None:
+        """kill -9 of the command; spark-submit has a session of its own and goes on."""
+        self.killed = True
+        self._spark = {s for process in self._family() if (s := _session(process))}
+        self._process.kill()
+
+    def wait_for_spark(self) -> None:
+        """Wait until nothing of the sessions of a command that was killed alone is left."""
+        end = time.monotonic() + SECONDS
+        while any(members(session) for session in self._spark) and time.monotonic() < end:
+            time.sleep(0.2)
+
+    def python_workers(self) -> list[psutil.Process]:
+        """The executor's Python workers: what runs the tasks."""
+        return [p for p in self._family()[1:] if "pyspark.daemon" in _command_line(p)]
+
+    def executors(self) -> list[psutil.Process]:
+        """The JVMs of executors of their own."""
+        name = "CoarseGrainedExecutorBackend"
+        return [p for p in self._family()[1:] if name in _command_line(p)]
+
+    def end(self) -> Told:
+        """Wait for the end and return what was said."""
+        stdout, stderr = self._process.communicate(timeout=SECONDS)
+        if self.killed:
+            return Told(self.job_id, None, stderr, {})
+        try:
+            document = json.loads(stdout)
+        except ValueError:
+            document = {}
+        return Told(self.job_id, self._process.returncode, stderr, document)
+
+    def _family(self) -> list[psutil.Process]:
+        """The command first, then everything below it."""
+        try:
+            command = psutil.Process(self._process.pid)
+            return [command, *command.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def run_sync(world: World, folder: Path, job_id: str, *arguments: str) -> Told:
+    """Run a sync to its end."""
+    return Sync(world, folder, job_id, *arguments).end()
+
+
+def run_command(world: World, folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run any command of lakeload and return its exit code and what it wrote to stderr."""
+    ended = subprocess.run(
+        argv(*arguments),
+        cwd=folder,
+        env=_environment(world, folder),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return ended.returncode, ended.stderr
+
+
+def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) -> list[Told]:
+    """Run one sync of `tables` after the other, with nothing in the way."""
+    folder = world.write(name, tables)
+    return [run_sync(world, folder, job_id) for job_id in job_ids]
+
+
+def _environment(world: World, folder: Path) -> dict[str, str]:
+    return environment(world.lake, folder, LAKELOAD_CACHE_DIR=str(world.folder / "cache"))
+
+
+def _session(process: psutil.Process) -> int | None:
+    try:
+        return os.getsid(process.pid)
+    except ProcessLookupError:
+        return None
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
