@@ -11,6 +11,7 @@ import pytest
 pytest_plugins = [
     "tests.servers.ministack",
     "tests.servers.fault_proxy",
+    "tests.servers.jars",
     "tests.servers.standalone_spark",
 ]
 
@@ -45,7 +46,7 @@ def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     return home
 
 
-_QUICK_FIRST = ("unit", "", "servers", "integration", "faults", "e2e")
+_QUICK_FIRST = ("unit", "", "model", "servers", "integration", "faults", "e2e")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lakeload.config.spark import conf_finding, is_local
@@ -26,12 +26,14 @@ def spark_properties(
     extra: Mapping[str, str],
     cores: int = 1,
     input_bytes: int | None = None,
+    jars: Sequence[Path] = (),
 ) -> dict[str, str]:
     """Return the properties of a launch, sorted by name.
 
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
     `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
-    `input_bytes` what the job will read, None if unknown. Raises `InvalidInput` for a key that
+    `input_bytes` what the job will read, None if unknown, `jars` what Spark needs and does not
+    have. Raises `InvalidInput` for a key that
     lakeload decides, or that looks like a secret.
     """
     check_conf(extra)
@@ -53,6 +55,7 @@ def spark_properties(
         properties["spark.driver.host"] = "127.0.0.1"
         properties["spark.driver.bindAddress"] = "127.0.0.1"
     properties.update(extra)
+    properties.update(_class_path(master, jars, extra))
     for role, options in _java_options(master, log_settings, extra, cores, input_bytes).items():
         properties[f"spark.{role}.extraJavaOptions"] = options
     return dict(sorted(properties.items()))
@@ -95,6 +98,24 @@ def parse_conf(assignments: tuple[str, ...]) -> dict[str, str]:
 def render(properties: Mapping[str, str]) -> str:
     """Return the text of a Java properties file; backslashes and line ends are escaped."""
     return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
+
+
+def _class_path(master: str, jars: Sequence[Path], extra: Mapping[str, str]) -> dict[str, str]:
+    """Return how the JVMs get `jars`, before those the user adds.
+
+    The class path costs least (docs/decisions/0050), but names files: executors on other machines
+    do not have them, and Spark sends them along.
+    """
+    if not jars:
+        return {}
+    if not is_local(master):
+        users = extra.get("spark.jars", "").strip()
+        return {"spark.jars": ",".join([*(jar.as_uri() for jar in jars), *filter(None, [users])])}
+    names = [f"spark.{role}.extraClassPath" for role in ("driver", "executor")]
+    return {
+        name: ":".join([*map(str, jars), *filter(None, [extra.get(name, "").strip()])])
+        for name in names
+    }
 
 
 def _java_options(

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.failure import probable_cause
@@ -28,11 +29,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """How Spark runs: the master, the driver's heap such as `4096m`, further properties."""
+    """How Spark runs: the master, the driver's heap such as `4096m`, further properties, jars."""
 
     master: str
     memory: str
     conf: Mapping[str, str]
+    jars: tuple[Path, ...] = ()
 
 
 def launch(
@@ -79,6 +81,7 @@ def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> N
         scratch=folder.path,
         extra=settings.conf,
         cores=os.cpu_count() or 1,
+        jars=settings.jars,
         input_bytes=sum(look_at_input(table.input).bytes for table in spec.tables),
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))

@@ -37,8 +37,10 @@ SYNCED = datetime(2026, 11, 21, 10, 15, 30, 123456, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on two cores, as spark-submit would start it."""
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...]
+) -> Iterator[SparkSession]:
+    """A session on two cores, as spark-submit would start it, with the jars of every feature."""
     folder = tmp_path_factory.mktemp("spark")
     before = dict(os.environ)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -48,6 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.scheduler.mode", "FAIR")
+        .config("spark.driver.extraClassPath", ":".join(map(str, jars)))
         .config("spark.driver.memory", "1g")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.local.dir", str(folder / "local"))

@@ -125,3 +125,30 @@ def _java_properties(text: str) -> dict[str, str]:
         plain = re.sub(r"\\(.)", lambda m: {"n": "\n", "r": "\r"}.get(m[1], m[1]), value)
         parsed[key] = plain
     return parsed
+
+
+def with_jars(master: str, **extra: str) -> dict[str, str]:
+    return spark_properties(
+        master=master,
+        memory="1g",
+        log_settings=Path("/r/log4j2.properties"),
+        scratch=Path("/r"),
+        extra={key.replace("__", "."): value for key, value in extra.items()},
+        jars=[Path("/my cache/a.jar"), Path("/my cache/b.jar")],
+    )
+
+
+@pytest.mark.parametrize("master", ["local[*]", "local-cluster[2,1,1024]"])
+def test_jars_are_on_the_class_path_where_every_jvm_is_on_this_machine(master: str) -> None:
+    properties = with_jars(master, spark__driver__extraClassPath="/mine.jar")
+
+    assert properties["spark.driver.extraClassPath"] == "/my cache/a.jar:/my cache/b.jar:/mine.jar"
+    assert properties["spark.executor.extraClassPath"] == "/my cache/a.jar:/my cache/b.jar"
+    assert "spark.jars" not in properties
+
+
+def test_jars_travel_to_executors_on_other_machines() -> None:
+    properties = with_jars("spark://master:7077", spark__jars="/mine.jar")
+
+    assert properties["spark.jars"] == "file:///my%20cache/a.jar,file:///my%20cache/b.jar,/mine.jar"
+    assert "spark.driver.extraClassPath" not in properties

@@ -1,0 +1,32 @@
+"""The jars that Spark needs in tests: fetched once, into a cache that all runs share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from lakeload.machine.jars import REPOSITORY_VARIABLE, fetch, pinned
+
+# Read when the plugin is loaded: each test then has a HOME and an environment of its own.
+_CACHE = platformdirs.user_cache_path("lakeload-tests", appauthor=False)
+_REPOSITORY = {name: os.environ[name] for name in (REPOSITORY_VARIABLE,) if os.environ.get(name)}
+
+
+@pytest.fixture(scope="session")
+def jars_cache() -> Path:
+    """A LAKELOAD_CACHE_DIR that has the jars of every feature.
+
+    The first run fetches 10 MB from Maven Central, or from the repository that
+    LAKELOAD_MAVEN_REPOSITORY names; without either the tests fail, saying so.
+    """
+    fetch(pinned("s3", "avro"), _CACHE / "jars", _REPOSITORY)
+    return _CACHE
+
+
+@pytest.fixture(scope="session")
+def jars(jars_cache: Path) -> tuple[Path, ...]:
+    """The jars themselves."""
+    return fetch(pinned("s3", "avro"), jars_cache / "jars", _REPOSITORY)
