@@ -147,8 +147,8 @@ def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None
         *_column_inputs(added),
     ]
     there: Mapping[str, Any] = table
-    # Fields without a value may come back as None, which no request may hold.
-    fields = {name: there[name] for name in _INPUT_FIELDS if there.get(name) is not None}
+    # A field without a value may come back as '' or None, which no request may hold.
+    fields = {name: there[name] for name in _INPUT_FIELDS if there.get(name) not in (None, "")}
     fields["StorageDescriptor"] = storage
     fields["Parameters"] = {**table.get("Parameters", {}), **parameters}
     return cast("TableInputTypeDef", fields)

@@ -1,0 +1,1 @@
+"""Glue beside the commit log, without Spark."""

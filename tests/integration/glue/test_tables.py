@@ -1,0 +1,175 @@
+"""What a load makes in Glue, read as Athena would read it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakeload_jobs.contract.spec import ParquetSpec, PartitionStrategy
+from lakeload_jobs.rules.types import TYPE_RULES
+from tests.athena import HiveError
+from tests.integration.glue.conftest import MakeLoader
+from tests.integration.glue.loader import SCHEMA, TEN, Loader
+from tests.servers.glue import glue_of
+
+Rows = dict[str, list[Any]]
+
+ID = {"id": "bigint"}
+BOTH = {"id": "bigint", "name": "string"}
+
+
+def test_the_first_load_makes_database_table_and_partition(loader: Loader) -> None:
+    done = loader.load("job-1", {"id": [1, 2]}, ID)
+    assert done.catalog_error is None
+    assert loader.cataloged() == [1]
+    database = glue_of(loader.lake).get_database(Name=SCHEMA)["Database"]
+    assert database["LocationUri"] == loader.url.removesuffix("orders/")
+    table = loader.glue_table()
+    assert table["TableType"] == "EXTERNAL_TABLE"
+    assert table["Parameters"] == {
+        "EXTERNAL": "TRUE",
+        "classification": "parquet",
+        "lakeload.created-by": "shop",
+        "lakeload.partition-strategy": "HOUR",
+    }
+    assert table["PartitionKeys"] == [{"Name": "lakeload_partition", "Type": "string"}]
+    assert table["StorageDescriptor"]["Location"] == loader.url
+    assert loader.partitions() == {"2026/11/21/10": f"{loader.url}2026/11/21/10/"}
+    assert loader.query() == [
+        {"id": 1, "lakeload_partition": "2026/11/21/10"},
+        {"id": 2, "lakeload_partition": "2026/11/21/10"},
+    ]
+
+
+def test_added_columns_come_last_and_are_null_in_older_files(loader: Loader) -> None:
+    loader.load("job-1", {"name": ["a"], "id": [1]}, {"name": "string", "id": "bigint"})
+    same_hour: Rows = {"id": [2], "extra": [True], "name": ["b"]}
+    loader.load("job-2", same_hour, {"id": "bigint", "extra": "boolean", "name": "string"})
+    loader.load("job-3", {"id": [3]}, ID, synced=TEN + timedelta(hours=1))
+    assert loader.columns() == [("name", "string"), ("id", "bigint"), ("extra", "boolean")]
+    assert [(row["id"], row["name"], row["extra"]) for row in loader.query()] == [
+        (1, "a", None),
+        (2, "b", True),
+        (3, None, None),
+    ]
+    assert len(loader.partitions()) == 2
+
+
+@pytest.mark.parametrize(
+    ("strategy", "partitions"),
+    [
+        ("DAY", ["2026/11/21", "2026/11/22"]),
+        ("HOUR", ["2026/11/21/10", "2026/11/22/10"]),
+        ("SYNC_ID", ["job-1", "job-2"]),
+        ("NONE", [None, None]),
+    ],
+)
+def test_every_strategy_shows_every_row_once(
+    make_loader: MakeLoader, strategy: PartitionStrategy, partitions: list[str | None]
+) -> None:
+    parquet = ParquetSpec(update_glue_catalog=True, partition_strategy=strategy)
+    loader = make_loader(parquet=parquet)
+    for number, job in enumerate(("job-1", "job-2")):
+        loader.load(job, {"id": [number]}, ID, synced=TEN + timedelta(days=number))
+    assert [row.get("lakeload_partition") for row in loader.query()] == partitions
+    assert [row["id"] for row in loader.query()] == [0, 1]
+
+
+def test_projected_partitions_are_found_and_none_is_registered(make_loader: MakeLoader) -> None:
+    projected = ParquetSpec(
+        update_glue_catalog=True, partition_strategy="HOUR", partition_projection=True
+    )
+    by_hour = make_loader(parquet=projected)
+    by_hour.load("job-2", {"id": [2]}, ID, synced=TEN + timedelta(hours=30))
+    now = TEN + timedelta(days=3)
+    assert by_hour.glue_table()["Parameters"]["projection.lakeload_partition.range"] == (
+        "2026/11/22/16,NOW"
+    )
+    # An older job that comes late moves the beginning back, a newer one leaves it.
+    by_hour.load("job-1", {"id": [1]}, ID, synced=TEN)
+    by_hour.load("job-3", {"id": [3]}, BOTH | ID, synced=TEN + timedelta(hours=40))
+    assert [row["lakeload_partition"] for row in by_hour.query(now=now)] == [
+        "2026/11/21/10",
+        "2026/11/22/16",
+        "2026/11/23/02",
+    ]
+    assert by_hour.partitions() == {}
+
+    by_day = make_loader(parquet=replace(projected, partition_strategy="DAY"), table="by_day")
+    by_day.load("job-4", {"id": [4]}, ID)
+    assert [row["lakeload_partition"] for row in by_day.query(now=now)] == ["2026/11/21"]
+
+    by_job = make_loader(parquet=replace(projected, partition_strategy="SYNC_ID"), table="by_job")
+    by_job.load("job-5", {"id": [5]}, ID)
+    assert by_job.query(injected=["job-5", "job-6"]) == [{"id": 5, "lakeload_partition": "job-5"}]
+
+
+def test_a_type_of_every_rule_is_read_back(loader: Loader) -> None:
+    instant = datetime(2026, 11, 21, 10, 0, 0, 123456)
+    inner: Any = pa.struct([("at", pa.timestamp("us")), ("d", pa.decimal128(10, 2))])
+    outer: Any = pa.struct([("a", pa.int32()), ("b", inner)])
+    element: Any = pa.struct([("x", pa.int64())])
+    samples: dict[str, tuple[str, Any, Any]] = {
+        "boolean": ("boolean", pa.bool_(), True),
+        "byte": ("tinyint", pa.int8(), -1),
+        "short": ("smallint", pa.int16(), 300),
+        "integer": ("int", pa.int32(), 70_000),
+        "long": ("bigint", pa.int64(), 2**40),
+        "float": ("float", pa.float32(), 0.5),
+        "double": ("double", pa.float64(), 0.1),
+        "decimal": ("decimal(38,6)", pa.decimal128(38, 6), Decimal("1.500000")),
+        "string": ("string", pa.string(), "crème"),
+        "binary": ("binary", pa.binary(), b"\x00\xff"),
+        "date": ("date", pa.date32(), instant.date()),
+        "timestamp": ("timestamp", pa.timestamp("us", "UTC"), instant.replace(tzinfo=UTC)),
+        "timestamp_ntz": ("timestamp_ntz", pa.timestamp("us"), instant),
+        "struct": (
+            "struct<a:int,b:struct<at:timestamp_ntz,d:decimal(10,2)>>",
+            outer,
+            {"a": 1, "b": {"at": instant, "d": Decimal("2.50")}},
+        ),
+        "array": ("array<struct<x:bigint>>", pa.list_(element), [{"x": 1}]),
+        "map": ("map<string,array<date>>", pa.map_(pa.string(), pa.list_(pa.date32())), []),
+    }
+    kept = {rule.spark for rule in TYPE_RULES if rule.written in ("AS_IS", "NESTED")}
+    assert set(samples) == kept, "every type that is written as itself has a sample here"
+    fields = [pa.field("id", pa.int64()), *(pa.field(n, s[1]) for n, s in samples.items())]
+    row = {"id": 1} | {name: value for name, (_, _, value) in samples.items()}
+    rows = pa.Table.from_pylist([row], pa.schema(fields))
+    done = loader.load("job-1", rows, ID | {name: s[0] for name, s in samples.items()})
+    assert done.catalog_error is None
+    expected = row | {"timestamp": instant, "lakeload_partition": "2026/11/21/10"}
+    assert loader.query() == [expected]
+
+
+def test_the_reader_refuses_what_athena_would(loader: Loader) -> None:
+    loader.load("job-1", {"id": [1]}, ID)
+    glue = glue_of(loader.lake)
+    table = loader.glue_table()
+    storage = table["StorageDescriptor"]
+    storage["Columns"] = [{"Name": "id", "Type": "int"}]
+    changed = {"Name": "orders", "TableType": "EXTERNAL_TABLE", "StorageDescriptor": storage}
+    glue.update_table(DatabaseName=SCHEMA, TableInput=changed)  # type: ignore[arg-type]
+    with pytest.raises(HiveError, match="HIVE_PARTITION_SCHEMA_MISMATCH"):
+        loader.query()
+    glue.delete_partition(
+        DatabaseName=SCHEMA, TableName="orders", PartitionValues=["2026/11/21/10"]
+    )
+    unpartitioned = {**changed, "PartitionKeys": []}
+    glue.update_table(DatabaseName=SCHEMA, TableInput=unpartitioned)  # type: ignore[arg-type]
+    with pytest.raises(HiveError, match="HIVE_BAD_DATA"):
+        loader.query()
+
+
+def test_a_load_without_rows_makes_no_table_and_later_no_partition(loader: Loader) -> None:
+    assert loader.load("job-0", {"id": []}, ID).catalog_error is None
+    assert glue_of(loader.lake).get_databases()["DatabaseList"] == []
+    loader.load("job-1", {"id": [1]}, ID)
+    loader.load("job-2", {"id": []}, ID, synced=TEN + timedelta(hours=5))
+    assert list(loader.partitions()) == ["2026/11/21/10"]
+    assert loader.cataloged() == [1, 2, 3]
