@@ -23,6 +23,9 @@ COMMANDS = {
     "test-connection": "lakeload.commands.test_connection",
     "plan": "lakeload.commands.plan",
     "sync": "lakeload.commands.sync",
+    "recover": "lakeload.commands.recover",
+    "runs": "lakeload.commands.runs",
+    "reset": "lakeload.commands.reset",
 }
 
 

@@ -88,14 +88,23 @@ def load_pipeline(path: Path, environment: Mapping[str, str]) -> PipelineDocumen
 
 def load_destination(path: Path, environment: Mapping[str, str]) -> DestinationDocument:
     """Read a destination; of a pipeline, its destination. Raises `InvalidDocuments`."""
+    document = load_either(path, environment)
+    return document.destination if isinstance(document, PipelineDocument) else document
+
+
+def load_either(
+    path: Path, environment: Mapping[str, str]
+) -> PipelineDocument | DestinationDocument:
+    """Read a document of either kind. Raises `InvalidDocuments`."""
     read = _read(path, environment)
     if has_errors(read.problems):
         raise InvalidDocuments(in_order(read.problems))
     warnings = tuple(in_order(read.problems))
     if isinstance(read.model, Destination):
         return DestinationDocument(path, read.model, warnings)
+    assert isinstance(read.model, Pipeline), "a document without errors has a model"  # noqa: S101
     assert read.destination is not None, "a pipeline without errors has one"  # noqa: S101
-    return read.destination
+    return PipelineDocument(path, read.model, read.destination, warnings)
 
 
 def inspect_all(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Inspection]:

@@ -33,16 +33,19 @@ def new_attempt(job_id: str | None) -> Attempt:
     return Attempt(job_id or new_job_id(), new_attempt_id(), datetime.now(UTC))
 
 
-def select_tables(tables: Sequence[TableSpec], globs: Sequence[str]) -> tuple[TableSpec, ...]:
+def select_tables(
+    tables: Sequence[TableSpec], globs: Sequence[str], option: str = "--table"
+) -> tuple[TableSpec, ...]:
     """Return the tables whose source name matches one of the globs; all when there are none.
 
-    Case counts, as it does in the document. Raises `InvalidInput` for a glob without a match.
+    Case counts, as it does in the document. `option` is what the globs were given with, for
+    messages. Raises `InvalidInput` for a glob without a match.
     """
     for glob in globs:
         if not any(fnmatch.fnmatchcase(table.source, glob) for table in tables):
             names = [table.source for table in tables]
             raise InvalidInput(
-                f"`--table {glob}` matches no table of the pipeline",
+                f"`{f'{option} {glob}'.strip()}` matches no table of the pipeline",
                 hint=did_you_mean(glob, names) or f"there are {_listed(names)}",
             )
     return tuple(

@@ -72,6 +72,7 @@ class _Said:
     """What the flags of the running command ask for."""
 
     quiet: bool = False
+    verbose: bool = False
     output: OutputFormat | None = None
 
 
@@ -89,7 +90,7 @@ def configure(
 
     Only lakeload's own loggers speak: botocore's debug lines would show credentials.
     """
-    _said.quiet, _said.output = quiet, output
+    _said.quiet, _said.verbose, _said.output = quiet, verbose > 0, output
     handlers: list[logging.Handler] = []
     if verbose:
         shown: logging.Handler = logging.StreamHandler(sys.stderr)
@@ -112,6 +113,11 @@ def configure(
 def quiet() -> bool:
     """Tell whether only errors and the answer are wanted."""
     return _said.quiet
+
+
+def verbose() -> bool:
+    """Tell whether the answer may be longer than usual."""
+    return _said.verbose
 
 
 def json_wanted() -> bool:

@@ -1,0 +1,81 @@
+"""FILE and --table → a lake that answers, and the tables meant: for commands after the load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lakeload.config.load import DestinationDocument, PipelineDocument
+    from lakeload.upkeep.tables import UpkeepTable
+    from lakeload_jobs.contract.spec import DestinationSpec
+    from lakeload_jobs.lake.aws import AwsSession
+    from lakeload_jobs.lake.objects import Objects
+
+EitherFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A pipeline, for its tables, or a destination, for all that have been loaded there.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class LakeTables:
+    """The tables a command is about, and the way to them. `pipeline` None: of all pipelines."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    objects: Objects
+    tables: list[UpkeepTable]
+    pipeline: str | None
+
+
+def open_tables(file: Path, globs: Sequence[str], label: str) -> LakeTables:
+    """Read FILE, become the identity that writes, and find the tables.
+
+    Of a pipeline: its tables by the names it gives them; of a destination: every table with a log,
+    as `schema.table`. Raises `InvalidDocuments`, `InvalidInput` for a glob without a match,
+    `Refused`.
+    """
+    from lakeload.config.load import load_either
+
+    return open_document(load_either(file, os.environ), globs, label)
+
+
+def open_document(
+    document: PipelineDocument | DestinationDocument,
+    globs: Sequence[str],
+    label: str,
+    option: str = "--table",
+) -> LakeTables:
+    """The same for a document that has been read; `option` is what the globs were given with."""
+    from lakeload.config.load import DestinationDocument
+    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.launch.spec import select_tables
+
+    if isinstance(document, DestinationDocument):
+        destination, chosen, pipeline = destination_spec(document), None, None
+    else:
+        destination = destination_spec(document.destination)
+        # Before the network: a typing error is told at once.
+        chosen = select_tables(table_specs(document), globs, option)
+        pipeline = document.model.name
+    from lakeload.probes.preflight import preflight
+    from lakeload.upkeep.tables import of_destination, of_pipeline, open_session
+    from lakeload_jobs.lake.objects import Objects
+
+    preflight(destination)
+    session = open_session(destination, label)
+    objects = Objects(session, destination)
+    if chosen is None:
+        tables = of_destination(objects, destination.prefix, globs)
+    else:
+        tables = of_pipeline(destination, chosen)
+    return LakeTables(destination, session, objects, tables, pipeline)

@@ -1,0 +1,142 @@
+"""`lakeload recover`: finish or undo what killed runs left, and decide what only a person can."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.lake_tables import EitherFile
+from lakeload.commands.options import Output, Tables
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput
+from lakeload_jobs.rules.job_ids import job_id_problem
+
+if TYPE_CHECKING:
+    from lakeload.commands.lake_tables import LakeTables
+    from lakeload.upkeep.decide import Decision
+    from lakeload.upkeep.recover import Tools
+
+
+def recover(
+    file: EitherFile,
+    table: Tables = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; say what would be done.")
+    ] = False,
+    abort_older_than: Annotated[
+        str,
+        typer.Option(
+            "--abort-older-than",
+            metavar="AGE",
+            help="Remove uploads older than this that no job names: 0, 90m, 24h, 2d. Longer than "
+            "your longest load.",
+        ),
+    ] = "24h",
+    void: Annotated[
+        str | None,
+        typer.Option("--void", metavar="JOB", help="Remove what there is of a damaged job."),
+    ] = None,
+    accept: Annotated[
+        str | None,
+        typer.Option("--accept", metavar="JOB", help="Keep what there is of a damaged job."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do what --void shows without it.")] = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Finish what killed runs left in the tables of a pipeline or a destination.
+
+    Publishes committed jobs, cleans up void ones, repairs the catalog, removes
+    uploads of dead runs. `sync` does the same for its own tables before it loads.
+    Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
+    AWS refuses, 5 when the data is in and the catalog still lags behind.
+    """
+    from lakeload.commands.lake_tables import open_tables
+    from lakeload.upkeep.durations import parse_age
+    from lakeload.upkeep.recover import Tools, worst
+    from lakeload.upkeep.recover import recover as recover_tables
+
+    age = parse_age("--abort-older-than", abort_older_than)
+    _check_flags(void, accept, yes=yes)
+    lake = open_tables(file, table or (), "recover")
+    from lakeload_jobs.lake.glue import GlueCatalog
+
+    tools = Tools(
+        lake.objects,
+        GlueCatalog(lake.session, lake.destination),
+        lake.destination.parquet.upload_parallelism,
+        console.note,
+    )
+    if job_id := void or accept:
+        answer = ["--void", job_id, "--yes"] if void else ["--accept", job_id]
+        command = _command(file, table or (), answer)
+        decision = _Decision("void" if void else "accept", job_id, command, yes)
+        _decide(lake, tools, decision, output, dry_run=dry_run)
+        return
+    found = recover_tables(tools, lake.tables, abort_older_than=age, dry_run=dry_run)
+    from lakeload.ui.recover import show_text, to_document
+
+    code = worst([table.exit_code for table in found])
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(found, code, dry_run=dry_run))
+    else:
+        show_text(found, str(file), console.out, console.err, dry_run=dry_run)
+    raise typer.Exit(code)
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """What a person wants done with one job. `command` is what to type to have it done."""
+
+    kind: Decision
+    job_id: str
+    command: str
+    sure: bool
+
+
+def _decide(
+    lake: LakeTables, tools: Tools, decision: _Decision, output: OutputFormat, *, dry_run: bool
+) -> None:
+    """Show what the decision means; carry it out when it is certain; exit with its code."""
+    from lakeload.ui.decide import show_text, to_document
+    from lakeload.upkeep.decide import decide, exit_code_of, find_cases
+    from lakeload.upkeep.recover import recover as recover_tables
+    from lakeload_jobs.lake.stale_uploads import STALE_AFTER
+
+    kind, job_id = decision.kind, decision.job_id
+    seen = recover_tables(tools, lake.tables, abort_older_than=STALE_AFTER, dry_run=True)
+    cases = find_cases(tools, lake.tables, seen, kind, job_id, lake.pipeline)
+    act = not dry_run and (kind == "accept" or decision.sure)
+    if act:
+        cases = decide(tools, cases, kind)
+    code = exit_code_of(cases) if act or dry_run else ExitCode.INVALID
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(cases, kind, code, done=act))
+    else:
+        show_text(cases, kind, console.out, console.err, done=act)
+        if not act:
+            console.note(f"nothing was written; to do it: `{decision.command}`")
+    raise typer.Exit(code)
+
+
+def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:
+    if void is not None and accept is not None:
+        raise InvalidInput(
+            "`--void` and `--accept` are two answers to one question",
+            hint="`--void` removes the job's rows, `--accept` keeps those that are there",
+        )
+    if yes and void is None:
+        raise InvalidInput("`--yes` belongs to `--void`", hint="leave it out")
+    for option, job_id in (("--void", void), ("--accept", accept)):
+        if job_id is not None and (problem := job_id_problem(job_id)):
+            raise InvalidInput(f"`{option} {job_id}`: {problem}")
+
+
+def _command(file: Path, globs: Sequence[str], answer: Sequence[str]) -> str:
+    flags = [word for glob in globs for word in ("--table", glob)]
+    return shlex.join(["lakeload", "recover", str(file), *flags, *answer])

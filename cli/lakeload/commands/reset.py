@@ -1,0 +1,75 @@
+"""`lakeload reset`: one pipeline's rows leave its tables again, exactly those."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakeload.commands.options import Output, PipelineFile
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+
+TableNames = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE", help="Tables by the pipeline's names for them; globs."),
+]
+
+
+def reset(
+    pipeline: PipelineFile,
+    tables: TableNames,
+    yes: Annotated[bool, typer.Option("--yes", help="Do what is shown without it.")] = False,
+    with_log: Annotated[
+        bool,
+        typer.Option(
+            "--with-log",
+            help="Remove the tables' logs as well. Only when no load of these tables can be "
+            "running anywhere.",
+        ),
+    ] = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Remove what this pipeline has loaded into some of its tables.
+
+    Deletes the objects that its records name, each only if its metadata says that
+    the record's own attempt wrote it, and the Glue table. Rows of other pipelines
+    and everything else stay. Without --yes it only shows what would go.
+    Exit code 0; 1 when a table could not be reset; 3 when AWS refuses.
+    """
+    from lakeload.commands.lake_tables import open_document
+    from lakeload.config.load import load_pipeline
+    from lakeload.launch.author import author
+    from lakeload.ui.reset import show_text, to_document
+    from lakeload.upkeep.reset import ResetJob, exit_code_of
+
+    lake = open_document(load_pipeline(pipeline, os.environ), tables, "reset", option="")
+    from lakeload_jobs.lake.glue import GlueCatalog
+
+    job = ResetJob(
+        lake.objects,
+        GlueCatalog(lake.session, lake.destination),
+        pipeline=lake.pipeline or "",
+        reason=f"lakeload reset by {author()}",
+        with_log=with_log,
+        parallelism=lake.destination.parquet.upload_parallelism,
+        notify=console.note,
+    )
+    found = job.run(lake.tables) if yes else job.plan(lake.tables)
+    code = exit_code_of(found)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(found, code, done=yes))
+    else:
+        command = _command(pipeline, tables, with_log=with_log)
+        show_text(found, command, console.out, console.err, done=yes)
+    raise typer.Exit(code)
+
+
+def _command(pipeline: Path, tables: Sequence[str], *, with_log: bool) -> str:
+    """Return what to type to have it done."""
+    flags = ["--with-log"] if with_log else []
+    return shlex.join(["lakeload", "reset", str(pipeline), *tables, *flags, "--yes"])

@@ -1,0 +1,82 @@
+"""`lakeload runs`: what was loaded when, from the lake's own records."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.options import Output, Tables
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+
+if TYPE_CHECKING:
+    from lakeload.launch.past_runs import LocalRun
+
+
+def runs(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A pipeline, for its tables, or a destination, for all that have been loaded "
+            "there. Without one: the runs of this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Tables = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="Show the newest N loads of tables.")
+    ] = 20,
+    local: Annotated[
+        bool, typer.Option("--local", help="Show this machine's run folders and logs instead.")
+    ] = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Show what was loaded when: the newest jobs of the tables, from their logs.
+
+    States: done, unfinished (the next sync finishes it), damaged (a person has
+    to decide), partial, void. With -v who loaded, record numbers and fences.
+    Exit code 0; 1 when a log is damaged; 3 when AWS refuses.
+    """
+    if local or file is None:
+        _show_local(file, table or [], limit, output)
+        return
+    from lakeload.commands.lake_tables import open_tables
+    from lakeload.ui.runs import show_text, to_document
+    from lakeload.upkeep.runs import read_history
+
+    lake = open_tables(file, table or (), "runs")
+    history = read_history(lake.objects, lake.tables, limit)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(history))
+    else:
+        show_text(history, console.out, console.err, verbose=console.verbose())
+    raise typer.Exit(history.exit_code)
+
+
+def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputFormat) -> None:
+    from lakeload.launch.past_runs import matching, past_runs
+    from lakeload.launch.run_folder import runs_directory
+    from lakeload.ui.runs import local_document, show_local
+
+    found = matching(past_runs(runs_directory(os.environ)), globs)
+    if file is not None:
+        found = _of_file(file, found)
+    if output is OutputFormat.JSON:
+        console.show_json(local_document(found[:limit]))
+    else:
+        show_local(found[:limit], console.out, console.err)
+
+
+def _of_file(file: Path, found: tuple[LocalRun, ...]) -> tuple[LocalRun, ...]:
+    """Return the runs of this pipeline, or into this destination."""
+    from lakeload.config.load import DestinationDocument, load_either
+
+    document = load_either(file, os.environ)
+    if isinstance(document, DestinationDocument):
+        place = (document.model.bucket, document.model.prefix)
+        return tuple(run for run in found if (run.bucket, run.prefix) == place)
+    return tuple(run for run in found if run.pipeline == document.model.name)

@@ -1,0 +1,88 @@
+"""Recovery of several tables, and what its end means for a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.lake.catalog import Catalog
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import Notify
+from lakeload_jobs.lake.recovery import TableRecovery, recover_table
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """One table after its recovery, or in a dry run before it."""
+
+    target: str
+    found: TableRecovery
+
+    @property
+    def status(self) -> str:
+        """IN_STEP, RECOVERED, DAMAGED, CATALOG_STALE or FAILED; the worst that applies."""
+        if self.found.error is not None:
+            return "FAILED"
+        if self.found.damaged:
+            return "DAMAGED"
+        if self.found.uploads_error is not None:
+            return "FAILED"
+        if self.found.catalog_error is not None:
+            return "CATALOG_STALE"
+        return "IN_STEP" if self.found.nothing_to_do else "RECOVERED"
+
+    @property
+    def errors(self) -> tuple[LakeloadError, ...]:
+        """Everything that went wrong, the worst first."""
+        found = (self.found.error, self.found.uploads_error, self.found.catalog_error)
+        return tuple(error for error in found if error is not None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """TABLE_FAILED where a person is needed, REFUSED, FOLLOW_UP_FAILED, or OK."""
+        stopping = [error for error in (self.found.error, self.found.uploads_error) if error]
+        codes = {error.exit_code for error in stopping}
+        if self.found.damaged or codes - {ExitCode.REFUSED}:
+            return ExitCode.TABLE_FAILED
+        if codes:
+            return ExitCode.REFUSED
+        return ExitCode.FOLLOW_UP_FAILED if self.found.catalog_error else ExitCode.OK
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What work on a table's log needs."""
+
+    objects: Objects
+    catalog: Catalog | None
+    parallelism: int
+    notify: Notify
+
+
+def recover(
+    tools: Tools, tables: Sequence[UpkeepTable], *, abort_older_than: timedelta, dry_run: bool
+) -> tuple[Recovery, ...]:
+    """Recover each table, several at a time; one that cannot be leaves the others alone."""
+
+    def work(table: UpkeepTable) -> Recovery:
+        found = recover_table(
+            tools.objects,
+            table.location,
+            catalog=tools.catalog,
+            parallelism=tools.parallelism,
+            notify=lambda message: tools.notify(f"{table.target}: {message}"),
+            abort_older_than=abort_older_than,
+            dry_run=dry_run,
+        )
+        return Recovery(table.target, found)
+
+    return tuple(for_each(tables, work))
+
+
+def worst(codes: Sequence[ExitCode]) -> ExitCode:
+    """Return the exit code of several tables: a person's work first, then a refusal, then 5."""
+    order = (ExitCode.TABLE_FAILED, ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
+    return next((code for code in order if code in codes), ExitCode.OK)

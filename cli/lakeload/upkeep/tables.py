@@ -1,0 +1,87 @@
+"""Which tables a command is about, and work on several of them at once."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.find_tables import find_tables
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.rules.suggest import did_you_mean
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+"""Tables worked on at once."""
+
+
+@dataclass(frozen=True)
+class UpkeepTable:
+    """One table: the name it is shown under, where it lies, and the pipeline's name for it."""
+
+    target: str
+    location: TableLocation
+    source: str | None = None
+
+
+def open_session(destination: DestinationSpec, label: str) -> AwsSession:
+    """Return a session with enough connections for `AT_ONCE` tables. Nothing is called yet."""
+    return AwsSession(destination, label=label, read_timeout=30, max_attempts=4)
+
+
+def of_pipeline(destination: DestinationSpec, tables: Sequence[TableSpec]) -> list[UpkeepTable]:
+    """Return the tables of a pipeline where they lie."""
+    return [
+        UpkeepTable(
+            table.target,
+            TableLocation(destination.prefix, table.schema, table.table),
+            table.source,
+        )
+        for table in tables
+    ]
+
+
+def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[UpkeepTable]:
+    """Return every table with a log whose `schema.table` matches one of the globs, or all.
+
+    Raises `InvalidInput` for a glob without a match, `AwsError`.
+    """
+    tables = [UpkeepTable(_target(found), found) for found in find_tables(objects, prefix)]
+    names = [table.target for table in tables]
+    for glob in globs:
+        if not any(fnmatch.fnmatchcase(name, glob) for name in names):
+            root = objects.url(prefix)
+            raise InvalidInput(
+                f"`--table {glob}` matches no table with a log in `{root}`",
+                hint=did_you_mean(glob, names) or _there_are(names),
+            )
+    return [
+        table
+        for table in tables
+        if not globs or any(fnmatch.fnmatchcase(table.target, glob) for glob in globs)
+    ]
+
+
+def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) -> list[T]:
+    """Return `work` of each table in order, several at a time. `work` raises nothing expected."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="upkeep") as pool:
+        return list(pool.map(work, tables))
+
+
+def _target(location: TableLocation) -> str:
+    return f"{location.schema}.{location.table}" if location.schema else location.table
+
+
+def _there_are(names: Sequence[str], most: int = 10) -> str:
+    if not names:
+        return "no table has been loaded there yet"
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"there are {shown}{more}"
