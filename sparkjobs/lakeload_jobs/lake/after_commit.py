@@ -36,3 +36,12 @@ def voided(number: int, record: LoadRecord) -> LoadFailed:
         hint="run again with another --job-id",
         retryable=True,
     )
+
+
+def cut_short(number: int, record: LoadRecord) -> LoadFailed:
+    """Return the error of a job that a person accepted as partial before its author was through."""
+    return LoadFailed(
+        f"job `{record.job_id}` was accepted as it was while it was being published (record "
+        f"{number}): only a part of its {record.rows} rows is visible",
+        hint="the record's end names the lost files; load their rows again under another --job-id",
+    )

@@ -11,12 +11,14 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.lake import admission
 from lakeload_jobs.lake.admission import Job
-from lakeload_jobs.lake.after_commit import committed, voided
+from lakeload_jobs.lake.after_commit import committed, cut_short, voided
 from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.bindings import Bindings
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.catalog_step import Cataloged, CatalogStep, union
 from lakeload_jobs.lake.commit_log import CommitLog, LogView
 from lakeload_jobs.lake.history import History, Outcome
+from lakeload_jobs.lake.identity import TableSettings
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.placing import place
 from lakeload_jobs.lake.publish import Notify, Publisher
@@ -45,6 +47,8 @@ class Opened:
     """Unfinished jobs of others that were brought to an end just now."""
     catalog_error: LakeloadError | None = None
     """Why the catalog still lags behind some job that is done; the next run tries again."""
+    warnings: tuple[str, ...] = ()
+    """What is allowed and may not be meant."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class TableLog:
             self._log, self._publisher, objects.waits, notify, self._catalog_step
         )
         self._stale_uploads = StaleUploads(objects, self._log, parallelism=parallelism)
+        self._bindings = Bindings(objects, location.prefix)
         self._notify = notify
         self._job: Job | None = None
         self._opened: Opened | None = None
@@ -102,16 +107,20 @@ class TableLog:
         fingerprint: str,
         source: str,
         table_handling: TableHandling,
+        settings: TableSettings | None = None,
     ) -> Opened:
         """Step 0: settle what others left, then say whether and from where this job may load.
 
-        Raises `InvalidInput` (the id or the target is another's), `LoadFailed` (first run into a
+        Raises `InvalidInput` (the id or the target is another's, or the source has been loaded into
+        another table, or the table under other `settings`), `LoadFailed` (first run into a
         table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
         """
-        job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling)
+        job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings)
         view, settled = self._settle()
         self._keep_short(view, settled)
         opened = self._admit(job, view, settled)
+        if opened.first_run:
+            self._bindings.check_and_claim(pipeline, source, self._location)
         self._job, self._opened, self._covered = job, opened, settled.covered
         return opened
 
@@ -122,14 +131,18 @@ class TableLog:
         fingerprint: str,
         source: str,
         table_handling: TableHandling,
+        settings: TableSettings | None = None,
     ) -> Opened:
         """The same without writing or waiting: `settled` is then what `open` would settle.
 
         Unfinished jobs are taken for finished. Raises what `open` would raise.
         """
-        job = Job(pipeline, job_id, "", fingerprint, source, table_handling)
+        job = Job(pipeline, job_id, "", fingerprint, source, table_handling, settings)
         view = self._log.read()
-        return self._admit(job, view, self._settler.foresee(view))
+        opened = self._admit(job, view, self._settler.foresee(view))
+        if opened.first_run:
+            self._bindings.check(pipeline, source, self._location)
+        return opened
 
     def commit(self, record: LoadRecord) -> Committed:
         """Steps 3 to 6: commit the record, make its files visible, mark its end, catalogue it.
@@ -154,6 +167,8 @@ class TableLog:
             outcome = self._publisher.finish(placed.number, record)
         if outcome == "void":
             raise voided(placed.number, record)
+        if outcome == "partial":
+            raise cut_short(placed.number, record)
         cataloged = self._bring_into_step(placed.number, record)
         if record.glue is None or placed.number in cataloged.numbers:
             self._remember(placed.number, record, outcome)
@@ -198,6 +213,7 @@ class TableLog:
             admission.check_same_load(job, already)
         admission.check_owner(history, job, target)
         admission.check_not_resetting(history, job, target)
+        admission.check_table(history, job, target)
         first_run = admission.is_first_run(history, job)
         if first_run and job.table_handling == "FAIL":
             admission.check_first_run(history, job, target)
@@ -212,6 +228,7 @@ class TableLog:
             state=known.state if known else None,
             settled=settled.pending,
             catalog_error=settled.catalog_error,
+            warnings=admission.shared_source(history, job, target) if first_run else (),
         )
 
     def _keep_short(self, view: LogView, settled: Settled) -> None:

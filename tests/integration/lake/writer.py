@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.log_codec import encode
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import (
     Column,
+    GlueTarget,
     LoadRecord,
     StagedFile,
     StateChange,
@@ -39,12 +41,17 @@ class Writer:
     state: Any = None
     notes: list[str] = field(default_factory=list)
     table: str = "orders"
+    glue: GlueTarget | None = None
+    catalog: Catalog | None = None
+    columns: tuple[str, ...] = ("id",)
     attempt_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def __post_init__(self) -> None:
         """Begin with a log of its own, as a process would."""
         self.location = TableLocation("data-lake/test", "shop", self.table)
-        self.log = TableLog(self.objects, self.location, notify=self.notes.append)
+        self.log = TableLog(
+            self.objects, self.location, notify=self.notes.append, catalog=self.catalog
+        )
 
     def open(self) -> Opened:
         """Step 0."""
@@ -76,11 +83,12 @@ class Writer:
             partition_strategy="HOUR",
             file_name_pattern="part-{supa_job_id}-{seq}",
             partition="2026/11/21/10",
-            columns=(Column("id", "bigint"),),
+            columns=tuple(Column(name, "bigint") for name in self.columns),
             column_map={"ID": "id"},
             index="dense",
             rows=self.files,
             files=staged,
+            glue=self.glue,
             state=None if self.state is None else StateChange(None, self.state),
         )
 
