@@ -12,6 +12,7 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, TableHandling, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.identity import table_settings
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadRecord
 from lakeload_jobs.lake.table_log import Opened, TableLog
@@ -55,7 +56,12 @@ def foresee(
         location = TableLocation(destination.prefix, table.schema, table.table)
         try:
             opened = TableLog(objects, location).inspect(
-                pipeline, attempt.job_id, table.fingerprint, table.source, table_handling
+                pipeline,
+                attempt.job_id,
+                table.fingerprint,
+                table.source,
+                table_handling,
+                table_settings(destination, location),
             )
         except LakeloadError as error:
             return Foreseen(table, None, error)

@@ -10,6 +10,7 @@ from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.lake.history import EarlierJob, History
+from lakeload_jobs.lake.identity import TableSettings, check_settings, check_settings_of
 from lakeload_jobs.lake.records import FenceRecord, LoadRecord, Record
 
 _NEW_ID = "give this run another --job-id"
@@ -30,6 +31,8 @@ class Job:
     fingerprint: str
     source: str
     table_handling: TableHandling
+    settings: TableSettings | None = None
+    """What it must have in common with all loads of the table; None: with none."""
 
 
 def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
@@ -90,7 +93,26 @@ def check_first_run(history: History, job: Job, target: str) -> None:
     """Raise `LoadFailed` when another pipeline loads into this target (F39, FAIL)."""
     others = sorted(name for name, known in history.pipelines.items() if known.latest is not None)
     if others:
-        raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already")
+        raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already", history)
+
+
+def check_table(history: History, job: Job, target: str) -> None:
+    """Raise `InvalidInput` when the table is loaded under settings that exclude this job's."""
+    if job.settings is not None:
+        check_settings(history, job.settings, target)
+
+
+def shared_source(history: History, job: Job, target: str) -> tuple[str, ...]:
+    """Return a warning where a first run loads what another pipeline loads into this table too.
+
+    Two pipelines may do so on purpose, with other files under one name; a pipeline that was
+    renamed begins anew and doubles every row.
+    """
+    return tuple(
+        f"pipeline `{name}` loads `{job.source}` into `{target}` too: if it is this pipeline under "
+        "its former `name`, every row is in twice now"
+        for name in _same_source(history, job)
+    )
 
 
 def not_empty(job: Job, path: str) -> LoadFailed:
@@ -140,6 +162,8 @@ def check_passed(
             hint="run again: it goes on from the new state",
             retryable=True,
         )
+    if job.settings is not None:
+        check_settings_of(other, job.settings, target)
 
 
 def _foreign_id(job: Job, pipeline: str, target: str) -> InvalidInput:
@@ -158,8 +182,23 @@ def _other_source(job: Job, source: str, target: str) -> InvalidInput:
     )
 
 
-def _occupied(job: Job, why: str) -> LoadFailed:
+def _same_source(history: History, job: Job) -> list[str]:
+    return sorted(
+        name
+        for name, known in history.pipelines.items()
+        if known.latest is not None and known.source == job.source and name != job.pipeline
+    )
+
+
+def _occupied(job: Job, why: str, history: History | None = None) -> LoadFailed:
+    hint = "set `table_handling: APPEND` to add to it, or load into another `name`"
+    if history is not None and (former := _same_source(history, job)):
+        hint = (
+            f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
+            f"name, restore `name: {former[0]}`, for under another name every row would be loaded "
+            f"again; else {hint}"
+        )
     return LoadFailed(
         f"this is the first run of pipeline `{job.pipeline}` into a table that is not empty: {why}",
-        hint="set `table_handling: APPEND` to add to it, or load into another `name`",
+        hint=hint,
     )

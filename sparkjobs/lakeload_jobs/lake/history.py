@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.lake.log_codec import tool_version
-from lakeload_jobs.lake.records import Column, LoadRecord
+from lakeload_jobs.lake.records import Column, GlueTarget, LoadRecord
 
 JOBS_REMEMBERED = 10_000
 """Job ids a checkpoint keeps, the latest of all pipelines together (DESIGN section 7, State)."""
@@ -27,6 +28,10 @@ class PipelineHistory:
     void: dict[str, int] = field(default_factory=dict)
     state: Any = None
     state_number: int | None = None
+    glue: GlueTarget | None = None
+    """The Glue table of its newest record; None without Glue."""
+    partition_strategy: PartitionStrategy | None = None
+    """That of its newest record; None where an older lakeload did not keep it."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class History:
             source=record.source,
             latest=number,
             column_map=record.column_map,
+            glue=record.glue,
+            partition_strategy=record.partition_strategy,
         )
         if record.state is not None:
             changed = replace(changed, state=record.state.after, state_number=number)

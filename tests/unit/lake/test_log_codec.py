@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeload_jobs.lake.bindings import Binding
 from lakeload_jobs.lake.history import Checkpoint, PipelineHistory
 from lakeload_jobs.lake.log_codec import (
     LogDamaged,
@@ -113,11 +114,14 @@ GOLDEN: dict[str, LogObject] = {
                 {"job-2": 2},
                 {"c": 9},
                 3,
+                GlueTarget("supaflow_postgres_public", "orders"),
+                "NONE",
             ),
             "none yet": PipelineHistory("public.orders"),
         },
         (Column("id", "bigint"),),
     ),
+    "binding.json": Binding("lakeload 0.1.0", "shop", "public.orders", "postgres_public", "orders"),
 }
 
 WITHOUT_LATER_FIELDS: dict[str, LogObject] = {
@@ -131,6 +135,23 @@ WITHOUT_LATER_FIELDS: dict[str, LogObject] = {
     ),
     "fence.first.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h"
+    ),
+    "checkpoint.first.json": Checkpoint(
+        "lakeload 0.1.0",
+        3,
+        {
+            "shop": PipelineHistory(
+                "public.orders",
+                3,
+                {"id": "id"},
+                {"job-1": 1, "job-3": 3},
+                {"job-2": 2},
+                {"c": 9},
+                3,
+            ),
+            "none yet": PipelineHistory("public.orders"),
+        },
+        (Column("id", "bigint"),),
     ),
 }
 """The same objects as the first lakeload wrote them."""

@@ -1,0 +1,251 @@
+"""What a table's commits remember of who loads it, and how: a change stops before the load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import PartitionStrategy
+from lakeload_jobs.lake.bindings import Bindings
+from lakeload_jobs.lake.identity import TableSettings
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import GlueTarget, LoadRecord
+from lakeload_jobs.lake.table_log import Opened
+from lakeload_jobs.rules.layout import TableLocation, binding_key
+from tests.integration.lake.writer import Writer, commit_only
+from tests.servers.fault_proxy import FaultProxy
+from tests.servers.ministack import Lake
+
+PREFIX = "data-lake/test"
+GLUE = GlueTarget("shop", "orders", "lakeload_partition")
+PROJECTED = GlueTarget("shop", "orders", "lakeload_partition", projection=True)
+BY_HOUR = TableSettings(GLUE, "HOUR")
+NO_GLUE = TableSettings(None, "HOUR")
+
+
+@dataclass
+class Loader(Writer):
+    """A writer that says how it lays out the table."""
+
+    settings: TableSettings = NO_GLUE
+
+    def open(self) -> Opened:
+        """Step 0."""
+        return self.log.open(
+            self.pipeline,
+            self.job_id,
+            self.attempt_id,
+            self.fingerprint,
+            self.source,
+            self.table_handling,
+            self.settings,
+        )
+
+    def look(self) -> Opened:
+        """The same, reading only."""
+        return self.log.inspect(
+            self.pipeline,
+            self.job_id,
+            self.fingerprint,
+            self.source,
+            self.table_handling,
+            self.settings,
+        )
+
+    def stage(self) -> LoadRecord:
+        """Step 2."""
+        settings = self.settings
+        return replace(
+            super().stage(), glue=settings.glue, partition_strategy=settings.partition_strategy
+        )
+
+
+def refusal(call: Callable[[], object], kind: type[LakeloadError] = InvalidInput) -> LakeloadError:
+    with pytest.raises(kind) as caught:
+        call()
+    return caught.value
+
+
+def settings(strategy: PartitionStrategy, *, projection: bool = False) -> TableSettings:
+    key = None if strategy == "NONE" else "lakeload_partition"
+    return TableSettings(GlueTarget("shop", "orders", key, projection), strategy)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said", "way_back"),
+    [
+        (NO_GLUE, BY_HOUR, "without AWS Glue", "update_glue_catalog: false"),
+        (BY_HOUR, NO_GLUE, "with AWS Glue", "update_glue_catalog: true"),
+        (BY_HOUR, settings("NONE"), "HOUR", "partition_strategy: HOUR"),
+        (settings("NONE"), settings("DAY"), "NONE", "partition_strategy: NONE"),
+        (settings("DAY"), settings("SYNC_ID"), "DAY", "partition_strategy: DAY"),
+        (BY_HOUR, TableSettings(PROJECTED, "HOUR"), "registered", "partition_projection: false"),
+        (TableSettings(PROJECTED, "HOUR"), BY_HOUR, "computed", "partition_projection: true"),
+    ],
+)
+def test_a_table_keeps_the_settings_its_readers_rely_on(
+    objects: Objects, before: TableSettings, now: TableSettings, said: str, way_back: str
+) -> None:
+    Loader(objects, "job-1", pipeline="first", settings=before).run()
+    later = Loader(objects, "job-2", pipeline="first", settings=now)
+
+    for call in (later.open, later.look, replace(later, pipeline="second").open):
+        refused = refusal(call)
+        assert "`data-lake/test/shop/orders/`" in refused.message
+        assert "pipeline `first`, record 1" in refused.message
+        assert said in refused.message
+        assert way_back in (refused.hint or "")
+        assert "lakeload reset" in (refused.hint or "")
+
+
+def test_without_glue_the_partitions_may_change(objects: Objects) -> None:
+    Loader(objects, "job-1", settings=TableSettings(None, "HOUR")).run()
+
+    later = Loader(objects, "job-2", settings=TableSettings(None, "NONE"))
+
+    assert not later.open().first_run
+
+
+def test_a_checkpoint_remembers_the_settings_too(objects: Objects) -> None:
+    Loader(objects, "job-1", files=0).run()
+    assert objects.find(Writer(objects).location.checkpoint_key) is not None
+
+    refused = refusal(Loader(objects, "job-2", settings=BY_HOUR).open)
+
+    assert "without AWS Glue" in refused.message
+
+
+def test_a_table_that_gets_other_settings_while_we_load_is_left_alone(
+    objects: Objects, lake: Lake
+) -> None:
+    slow = Loader(objects, "job-1", settings=BY_HOUR)
+    slow.open()
+    record = slow.stage()
+    Loader(objects, "job-2", pipeline="other").run()
+
+    refused = refusal(lambda: slow.log.commit(record))
+
+    assert "without AWS Glue (pipeline `other`)" in refused.message
+    assert lake.uploads() == []
+    assert len(lake.data_keys()) == 2
+
+
+def test_a_void_load_binds_nobody(objects: Objects, admin_objects: Objects) -> None:
+    writer = Loader(objects, "job-1")
+    record = commit_only(objects, writer)
+    writer.log.abandon(record.files)
+
+    assert Loader(admin_objects, "job-2", settings=BY_HOUR).open().first_run
+
+
+def test_a_source_does_not_move_to_another_table_unnoticed(objects: Objects) -> None:
+    Loader(objects, "job-1").run()
+    moved = Loader(objects, "job-2", table="orders_2", table_handling="APPEND")
+
+    for call in (moved.open, moved.look):
+        refused = refusal(call)
+        assert refused.message == (
+            "pipeline `shop` loads `orders` into `data-lake/test/shop/orders/` (record 1), and "
+            "would load it into `data-lake/test/shop/orders_2/` now"
+        )
+        for setting in ("glue_database_prefix", "destination_prefix", "namespace", "`name`"):
+            assert setting in (refused.hint or "")
+
+    assert not Loader(objects, "job-3").open().first_run
+    assert replace(moved, pipeline="anew").open().first_run
+
+
+def test_a_claim_without_a_load_stops_nobody(objects: Objects) -> None:
+    Loader(objects, "job-1").open()
+    moved = Loader(objects, "job-2", table="orders_2")
+
+    assert moved.look().first_run
+    moved.run()
+
+    back = refusal(Loader(objects, "job-3").open)
+    assert "loads `orders` into `data-lake/test/shop/orders_2/` (record 1)" in back.message
+
+
+def test_a_load_that_is_not_finished_counts(objects: Objects) -> None:
+    died = Loader(objects, "job-1")
+    died.open()
+    commit_only(objects, died)
+
+    assert "record 1" in refusal(Loader(objects, "job-2", table="orders_2").open).message
+
+
+def test_a_claim_costs_one_request_and_only_on_the_first_run(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    claims = "*/_lakeload/pipeline-sources/*"
+    Loader(proxied, "job-1").run()
+    Loader(proxied, "job-2").run()
+
+    passed = [r for r in fault_proxy.requests if "pipeline-sources" in r.key]
+
+    assert [request.operation for request in passed] == ["PutObject"]
+    assert fault_proxy.count("PutObject", claims) == 1
+
+
+def test_a_released_claim_is_gone_and_only_for_its_own_table(
+    objects: Objects, admin_objects: Objects
+) -> None:
+    Loader(objects, "job-1").open()
+    key = binding_key(PREFIX, "shop", "orders")
+    bindings = Bindings(admin_objects, PREFIX)
+
+    bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders_2"))
+    assert objects.find(key) is not None
+    bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders"))
+    assert objects.find(key) is None
+    bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders"))
+
+
+def test_sources_are_claimed_apart_whatever_their_names(objects: Objects, lake: Lake) -> None:
+    for number, source in enumerate(("a/b", "a b", "../x", "日本", "Orders", "orders")):
+        Loader(objects, f"job-{number}", source=source, table=f"t{number}", files=0).run()
+
+    claims = lake.keys(f"{PREFIX}/_lakeload/pipeline-sources/shop/")
+
+    assert len(claims) == 6
+    assert all(len(key.rpartition("/")[2]) == len("0123456789abcdef.json") for key in claims)
+
+
+def test_a_renamed_pipeline_is_told_what_it_would_double(objects: Objects) -> None:
+    Loader(objects, "job-1", pipeline="shop").run()
+
+    refused = refusal(
+        Loader(objects, "job-2", pipeline="store", table_handling="FAIL").open, LoadFailed
+    )
+    assert "pipeline `store`" in refused.message
+    assert "pipeline `shop` loads into" in refused.message
+    assert "restore `name: shop`" in (refused.hint or "")
+
+    opened = Loader(objects, "job-2", pipeline="store", table_handling="APPEND").open()
+    assert opened.first_run
+    assert "pipeline `shop` loads `orders`" in opened.warnings[0]
+
+
+def test_pipelines_may_share_a_table_when_the_second_appends(objects: Objects) -> None:
+    Loader(objects, "job-1", pipeline="shop", source="orders").run()
+
+    refused = refusal(
+        Loader(objects, "job-2", "eu", source="orders-eu", table_handling="FAIL").open, LoadFailed
+    )
+    assert "restore" not in (refused.hint or "")
+    assert "APPEND" in (refused.hint or "")
+
+    second = Loader(objects, "job-2", pipeline="eu", source="orders-eu")
+    assert second.open().warnings == ()
+
+
+def test_two_sources_of_one_pipeline_never_share_a_table(objects: Objects) -> None:
+    Loader(objects, "job-1", source="orders").run()
+
+    refused = refusal(Loader(objects, "job-2", source="returns").open)
+
+    assert "loads `orders` into" in refused.message
+    assert "`returns` cannot be loaded into it as well" in refused.message
