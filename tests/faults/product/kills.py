@@ -101,7 +101,7 @@ class Victim:
         self._started.set()
         return sync.end()
 
-    def kill(self, request: Request) -> None:
+    def kill(self) -> None:
         """kill -9 of the sync's processes, all of them."""
         self._started.wait()
         assert self._sync is not None
@@ -109,20 +109,20 @@ class Victim:
 
     def kill_before(self, request: Request, forward: Forward) -> Response:
         """Kill; the server never sees the request."""
-        self.kill(request)
+        self.kill()
         raise Drop
 
     def kill_after(self, request: Request, forward: Forward) -> Response:
         """Let the server act, then kill; nobody gets the answer."""
         forward(request)
-        self.kill(request)
+        self.kill()
         raise Drop
 
     def kill_and_hold(self, release: threading.Event, done: threading.Event) -> Action:
         """Kill; the request reaches the server much later, when `release` is set."""
 
         def act(request: Request, forward: Forward) -> Response:
-            self.kill(request)
+            self.kill()
             release.wait(LATE_SECONDS)
             self.late_status = forward(request).status
             done.set()
