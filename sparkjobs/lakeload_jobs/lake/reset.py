@@ -8,8 +8,12 @@ between is finished by running it again: the fence is found.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.bindings import Bindings
 from lakeload_jobs.lake.catalog_step import CatalogStep
 from lakeload_jobs.lake.commit_log import CommitLog, run_all
 from lakeload_jobs.lake.log_codec import encode, tool_version
@@ -82,6 +86,7 @@ class Resetter:
         gone = [item for item, done in zip(plan.objects, deleted, strict=True) if done]
         dropped = tuple(target for target in plan.glue if self._drop(target))
         self._log.mark_clean(number, tuple(item.key for item in gone))
+        self._release({own.record.source for own in plan.records})
         return Removed(
             number,
             objects=len(gone),
@@ -133,6 +138,13 @@ class Resetter:
             self._settler.settle_record(own.number, own.record, own.entry.modified)
         except RecordDamaged:
             self._publisher.void(own.number, own.record, "the pipeline is being reset")
+
+    def _release(self, sources: Iterable[str]) -> None:
+        """Give up the claims on this table. One that stays has no load behind it: no matter."""
+        bindings = Bindings(self._objects, self._log.location.prefix)
+        with contextlib.suppress(AwsError):
+            for source in sources:
+                bindings.release(self._pipeline, source, self._log.location)
 
     def _need_no_catalog(self, plan: ResetPlan) -> None:
         """Say that the catalog owes these jobs nothing: or the next run would register them."""

@@ -13,6 +13,7 @@ from lakeload_jobs.lake.bindings import Bindings
 from lakeload_jobs.lake.identity import TableSettings
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import GlueTarget, LoadRecord
+from lakeload_jobs.lake.reset import Resetter
 from lakeload_jobs.lake.table_log import Opened
 from lakeload_jobs.rules.layout import TableLocation, binding_key
 from tests.integration.lake.writer import Writer, commit_only
@@ -202,6 +203,20 @@ def test_a_released_claim_is_gone_and_only_for_its_own_table(
     bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders"))
     assert objects.find(key) is None
     bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders"))
+
+
+def test_a_reset_frees_the_source_for_another_table(
+    objects: Objects, admin_objects: Objects
+) -> None:
+    old = Loader(objects, "job-1")
+    old.run()
+
+    Resetter(
+        admin_objects, old.location, "shop", catalog=None, parallelism=2, notify=old.notes.append
+    ).run("by a test")
+
+    assert objects.find(binding_key(PREFIX, "shop", "orders")) is None
+    assert Loader(objects, "job-2", table="orders_2").open().first_run
 
 
 def test_sources_are_claimed_apart_whatever_their_names(objects: Objects, lake: Lake) -> None:
