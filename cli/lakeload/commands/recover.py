@@ -118,9 +118,7 @@ def _decide(
     if output is OutputFormat.JSON:
         console.show_json(to_document(cases, kind, code, done=act))
     else:
-        show_text(cases, kind, console.out, console.err, done=act)
-        if not act:
-            console.note(f"nothing was written; to do it: `{decision.command}`")
+        show_text(cases, kind, decision.command, console.out, console.err, done=act)
     raise typer.Exit(code)
 
 

@@ -53,7 +53,7 @@ def runs(
     if output is OutputFormat.JSON:
         console.show_json(to_document(history))
     else:
-        show_text(history, console.out, console.err, verbose=console.verbose())
+        show_text(history, str(file), console.out, console.err, verbose=console.verbose())
     raise typer.Exit(history.exit_code)
 
 

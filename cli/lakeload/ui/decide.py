@@ -32,9 +32,18 @@ def to_document(
 
 
 def show_text(
-    cases: Sequence[Case], decision: Decision, out: Console, err: Console, *, done: bool
+    cases: Sequence[Case],
+    decision: Decision,
+    command: str,
+    out: Console,
+    err: Console,
+    *,
+    done: bool,
 ) -> None:
-    """Write each table with what is lost and what becomes of the rest to stdout."""
+    """Write each table with what is lost and what becomes of the rest to stdout.
+
+    `command` is what to type to have it done.
+    """
     for case in cases:
         head = f"job {case.job_id} of pipeline {case.pipeline}, record {case.number}"
         out.print(
@@ -44,6 +53,9 @@ def show_text(
         _files(out, _fate(case, decision, done=done), case.left, case.left_rows, "yellow")
         if case.error is not None:
             show_trouble(err, case.target, case.error)
+    if not done:
+        note = f" nothing was written; to do it: `{command}`"
+        err.print(Text.assemble(("note:", "dim"), note), soft_wrap=True)
 
 
 def _fate(case: Case, decision: Decision, *, done: bool) -> str:

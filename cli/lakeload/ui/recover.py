@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from lakeload_jobs.lake.settle import Pending
 STYLES = {
     "IN_STEP": "green",
     "RECOVERED": "green",
+    "UNFINISHED": "yellow",
     "CATALOG_STALE": "yellow",
     "DAMAGED": "bold red",
     "FAILED": "red",
@@ -111,8 +113,8 @@ def _show_damaged(err: Console, target: str, job: Damaged, file: str) -> None:
     if (more := len(job.lost_keys) - KEYS_SHOWN) > 0:
         err.print(Text(f"       and {more:,} more", "dim"), soft_wrap=True)
     hint = (
-        f"`lakeload recover {file} --void {job.job_id}` removes the rest, to load it again under "
-        f"another job id; `--accept {job.job_id}` keeps the rest"
+        f"`lakeload recover {shlex.quote(file)} --void {job.job_id}` removes the rest, to load it "
+        f"again under another job id; `--accept {job.job_id}` keeps the rest"
     )
     err.print(Text.assemble((" hint:", "green"), " ", printable(hint)), soft_wrap=True)
 

@@ -88,9 +88,11 @@ def _kept(table: TableReset) -> list[str]:
     plan = table.plan
     if plan is None:
         return []
-    lines = [f"rows of pipeline {name} stay, and the log" for name in plan.others]
+    lines = [f"the rows of pipeline {name} stay" for name in plan.others]
+    if plan.log_objects and not table.log_objects:
+        lines.append("the log stays, so that nothing is loaded under a number of it again")
     if plan.strangers:
-        lines.append(f"{counted(len(plan.strangers), 'object')} of others stay:")
+        lines.append(f"left alone, as no record names it: {counted(len(plan.strangers), 'object')}")
         lines += [f"  {key}" for key in plan.strangers[:KEYS_SHOWN]]
         if (more := len(plan.strangers) - KEYS_SHOWN) > 0:
             lines.append(f"  and {more:,} more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def local_document(runs: Sequence[LocalRun]) -> dict[str, Any]:
     return {"exit_code": 0, "runs": [_local_document(run) for run in runs]}
 
 
-def show_text(history: History, out: Console, err: Console, *, verbose: bool) -> None:
+def show_text(history: History, file: str, out: Console, err: Console, *, verbose: bool) -> None:
     """Write the jobs, newest first, to stdout; what could not be read, and hints, to stderr."""
     for job in jobs(history.runs):
         out.print(_headline(job), soft_wrap=True)
@@ -61,7 +62,7 @@ def show_text(history: History, out: Console, err: Console, *, verbose: bool) ->
         show_trouble(err, trouble.target, trouble.error)
     if not history.runs and not history.troubles:
         err.print("nothing has been loaded yet", soft_wrap=True)
-    _show_hints(history, err)
+    _show_hints(history, f"lakeload recover {shlex.quote(file)}", err)
 
 
 def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
@@ -135,15 +136,15 @@ def _fence_line(item: TableFence) -> Text:
     return Text.assemble((when, "bold"), printable(text))
 
 
-def _show_hints(history: History, err: Console) -> None:
+def _show_hints(history: History, command: str, err: Console) -> None:
     """Say what helps where something is unfinished."""
     states = {item.run.state for item in history.runs}
     behind = any(item.run.catalog == "stale" or not item.run.clean for item in history.runs)
     hint = None
     if "damaged" in states:
-        hint = "`lakeload recover` shows what is lost, and how to decide"
+        hint = f"`{command}` shows what is lost, and how to decide"
     elif "unfinished" in states or behind:
-        hint = "`lakeload recover` or the next `lakeload sync` finishes what is unfinished"
+        hint = f"`{command}` or the next `lakeload sync` finishes what is unfinished"
     if hint:
         err.print(Text.assemble(("hint:", "green"), f" {hint}"), soft_wrap=True)
 

@@ -20,10 +20,14 @@ class Recovery:
 
     target: str
     found: TableRecovery
+    dry_run: bool = False
 
     @property
     def status(self) -> str:
-        """IN_STEP, RECOVERED, DAMAGED, CATALOG_STALE or FAILED; the worst that applies."""
+        """IN_STEP, RECOVERED, DAMAGED, CATALOG_STALE or FAILED, the worst that applies.
+
+        In a dry run UNFINISHED stands for RECOVERED.
+        """
         if self.found.error is not None:
             return "FAILED"
         if self.found.damaged:
@@ -32,7 +36,9 @@ class Recovery:
             return "FAILED"
         if self.found.catalog_error is not None:
             return "CATALOG_STALE"
-        return "IN_STEP" if self.found.nothing_to_do else "RECOVERED"
+        if self.found.nothing_to_do:
+            return "IN_STEP"
+        return "UNFINISHED" if self.dry_run else "RECOVERED"
 
     @property
     def errors(self) -> tuple[LakeloadError, ...]:
@@ -77,7 +83,7 @@ def recover(
             abort_older_than=abort_older_than,
             dry_run=dry_run,
         )
-        return Recovery(table.target, found)
+        return Recovery(table.target, found, dry_run)
 
     return tuple(for_each(tables, work))
 

@@ -42,6 +42,14 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
             "in this table, and the log is what makes them count once",
             hint="leave `--with-log` out: the reset itself keeps the rows of others",
         )
+    # What S3 was still completing when a job became void may yet appear (P16).
+    endings = ((entry, log.ending_of_size(entry.number, entry.end_size)) for entry in view.entries)
+    if any(ending == "void" and not entry.clean for entry, ending in endings):
+        raise LogInUse(
+            f"the log of `{location.data_path}` cannot be removed yet: a job was declared void so "
+            "recently that S3 may still complete an upload of it",
+            hint="run it again in half an hour",
+        )
     if upload := next(objects.list_uploads(location.data_path), None):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: `{upload.key}` is being "
