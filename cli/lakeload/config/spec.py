@@ -76,7 +76,12 @@ def table_specs(
         # A folder called `[old]` is no pattern, whatever the path below it is.
         folder = Path(glob.escape(str(document.path.parent.absolute())))
         paths = tuple(_input_path(folder, path) for path in written.input.paths)
-        read = replace(written.input, paths=paths, credentials=_source_credentials(document))
+        read = replace(
+            written.input,
+            paths=paths,
+            credentials=_source_credentials(document),
+            folder=str(document.path.parent.absolute()),
+        )
         specs.append(replace(written, input=read, fingerprint=mark))
     return tuple(specs)
 

@@ -46,6 +46,7 @@ class TableResult:
     reader: str | None = None
     index: IndexKind | None = None
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     error: ErrorInfo | None = None
 
 

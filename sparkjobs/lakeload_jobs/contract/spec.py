@@ -102,6 +102,8 @@ class FilesInput:
     """Load only files that no earlier job of this pipeline has loaded."""
     credentials: CredentialsSpec | None = None
     """The identity that reads `s3://` paths; None is the destination's."""
+    folder: str = ""
+    """The document's folder: files below it are remembered by their path from there."""
 
 
 @dataclass(frozen=True)

@@ -75,13 +75,17 @@ class CommitLog:
         """
         checkpoint = self._checkpoint()
         covered = max(checkpoint.number - before, 0) if checkpoint else 0
-        after = self._location.record_key(covered) if checkpoint else None
+        return LogView(checkpoint, self.entries_after(covered))
+
+    def entries_after(self, number: int) -> tuple[Entry, ...]:
+        """LIST the records after that number. Raises `LogDamaged` for a gap."""
+        after = self._location.record_key(number) if number else None
         found: dict[int, dict[str, tuple[int, datetime]]] = {}
         for entry in self._objects.list(self._location.log_path, start_after=after):
             if parsed := self._location.parse_log_key(entry.key):
-                number, kind = parsed
-                found.setdefault(number, {})[kind] = (entry.size, entry.modified)
-        return LogView(checkpoint, self._entries(found, covered))
+                listed, kind = parsed
+                found.setdefault(listed, {})[kind] = (entry.size, entry.modified)
+        return self._entries(found, number)
 
     def _entries(
         self, found: dict[int, dict[str, tuple[int, datetime]]], covered: int

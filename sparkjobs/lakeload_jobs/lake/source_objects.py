@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.lake.aws.bucket import bucket_region
-from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, hidden, hidden_below
+from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, NoFiles, hidden, hidden_below
 from lakeload_jobs.rules.key_patterns import KeyPattern
 
 if TYPE_CHECKING:
@@ -44,18 +44,20 @@ class SourceObjects:
         for path in paths:
             yield from self._find(path, KeyPattern.parse(path), pages)
 
-    def check_readable(self, file: FileState) -> None:
-        """Read the first byte of an object. Raises `AwsError` naming `s3:GetObject`."""
+    def read_start(self, file: FileState, size: int) -> bytes:
+        """Return the first `size` bytes of an object, fewer if it has fewer, and at least ask for
+        it. Raises `AwsError` naming `s3:GetObject`."""
         pattern = KeyPattern.parse(file.path)
         doing = f"reading `{file.path}`"
         with _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"), aws_call(doing):
-            if file.size > 0:
-                body = self._session.s3.get_object(
-                    Bucket=pattern.bucket, Key=pattern.key, Range="bytes=0-0"
-                )["Body"]
-                body.close()
-            else:
+            if file.size == 0:  # a range of nothing is an error
                 self._session.s3.head_object(Bucket=pattern.bucket, Key=pattern.key)
+                return b""
+            answer = self._session.s3.get_object(
+                Bucket=pattern.bucket, Key=pattern.key, Range=f"bytes=0-{size - 1}"
+            )
+            with answer["Body"] as body:
+                return body.read(size)
 
     def region(self, bucket: str) -> str | None:
         """Return the region of a bucket, None when the store does not name it (lake.aws.bucket)."""
@@ -155,7 +157,7 @@ class SourceObjects:
         with _naming("s3:ListBucket", bucket, prefix), aws_call(doing):
             return self._session.s3.list_objects_v2(**request)
 
-    def _nothing(self, path: str, pattern: KeyPattern) -> LoadFailed:
+    def _nothing(self, path: str, pattern: KeyPattern) -> NoFiles:
         folder = pattern.prefix.rstrip("/").rpartition("/")[0]
         prefix = f"{folder}/" if folder else ""
         what = "no object matches" if pattern.magic else "there is no object or folder"
@@ -163,14 +165,14 @@ class SourceObjects:
             answer = self._page(pattern.bucket, prefix, "", 50, flat=True)
         except AwsError:
             # A policy may be limited to what the path names: then nobody knows what is beside it.
-            return LoadFailed(f"{what} `{path}`")
+            return NoFiles(f"{what} `{path}`")
         names = [entry["Key"] for entry in answer.get("Contents", [])]
         names += [entry["Prefix"] for entry in answer.get("CommonPrefixes", [])]
         shown = [f"`{name[len(prefix) :]}`" for name in sorted(names) if name != prefix]
         more = f" and {len(shown) - _NEIGHBOURS_SHOWN} more" * (len(shown) > _NEIGHBOURS_SHOWN)
         place = f"`{S3_SCHEME}{pattern.bucket}/{prefix}`"
         content = f"{place} holds {', '.join(shown[:_NEIGHBOURS_SHOWN])}{more}"
-        return LoadFailed(f"{what} `{path}`", hint=content if shown else f"{place} is empty")
+        return NoFiles(f"{what} `{path}`", hint=content if shown else f"{place} is empty")
 
 
 @contextmanager

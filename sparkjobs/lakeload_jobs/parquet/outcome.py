@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.result import FileResult, TableResult, TableStatus
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.lake.glue import glue_target
 from lakeload_jobs.lake.log_codec import tool_version
@@ -66,15 +66,14 @@ def table_result(
     *,
     seconds: float,
     warnings: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
     catalog_error: LakeloadError | None = None,
 ) -> TableResult:
     """Return what the user is told of a table that is in, perhaps without its catalog."""
-    stale = None if catalog_error is None else catalog_stale(catalog_error)
-    told: TableStatus = status if stale is None else "LOADED_CATALOG_STALE"
     return TableResult(
         table=table.source,
         target=table.target,
-        status=told,
+        status=status if catalog_error is None else "LOADED_CATALOG_STALE",
         rows=record.rows,
         bytes=record.bytes,
         seconds=round(seconds, 3),
@@ -82,8 +81,31 @@ def table_result(
         reader="jvm",
         index=record.index,
         warnings=warnings,
-        error=None if stale is None else error_info(stale, "catalog"),
+        notes=notes,
+        error=_stale(catalog_error),
     )
+
+
+def nothing_new(
+    table: TableSpec,
+    *,
+    seconds: float,
+    notes: tuple[str, ...],
+    catalog_error: LakeloadError | None,
+) -> TableResult:
+    """Return what the user is told of a table that has nothing to load."""
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status="NO_OP" if catalog_error is None else "LOADED_CATALOG_STALE",
+        seconds=round(seconds, 3),
+        notes=notes,
+        error=_stale(catalog_error),
+    )
+
+
+def _stale(catalog_error: LakeloadError | None) -> ErrorInfo | None:
+    return None if catalog_error is None else error_info(catalog_stale(catalog_error), "catalog")
 
 
 def bad_value_warnings(reports: Sequence[PartitionReport]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from lakeload_jobs.lake.table_log import Opened
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
+from lakeload_jobs.rules.input_files import FileState
 from lakeload_jobs.rules.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.sources.files import FilesSource, open_files
 from lakeload_jobs.sources.s3 import s3_source
@@ -40,8 +42,14 @@ class Prepared:
     warnings: tuple[str, ...]
 
 
-def prepare(spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened) -> Prepared:
-    """Open the source and lay out the columns that are written.
+def prepare(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    opened: Opened,
+    files: Sequence[FileState] | None = None,
+) -> Prepared:
+    """Open the source, or those `files` of it, and lay out the columns that are written.
 
     Raises `InvalidInput` for settings the source does not bear out, `LoadFailed` for files that
     cannot be read and for schema changes that `schema_changes` forbids.
@@ -56,6 +64,7 @@ def prepare(spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened
         table.columns,
         spec.on_bad_value,
         s3=s3_source(spec),
+        files=files,
         earlier=earlier,
     )
     if not source.names:

@@ -18,12 +18,25 @@ from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.catalog_step import union
 from lakeload_jobs.lake.glue import glue_target
+from lakeload_jobs.lake.new_files import Selection
+from lakeload_jobs.lake.identity import table_settings
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import Column, StagedFile
-from lakeload_jobs.lake.table_log import TableLog
+from lakeload_jobs.lake.table_log import Opened, TableLog
 from lakeload_jobs.lake.upload_registry import UploadRegistry
 from lakeload_jobs.parquet.catalog import check_catalog, lagging
-from lakeload_jobs.parquet.outcome import bad_value_warnings, load_record, table_result
+from lakeload_jobs.parquet.incremental import (
+    select,
+    selection_notes,
+    selection_warnings,
+    with_files,
+)
+from lakeload_jobs.parquet.outcome import (
+    bad_value_warnings,
+    load_record,
+    nothing_new,
+    table_result,
+)
 from lakeload_jobs.parquet.prepare import Prepared, prepare
 from lakeload_jobs.parquet.stage import (
     REPORT_SCHEMA,
@@ -84,6 +97,7 @@ def load_table(load: TableLoad) -> TableResult:
         fingerprint=table.fingerprint,
         source=table.source,
         table_handling=spec.table_handling,
+        settings=table_settings(spec.destination, load.location),
     )
     if opened.already is not None:
         return table_result(
@@ -93,9 +107,13 @@ def load_table(load: TableLoad) -> TableResult:
             seconds=time.monotonic() - started,
             catalog_error=opened.catalog_error,
         )
+    selection = select(spec, table, load.objects, opened)
+    if selection is not None and not selection.files:
+        return _nothing_new(load, log, opened, selection, started)
     target = glue_target(spec.destination, load.location)
     unasked = check_catalog(load.catalog, target, opened.columns)
-    prepared = prepare(load.spark, spec, table, opened)
+    files = None if selection is None else selection.files
+    prepared = prepare(load.spark, spec, table, opened, files)
     columns = (Column(name, kind) for name, kind in prepared.columns.items())
     unasked = unasked or check_catalog(load.catalog, target, union(opened.columns, columns))
     reports = _staged(load, prepared)
@@ -105,23 +123,48 @@ def load_table(load: TableLoad) -> TableResult:
         files=tuple(file for report in reports for file in report.files),
         # Without rows nothing fixes a type: the next load may still say what the columns are.
         columns=prepared.columns if any(report.files for report in reports) else {},
-        column_map=prepared.mapping.column_map,
+        # A column that only some loads have keeps the name and type it got.
+        column_map={**opened.column_map, **prepared.mapping.column_map},
         started_at=started_at,
     )
-    committed = log.commit(record)
+    committed = log.commit(with_files(record, selection))
     return table_result(
         table,
         "NO_OP" if committed.already else "LOADED",
         committed.record,
         seconds=time.monotonic() - started,
+        notes=() if committed.already else selection_notes(selection),
         warnings=(
+            *opened.warnings,
             *lagging(opened.catalog_error),
             *unasked,
+            *selection_warnings(selection, reload=spec.reload),
             *prepared.warnings,
             *bad_value_warnings(reports),
         ),
         catalog_error=committed.catalog_error,
     )
+
+
+def _nothing_new(
+    load: TableLoad, log: TableLog, opened: Opened, selection: Selection, started: float
+) -> TableResult:
+    """Report that no file is new; commit the state where that makes the next run quicker."""
+    error = opened.catalog_error
+    if selection.moves_state:
+        load.enter("commit")
+        record = load_record(
+            load.spec,
+            load.table,
+            files=(),
+            columns={},
+            column_map=opened.column_map,
+            started_at=datetime.now(UTC),
+        )
+        error = log.commit(with_files(record, selection)).catalog_error
+    seconds = time.monotonic() - started
+    notes = selection_notes(selection)
+    return nothing_new(load.table, seconds=seconds, notes=notes, catalog_error=error)
 
 
 def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:

@@ -15,6 +15,10 @@ from lakeload_jobs.rules.listing_options import ListingFilter
 S3_SCHEME = "s3://"
 
 
+class NoFiles(LoadFailed):
+    """The place is there, or is a bucket, and holds no file that a path names."""
+
+
 @dataclass(frozen=True)
 class FileState:
     """What identifies the content of an input file when it was listed.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.rules.input_files import FileState, choose, is_s3
+from lakeload_jobs.rules.input_files import FileState, NoFiles, choose, is_s3
 from lakeload_jobs.sources.paths import file_state, local_files
 from lakeload_jobs.sources.s3 import S3Source
 
@@ -25,14 +25,14 @@ def list_inputs(source: FilesInput, s3: S3Source | None = None) -> tuple[FileSta
         found += _access(s3).objects(source).find(remote)
     files = choose(found, source.options)
     if not files:
-        raise LoadFailed(
+        raise NoFiles(
             f"there are no files to read in `{'`, `'.join(source.paths)}`",
             hint="names that begin with `_` or `.` are skipped and, unless "
             "`recursiveFileLookup: true`, folders in folders",
         )
     if first := next((file for file in files if is_s3(file.path)), None):
         # Who may list need not be allowed to read: one byte tells, before Spark begins.
-        _access(s3).objects(source).check_readable(first)
+        _access(s3).objects(source).read_start(first, 1)
     return files
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, hidden, is_s3
+from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, NoFiles, hidden, is_s3
 
 _HADOOP_MAGIC = "{}[]*?\\"
 _NEIGHBOURS_SHOWN = 5
@@ -97,11 +97,14 @@ def _matches(pattern: str) -> list[str]:
 
 def _nothing(pattern: str) -> LoadFailed:
     folder = Path(pattern).parent
+    # A folder that is named and not there may be one that is not mounted.
+    kind: type[LoadFailed] = NoFiles
     while not folder.is_dir() or glob.has_magic(str(folder)):
+        kind = kind if glob.has_magic(str(folder)) else LoadFailed
         folder = folder.parent
     names = sorted(entry.name for entry in folder.iterdir())
     shown = ", ".join(f"`{name}`" for name in names[:_NEIGHBOURS_SHOWN])
     more = f" and {len(names) - _NEIGHBOURS_SHOWN} more" if len(names) > _NEIGHBOURS_SHOWN else ""
     content = f"it holds {shown}{more}" if names else "it is empty"
     what = "no file matches" if glob.has_magic(pattern) else "there is no file or folder"
-    return LoadFailed(f"{what} `{pattern}`", hint=f"`{folder}` exists; {content}")
+    return kind(f"{what} `{pattern}`", hint=f"`{folder}` exists; {content}")

@@ -100,6 +100,7 @@ tables:
             "CSV",
             (f"{tmp_path}/data/*.csv", "/abs/x.csv", f"{tmp_path}/../up.csv"),
             {"header": "true", "sep": "|", "maxColumns": "5"},
+            folder=str(tmp_path),
         ),
         fingerprint=spec.fingerprint,
         columns=ColumnsSpec((), ("secret",), {"a b": "c"}, {"id": "bigint"}),
@@ -259,6 +260,7 @@ source:
             role_arn="arn:aws:iam::123456789012:role/Reader",
             external_id=SecretReference("file", f"{tmp_path}/conf/id.txt"),
         ),
+        folder=f"{tmp_path}/conf",
     )
     assert from_json(TableSpec, to_json(spec)) == spec
 

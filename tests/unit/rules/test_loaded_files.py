@@ -265,4 +265,4 @@ class Folder(RuleBasedStateMachine):
 
 
 TestFolder = Folder.TestCase
-TestFolder.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestFolder.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
