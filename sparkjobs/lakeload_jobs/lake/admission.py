@@ -76,11 +76,16 @@ def check_owner(history: History, job: Job, target: str) -> None:
 def check_not_resetting(history: History, job: Job, target: str) -> None:
     """Raise `LoadFailed` while a reset of this pipeline has not removed everything yet."""
     if (number := history.resetting.get(job.pipeline)) is not None:
-        raise LoadFailed(
-            f"pipeline `{job.pipeline}` is being reset in `{target}` (record {number}), and not "
-            "everything is removed yet",
-            hint="`lakeload reset`, with the same table, finishes it",
-        )
+        raise unfinished_reset(job.pipeline, number, target)
+
+
+def unfinished_reset(pipeline: str, number: int, target: str) -> LoadFailed:
+    """Return the error of a table out of which not all rows of a pipeline are removed yet."""
+    return LoadFailed(
+        f"pipeline `{pipeline}` is being reset in `{target}` (record {number}), and not everything "
+        "is removed yet",
+        hint="`lakeload reset`, with the same table, finishes it",
+    )
 
 
 def is_first_run(history: History, job: Job) -> bool:

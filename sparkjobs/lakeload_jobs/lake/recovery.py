@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.lake.admission import unfinished_reset
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.catalog_step import CatalogStep
@@ -15,7 +16,7 @@ from lakeload_jobs.lake.decisions import accept_job, void_job
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.publish import Notify, Publisher, RecordDamaged
 from lakeload_jobs.lake.records import LoadRecord, StagedFile
-from lakeload_jobs.lake.settle import Pending, Settler
+from lakeload_jobs.lake.settle import Pending, Settled, Settler
 from lakeload_jobs.lake.stale_uploads import STALE_AFTER, StaleUpload, StaleUploads
 from lakeload_jobs.rules.layout import TableLocation
 
@@ -100,6 +101,7 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
             errors.append(error)
 
     settled = settler.settle(view, stopped)
+    errors += _resets(log, settled)
     if settled.covered.number > (view.checkpoint.number if view.checkpoint else 0):
         log.write_checkpoint(settled.covered.checkpoint())
     return TableRecovery(
@@ -113,9 +115,10 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
 
 def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
     """Say what would be done. What is lost shows only where open uploads may be listed."""
-    pending = settler.foresee(view).pending
+    settled = settler.foresee(view)
+    pending, first_error = settled.pending, next(_resets(log, settled), None)
     if not any(job.action == "publish" for job in pending):
-        return TableRecovery(log.location, pending)
+        return TableRecovery(log.location, pending, error=first_error)
     try:
         uploads = {u.upload_id for u in objects.list_uploads(log.location.data_path)}
     except AwsError as error:
@@ -123,7 +126,6 @@ def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) 
     publisher = Publisher(objects, log, parallelism=1, notify=lambda _: None)
     finished: list[Pending] = []
     damaged: list[Damaged] = []
-    first_error: LakeloadError | None = None
     for job in pending:
         record = log.record(job.number)
         if job.action != "publish" or not isinstance(record, LoadRecord):
@@ -139,6 +141,12 @@ def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) 
         else:
             finished.append(replace(job, action="void") if lost else job)
     return TableRecovery(log.location, tuple(finished), tuple(damaged), error=first_error)
+
+
+def _resets(log: CommitLog, settled: Settled) -> Iterator[LakeloadError]:
+    """Yield an error for each reset that has begun: only `reset` itself deletes a job's objects."""
+    for pipeline, number in settled.history.resetting.items():
+        yield unfinished_reset(pipeline, number, log.location.data_path)
 
 
 def _damaged(number: int, record: LoadRecord, lost: Collection[StagedFile]) -> Damaged:
