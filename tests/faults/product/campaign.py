@@ -34,6 +34,9 @@ CHAPTERS: dict[str, Chapter] = {
     "alone": lambda world: lone_failures(),
     "crowd": lambda world: crowds(world, 5),
 }
+_IN_GLUE = {"kill5", "injected", "crowd"}
+"""Chapters whose tables are in the Glue catalog too."""
+
 _FOREIGN = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_")
 
 
@@ -66,7 +69,7 @@ def _run(folder: Path, seed: int, only: Sequence[str], at_once: int) -> list[Cas
             # A lake, and a seed, for each chapter: each can be repeated by itself.
             bucket = f"lake-{secrets.token_hex(6)}"
             lake = Lake(aws, seed_lake(aws.admin, bucket=bucket, prefix="data-lake/test"))
-            world = World(lake, proxy, folder / name, f"{seed} {name}")
+            world = World(lake, proxy, folder / name, f"{seed} {name}", glue=name in _IN_GLUE)
             chosen = [case for case in chapter(world) if _chosen(name, case, only)]
             if not chosen:
                 continue

@@ -19,24 +19,23 @@ LATE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its request, how many of them pass before, how many a table has."""
+    """One step of a table: its request, and how many like it pass before."""
 
     name: str
     operation: str
     key: str = "*"
     skip: int = 0
-    per_table: int = 1
 
 
 STEPS = (
-    # The command itself looks at each log before it starts Spark.
+    # The command looks at log and data too, before it starts Spark.
     Step("open-get", "GetObject", "*/log/checkpoint.json", skip=1),
-    Step("open-list", "ListObjectsV2", skip=1),
+    Step("open-list", "ListObjectsV2", skip=2),
     Step("create-upload", "CreateMultipartUpload"),
     Step("upload-part", "UploadPart"),
     Step("record", "PutObject", "*/log/0*.json"),
     Step("first-completion", "CompleteMultipartUpload"),
-    Step("last-completion", "CompleteMultipartUpload", skip=FILES - 1, per_table=FILES),
+    Step("last-completion", "CompleteMultipartUpload", skip=FILES - 1),
     Step("end", "PutObject", "*/log/*.end"),
     Step("checkpoint", "PutObject", "*/log/checkpoint.json"),
 )
@@ -54,35 +53,37 @@ def step_kills(world: World, *, tables: int) -> list[Case]:
     for step in steps:
         for after in (False, True):
             name = f"kill{tables}-{step.name}-{'after' if after else 'before'}"
-            cases.append(_step_kill(world, name, step, tables, after=after))
+            chosen = world.random.randrange(tables)
+            cases.append(_step_kill(name, step, tables, chosen, after=after))
     return cases
 
 
-def _step_kill(world: World, name: str, step: Step, tables: int, *, after: bool) -> Case:
-    # With several tables the others are wherever they happen to be by then.
-    passed = world.random.randrange(tables) if tables > 1 else 0
+def _step_kill(name: str, step: Step, tables: int, chosen: int, *, after: bool) -> Case:
     names = _names(name, tables)
 
     def trouble(world: World, case: Case) -> list[Told]:
-        return [_killed(world, case, step, step.skip + passed * step.per_table, after=after)]
+        return [_killed(world, case, step, names[chosen], after=after)]
 
     return Case(f"kill -9, {tables} table{'s' if tables > 1 else ''}", name, names, trouble)
 
 
-def _killed(world: World, case: Case, step: Step, skip: int, *, after: bool) -> Told:
+def _killed(world: World, case: Case, step: Step, table: str, *, after: bool) -> Told:
+    """Kill a sync at the step of one table; the others are wherever they happen to be by then."""
     folder = world.write(case.name, case.tables)
     victim = Victim()
     world.on(
         step.operation,
         victim.kill_after if after else victim.kill_before,
-        tables=case.tables,
+        tables=[table],
         key=step.key,
-        skip=skip,
+        skip=step.skip,
         times=1,
     )
     told = victim.run(Sync(world, folder, JOB))
     if told.code is not None:
         case.findings.problems.append(f"{case.name}: its request never came, exit {told.code}")
+    elif not victim.had_spark:
+        case.findings.problems.append(f"{case.name}: the command was killed before Spark began")
     return told
 
 
@@ -92,6 +93,8 @@ class Victim:
     def __init__(self) -> None:
         self._started = threading.Event()
         self._sync: Sync | None = None
+        self.had_spark = False
+        """Whether the kill struck a command that had started Spark."""
         self.late_status: int | None = None
         """What a request was answered that arrived after its sender's death."""
 
@@ -105,7 +108,7 @@ class Victim:
         """kill -9 of the sync's processes, all of them."""
         self._started.wait()
         assert self._sync is not None
-        self._sync.kill()
+        self.had_spark = self._sync.kill()
 
     def kill_before(self, request: Request, forward: Forward) -> Response:
         """Kill; the server never sees the request."""
@@ -151,7 +154,7 @@ def twice_killed(world: World) -> list[Case]:
 
 
 def _twice(world: World, case: Case, first: Step, second: Step) -> list[Told]:
-    told = [_killed(world, case, first, first.skip, after=True)]
+    told = [_killed(world, case, first, case.tables[0], after=True)]
     folder = world.folder / case.name
     victim = Victim()
     # A completion that was answered is asked for once more: the record does not say so.

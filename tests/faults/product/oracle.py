@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import boto3
 import pyarrow.parquet as pq
+from botocore.exceptions import ClientError
 
+from tests.athena import HiveError, query
 from tests.faults.product.syncs import IN, Told
 from tests.faults.product.world import World
 
@@ -159,6 +162,8 @@ def check_tables(
         if rows != expected:
             jobs = dict(Counter(job for job, _, _ in rows.elements()))
             findings.problems.append(f"{table}: rows of {jobs}, expected those of {told[table]}")
+        if world.glue:
+            findings.problems += _check_glue(world, table, rows)
         findings.uploads += snapshot.uploads(table)
     return findings
 
@@ -183,6 +188,25 @@ def _check_log(snapshot: Snapshot, table: str, told: set[str], *, glue: bool) ->
     if strangers := sorted(set(snapshot.data_keys(table)) ^ known):
         problems.append(f"{table}: objects and log differ: {strangers}")
     return Findings(problems=problems)
+
+
+def _check_glue(world: World, table: str, rows: Counter[Row]) -> list[str]:
+    """What Athena would read is what the files hold."""
+    server = world.lake.server
+    glue = boto3.client(
+        "glue",
+        endpoint_url=server.endpoint,
+        region_name=world.lake.seeded.region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    try:
+        seen = query(glue, server.s3, world.database, table)
+    except (HiveError, ClientError) as error:
+        return [f"{table}: Athena would say {error}"]
+    columns = ("_supa_job_id", "id", "name")
+    found = Counter(zip(*(seen.column(name).to_pylist() for name in columns), strict=True))
+    return [] if found == rows else [f"{table}: Athena would read other rows than the files hold"]
 
 
 def _says_committed(result: Mapping[str, Any]) -> bool:

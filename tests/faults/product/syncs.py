@@ -62,8 +62,11 @@ class Sync:
             start_new_session=True,
         )
 
-    def kill(self) -> None:
-        """kill -9 of the command, of spark-submit and of everything below them."""
+    def kill(self) -> bool:
+        """kill -9 of the command, of spark-submit and of everything below them.
+
+        Returns whether there was anything below the command.
+        """
         self.killed = True
         family = self._family()
         sessions = {session for process in family if (session := _session(process))}
@@ -73,6 +76,7 @@ class Sync:
         for session in sessions - {os.getsid(0)}:
             while members(session):
                 kill_session(session)
+        return len(family) > 1
 
     def kill_command_only(self) -> None:
         """kill -9 of the command; spark-submit has a session of its own and goes on."""

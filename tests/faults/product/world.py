@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from lakeload.demo.aws_policies import loader_policy
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Action, FaultProxy, Rule
 from tests.servers.ministack import Lake
@@ -34,8 +35,24 @@ class World:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        """Begin to draw."""
+        """Begin to draw; let the role use Glue where the tables are there too."""
         self.random = random.Random(self.seed)  # noqa: S311
+        if self.glue:
+            seeded = self.lake.seeded
+            loading = loader_policy(seeded.bucket, seeded.prefix)["Statement"]
+            assert isinstance(loading, list)
+            glue = {"Effect": "Allow", "Action": "glue:*", "Resource": "*"}
+            policy = {"Version": "2012-10-17", "Statement": [*loading, glue]}
+            self.lake.server.admin.put_role_policy(seeded.role, policy)
+
+    @property
+    def database(self) -> str:
+        """The Glue database of this lake's tables."""
+        return f"{self._glue_prefix}_{PIPELINE}"
+
+    @property
+    def _glue_prefix(self) -> str:
+        return self.lake.seeded.bucket.replace("-", "_")
 
     def on(
         self,
@@ -123,7 +140,7 @@ class World:
         parquet["update_glue_catalog"] = True
         place = self.proxy.endpoint
         return {
-            "glue_database_prefix": self.lake.seeded.bucket.replace("-", "_"),
+            "glue_database_prefix": self._glue_prefix,
             "endpoints": {"s3": place, "sts": place, "glue": place},
             "parquet": parquet,
         }
