@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,8 +10,6 @@ from tests.integration.glue.loader import SCHEMA, Loader
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.glue import allow_glue, glue_of
 from tests.servers.ministack import Lake
-
-MakeLoader = Callable[..., Loader]
 
 
 @pytest.fixture
@@ -36,13 +33,3 @@ def loader(glue_lake: Lake) -> Loader:
 def proxied(glue_lake: Lake, fault_proxy: FaultProxy) -> Loader:
     """The same through the fault proxy."""
     return Loader(glue_lake, fault_proxy.endpoint)
-
-
-@pytest.fixture
-def make_loader(glue_lake: Lake) -> MakeLoader:
-    """Make processes with settings of their own."""
-
-    def make(**settings: Any) -> Loader:
-        return Loader(glue_lake, **settings)
-
-    return make

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,17 @@ class Loader:
         self.location = TableLocation(self.destination.prefix, SCHEMA, self.table)
         self.url = f"s3://{self.destination.bucket}/{self.location.data_path}"
 
+    def again(self, **changes: Any) -> Loader:
+        """Return another process in all but its clients, which take long to make."""
+        other = copy.copy(self)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        other.destination = replace(self.destination, parquet=other.parquet)
+        other.catalog = GlueCatalog(self.session, other.destination, waits=QUICK)
+        other.location = TableLocation(other.destination.prefix, SCHEMA, other.table)
+        other.url = f"s3://{other.destination.bucket}/{other.location.data_path}"
+        return other
+
     @property
     def target(self) -> GlueTarget:
         """The Glue table."""
@@ -83,7 +95,7 @@ class Loader:
 
     def open(self, log: TableLog, job_id: str) -> Opened:
         """Step 0."""
-        return log.open(self.pipeline, job_id, job_id, "f" * 64, "orders", "APPEND")
+        return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, "APPEND")
 
     def stage(
         self,
@@ -100,7 +112,7 @@ class Loader:
         return LoadRecord(
             tool="lakeload test",
             pipeline=self.pipeline,
-            source="orders",
+            source=self.table,
             job_id=job_id,
             attempt_id=job_id,
             started_at=synced,

@@ -13,7 +13,6 @@ import pytest
 from lakeload_jobs.contract.spec import ParquetSpec, PartitionStrategy
 from lakeload_jobs.rules.types import TYPE_RULES
 from tests.athena import HiveError
-from tests.integration.glue.conftest import MakeLoader
 from tests.integration.glue.loader import SCHEMA, TEN, Loader
 from tests.servers.glue import glue_of
 
@@ -60,31 +59,29 @@ def test_added_columns_come_last_and_are_null_in_older_files(loader: Loader) -> 
     assert len(loader.partitions()) == 2
 
 
-@pytest.mark.parametrize(
-    ("strategy", "partitions"),
-    [
-        ("DAY", ["2026/11/21", "2026/11/22"]),
-        ("HOUR", ["2026/11/21/10", "2026/11/22/10"]),
-        ("SYNC_ID", ["job-1", "job-2"]),
-        ("NONE", [None, None]),
-    ],
-)
-def test_every_strategy_shows_every_row_once(
-    make_loader: MakeLoader, strategy: PartitionStrategy, partitions: list[str | None]
-) -> None:
-    parquet = ParquetSpec(update_glue_catalog=True, partition_strategy=strategy)
-    loader = make_loader(parquet=parquet)
-    for number, job in enumerate(("job-1", "job-2")):
-        loader.load(job, {"id": [number]}, ID, synced=TEN + timedelta(days=number))
-    assert [row.get("lakeload_partition") for row in loader.query()] == partitions
-    assert [row["id"] for row in loader.query()] == [0, 1]
+STRATEGIES: dict[PartitionStrategy, list[str | None]] = {
+    "DAY": ["2026/11/21", "2026/11/22"],
+    "HOUR": ["2026/11/21/10", "2026/11/22/10"],
+    "SYNC_ID": ["job-1", "job-2"],
+    "NONE": [None, None],
+}
 
 
-def test_projected_partitions_are_found_and_none_is_registered(make_loader: MakeLoader) -> None:
+def test_every_strategy_shows_every_row_once(loader: Loader) -> None:
+    for strategy, partitions in STRATEGIES.items():
+        parquet = ParquetSpec(update_glue_catalog=True, partition_strategy=strategy)
+        one = loader.again(parquet=parquet, table=f"by_{strategy.lower()}")
+        for number, job in enumerate(("job-1", "job-2")):
+            one.load(job, {"id": [number]}, ID, synced=TEN + timedelta(days=number))
+        assert [row.get("lakeload_partition") for row in one.query()] == partitions
+        assert [row["id"] for row in one.query()] == [0, 1]
+
+
+def test_projected_partitions_are_found_and_none_is_registered(loader: Loader) -> None:
     projected = ParquetSpec(
         update_glue_catalog=True, partition_strategy="HOUR", partition_projection=True
     )
-    by_hour = make_loader(parquet=projected)
+    by_hour = loader.again(parquet=projected)
     by_hour.load("job-2", {"id": [2]}, ID, synced=TEN + timedelta(hours=30))
     now = TEN + timedelta(days=3)
     assert by_hour.glue_table()["Parameters"]["projection.lakeload_partition.range"] == (
@@ -100,11 +97,11 @@ def test_projected_partitions_are_found_and_none_is_registered(make_loader: Make
     ]
     assert by_hour.partitions() == {}
 
-    by_day = make_loader(parquet=replace(projected, partition_strategy="DAY"), table="by_day")
+    by_day = loader.again(parquet=replace(projected, partition_strategy="DAY"), table="by_day")
     by_day.load("job-4", {"id": [4]}, ID)
     assert [row["lakeload_partition"] for row in by_day.query(now=now)] == ["2026/11/21"]
 
-    by_job = make_loader(parquet=replace(projected, partition_strategy="SYNC_ID"), table="by_job")
+    by_job = loader.again(parquet=replace(projected, partition_strategy="SYNC_ID"), table="by_job")
     by_job.load("job-5", {"id": [5]}, ID)
     assert by_job.query(injected=["job-5", "job-6"]) == [{"id": 5, "lakeload_partition": "job-5"}]
 
