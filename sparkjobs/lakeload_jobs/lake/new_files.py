@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.lake.known_files import KnownFiles, by_folder, read_known_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadedFolder, StateChange
@@ -60,6 +60,17 @@ class Selection:
     inputs: tuple[LoadedFolder, ...]
     repeated: tuple[LoadedFolder, ...]
     moves_state: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is new, for people."""
+        new = f"{len(self.files):,} new file" + "s" * (len(self.files) != 1)
+        return f"{new if self.files else 'no new files'} ({self.known:,} known)"
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to load and nothing to record."""
+        return not self.files and not self.moves_state
 
     @property
     def bytes(self) -> int:
@@ -116,16 +127,6 @@ def known_name(path: str, folder: str) -> str:
     """Return the name under which a file is remembered: below `folder` without it, so that
     documents and their files may move together."""
     return path.removeprefix(f"{folder}/") if folder else path
-
-
-def refuse_limit(*, incremental: bool, limit: int | None) -> None:
-    """Raise `InvalidInput`: a file of which some rows are loaded is neither loaded nor not."""
-    if incremental and limit is not None:
-        raise InvalidInput(
-            "`--limit` cannot be used with `incremental: true`: files would count as loaded of "
-            "which rows are missing",
-            hint="try it in a document of its own without `incremental`, under another `name`",
-        )
 
 
 def _state(opened: Opened, *, reload: bool) -> FilesState | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.rules.input_files import FileState
 
 MAX_FOLDERS = 256
@@ -75,6 +76,16 @@ class Comparison:
 
     new: tuple[FileState, ...]
     unclear: tuple[FileState, ...]
+
+
+def refuse_limit(*, incremental: bool, limit: int | None) -> None:
+    """Raise `InvalidInput`: a file of which some rows are loaded is neither loaded nor not."""
+    if incremental and limit is not None:
+        raise InvalidInput(
+            "`--limit` cannot be used with `incremental: true`: files would count as loaded of "
+            "which rows are missing",
+            hint="try it in a document of its own without `incremental`, under another `name`",
+        )
 
 
 def identity(file: FileState) -> Identity:

@@ -6,33 +6,26 @@ from collections.abc import Sequence
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.rules.input_files import FileState, NoFiles, choose, is_s3
-from lakeload_jobs.sources.paths import file_state, local_files
+from lakeload_jobs.lake.input_listing import list_files, remote_paths
+from lakeload_jobs.lake.local_files import file_state
+from lakeload_jobs.rules.input_files import FileState, is_s3
 from lakeload_jobs.sources.s3 import S3Source
 
 
-def list_inputs(source: FilesInput, s3: S3Source | None = None) -> tuple[FileState, ...]:
-    """Return the files of a table as they are now, each once, sorted by path.
+def list_inputs(
+    source: FilesInput, s3: S3Source | None = None, *, may_be_empty: bool = False
+) -> tuple[FileState, ...]:
+    """Return the files of a table (lake.input_listing), and see that the first can be read.
 
-    `s3` is needed for `s3://` paths alone. Raises `LoadFailed` for a path that names nothing or
-    files that Spark would pass over, `AwsError` for listing or reading that S3 refuses, and
-    `InvalidInput` for reader options that cannot be understood.
+    `s3` is needed for `s3://` paths alone. Raises what `list_files` raises, and `AwsError` for
+    reading that S3 refuses.
     """
-    local = [path for path in source.paths if not is_s3(path)]
-    found = list(local_files(local))
-    remote = _remote(source)
-    if remote:
-        found += _access(s3).objects(source).find(remote)
-    files = choose(found, source.options)
-    if not files:
-        raise NoFiles(
-            f"there are no files to read in `{'`, `'.join(source.paths)}`",
-            hint="names that begin with `_` or `.` are skipped and, unless "
-            "`recursiveFileLookup: true`, folders in folders",
-        )
-    if first := next((file for file in files if is_s3(file.path)), None):
+    objects = _access(s3).objects(source) if remote_paths(source.paths) else None
+    files = list_files(source, objects, may_be_empty=may_be_empty)
+    first = next((file for file in files if is_s3(file.path)), None)
+    if objects is not None and first is not None:
         # Who may list need not be allowed to read: one byte tells, before Spark begins.
-        _access(s3).objects(source).read_start(first, 1)
+        objects.read_start(first, 1)
     return files
 
 
@@ -62,7 +55,10 @@ def list_again(
     now: dict[str, FileState] = {}
     if any(is_s3(file.path) for file in files):
         try:
-            now = {file.path: file for file in _access(s3).objects(source).find(_remote(source))}
+            now = {
+                file.path: file
+                for file in _access(s3).objects(source).find(remote_paths(source.paths))
+            }
         except LoadFailed:
             now = {}  # none is left
     return tuple(
@@ -77,10 +73,6 @@ def _content(file: FileState) -> tuple[int, int | str]:
     """An object written again with the same bytes is the same; a local file says no more than when
     it was written."""
     return file.size, file.modified if file.etag is None else file.etag
-
-
-def _remote(source: FilesInput) -> list[str]:
-    return [path for path in source.paths if is_s3(path)]
 
 
 def _access(s3: S3Source | None) -> S3Source:

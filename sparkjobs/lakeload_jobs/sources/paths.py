@@ -1,54 +1,12 @@
-"""Paths and globs of local files, expanded on the driver in one order for every run."""
+"""Paths as Spark writes them."""
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.rules.input_files import S3_SCHEME, FileState, NoFiles, hidden, is_s3
+from lakeload_jobs.rules.input_files import S3_SCHEME, is_s3
 
 _HADOOP_MAGIC = "{}[]*?\\"
-_NEIGHBOURS_SHOWN = 5
-
-
-def expand(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the files and folders that absolute `patterns` name, sorted within each pattern.
-
-    `*`, `?`, `[…]` and `**` are wildcards unless a file has exactly that name. Names that Spark
-    hides (beginning with `_` or `.`) are skipped by a wildcard and refused by name, because
-    Spark would read them as empty. Raises `LoadFailed` for a pattern that matches nothing.
-    """
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        found.update(dict.fromkeys(_matches(_local(pattern))))
-    return tuple(found)
-
-
-def local_files(patterns: Sequence[str]) -> Iterator[FileState]:
-    """Yield every file the patterns name, and every file below a folder they name, hidden ones
-    left out. Raises what `expand` raises."""
-    for path in expand(patterns):
-        if not Path(path).is_dir():
-            yield file_state(path)
-            continue
-        for folder, folders, names in os.walk(path, followlinks=True):
-            folders[:] = [name for name in folders if not hidden(name)]
-            for name in names:
-                if not hidden(name) and (file := Path(folder, name)).is_file():
-                    yield file_state(str(file), root=path)
-
-
-def file_state(path: str, *, root: str = "") -> FileState:
-    """Return the present state of a local file; one that is gone has size -1."""
-    try:
-        status = Path(path).stat()
-    except FileNotFoundError:
-        return FileState(path, -1, 0, root=root)
-    return FileState(path, status.st_size, status.st_mtime_ns, root=root)
 
 
 def spark_path(path: str, *, literal: bool = True) -> str:
@@ -63,48 +21,3 @@ def plain_path(uri: str) -> str:
     parts = urlsplit(uri.replace("#", "%23").replace("?", "%3F"))
     path = unquote(parts.path)
     return f"{S3_SCHEME}{parts.netloc}{path}" if parts.scheme == "s3a" else path
-
-
-def _local(pattern: str) -> str:
-    scheme, separator, rest = pattern.partition("://")
-    if not separator:
-        return pattern.removeprefix("file:")
-    if scheme == "file":
-        return rest
-    raise InvalidInput(
-        f"reading `{pattern}`: `{scheme}://` input is not supported",
-        hint="name local paths or `s3://` paths",
-    )
-
-
-def _matches(pattern: str) -> list[str]:
-    if Path(pattern).exists():
-        if hidden(Path(pattern).name):
-            raise LoadFailed(
-                f"`{pattern}` cannot be read: Spark skips names that begin with `_` or `.`",
-                hint="rename it",
-            )
-        return [pattern.rstrip("/") or "/"]
-    # Path.glob takes no absolute pattern.
-    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-    if "**" in pattern:
-        matches = [path for path in matches if not Path(path).is_dir()]
-    matches = [path.rstrip("/") for path in matches if not hidden(Path(path).name)]
-    if not matches:
-        raise _nothing(pattern)
-    return matches
-
-
-def _nothing(pattern: str) -> LoadFailed:
-    folder = Path(pattern).parent
-    # A folder that is named and not there may be one that is not mounted.
-    kind: type[LoadFailed] = NoFiles
-    while not folder.is_dir() or glob.has_magic(str(folder)):
-        kind = kind if glob.has_magic(str(folder)) else LoadFailed
-        folder = folder.parent
-    names = sorted(entry.name for entry in folder.iterdir())
-    shown = ", ".join(f"`{name}`" for name in names[:_NEIGHBOURS_SHOWN])
-    more = f" and {len(names) - _NEIGHBOURS_SHOWN} more" if len(names) > _NEIGHBOURS_SHOWN else ""
-    content = f"it holds {shown}{more}" if names else "it is empty"
-    what = "no file matches" if glob.has_magic(pattern) else "there is no file or folder"
-    return kind(f"{what} `{pattern}`", hint=f"`{folder}` exists; {content}")

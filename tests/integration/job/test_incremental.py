@@ -59,7 +59,7 @@ def test_each_file_is_loaded_once_in_whatever_order_files_arrive(job: Job) -> No
     at(job.file("b.csv", csv(3)), 200)
     first = job.load_one(orders)
     assert (first.status, first.rows) == ("LOADED", 3)
-    assert first.notes == ("2 files loaded (0 known before)",)
+    assert first.notes == ("2 new files (0 known)",)
 
     again = job.load_one(orders)
     assert (again.status, again.rows, again.notes) == ("NO_OP", 0, ("no new files (2 known)",))
@@ -69,7 +69,7 @@ def test_each_file_is_loaded_once_in_whatever_order_files_arrive(job: Job) -> No
     assert job.load_one(orders).rows == 1
     at(job.file("late.csv", csv(5)), 150)
     late = job.load_one(orders)
-    assert (late.rows, late.notes) == (1, ("1 file loaded (3 known before)",))
+    assert (late.rows, late.notes) == (1, ("1 new file (3 known)",))
     assert numbers(job) == [1, 2, 3, 4, 5]
     assert [record["inputs"][0]["names"] for record in records(job)] == [
         ["a.csv", "b.csv"],
@@ -116,7 +116,10 @@ def test_reload_loads_everything_again_says_so_and_remembers_it(job: Job) -> Non
     at(job.file("b.csv", csv(2)), 50)
     result = job.load_one(orders, reload=True)
     assert (result.status, result.rows) == ("LOADED", 2)
-    assert "2 files appended whatever had been loaded before (1 of them had)" in result.warnings[0]
+    assert (
+        "`--reload` appended 2 files whatever had been loaded before (1 of them had)"
+        in result.warnings[0]
+    )
     assert job.load_one(orders).status == "NO_OP"
     assert numbers(job) == [1, 1, 2]
 
