@@ -1,8 +1,8 @@
 """Where each source table of a pipeline is loaded: it must not go on in another table unnoticed.
 
 A table's own log cannot tell that its source has moved away. So the first load of a source claims
-its target, in one small object per (pipeline, source). The logs stay the truth: a claim without
-a load behind it stops nobody.
+its target right before its commit, in one small object per (pipeline, source). The logs stay the
+truth: a claim without a load behind it stops nobody.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Bindings:
         self._stop_if_elsewhere(self._read(pipeline, source), target)
 
     def check_and_claim(self, pipeline: str, source: str, target: TableLocation) -> None:
-        """The same before a first load, and claim the target for it: one request if nobody did.
+        """The same before a first commit, and claim the target for it: one request if nobody did.
 
-        Two first loads of one source into two tables at the same moment may both pass.
+        Two first commits of one source into two tables at the same moment may both pass.
         """
         key = binding_key(self._prefix, pipeline, source)
         claim = encode(Binding(tool_version(), pipeline, source, target.schema, target.table))

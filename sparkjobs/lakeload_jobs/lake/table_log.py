@@ -120,7 +120,7 @@ class TableLog:
         self._keep_short(view, settled)
         opened = self._admit(job, view, settled)
         if opened.first_run:
-            self._bindings.check_and_claim(pipeline, source, self._location)
+            self._bindings.check(pipeline, source, self._location)
         self._job, self._opened, self._covered = job, opened, settled.covered
         return opened
 
@@ -153,6 +153,8 @@ class TableLog:
         """
         if self._job is None or self._opened is None:
             raise RuntimeError("commit needs open first")
+        if self._opened.first_run:
+            self._claim(self._job, record)
         placed = place(
             self._log,
             record,
@@ -186,6 +188,14 @@ class TableLog:
             except AwsError:
                 left += 1
         return left
+
+    def _claim(self, job: Job, record: LoadRecord) -> None:
+        """Claim the target for the source, before the commit makes it so."""
+        try:
+            self._bindings.check_and_claim(job.pipeline, job.source, self._location)
+        except LakeloadError:
+            self.abandon(record.files)
+            raise
 
     def _settle(self) -> tuple[LogView, Settled]:
         view = self._log.read()
@@ -268,8 +278,11 @@ class TableLog:
         return self._catalog_step.bring_into_step({number: record}, columns)
 
     def _remember(self, number: int, record: LoadRecord, outcome: Outcome) -> None:
-        """Move the checkpoint on when nothing undecided lies between it and our record."""
+        """Move the checkpoint on when nothing undecided lies between it and our record.
+
+        The first record needs none: it costs no more to read, and a first load asks enough.
+        """
         covered = self._covered
-        if covered.number == number - 1:
+        if covered.number == number - 1 and number > 1:
             covered.add(number, record, outcome)
             self._log.write_checkpoint(covered.checkpoint())
