@@ -30,6 +30,10 @@ JobId = Annotated[
 Limit = Annotated[
     int | None, typer.Option("--limit", metavar="N", min=1, help="Load at most N rows a table.")
 ]
+Reload = Annotated[
+    bool,
+    typer.Option("--reload", help="Load all files again, whatever was loaded before: appends."),
+]
 
 _Verbose = Annotated[
     int,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Tables
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
@@ -22,6 +22,7 @@ def plan(
     table: Tables = None,
     job_id: JobId = None,
     limit: Limit = None,
+    reload: Reload = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing and starts no Spark.
@@ -32,12 +33,13 @@ def plan(
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
-    from lakeload.launch.spec import new_attempt, select_tables
+    from lakeload.launch.spec import check_limit, new_attempt, select_tables
 
     document = load_pipeline(pipeline, os.environ)
     attempt = new_attempt(job_id)
-    tables = select_tables(table_specs(document, limit=limit), table or ())
-    show_plan(document, tables, attempt, None, output)
+    tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
+    check_limit(tables, limit)
+    show_plan(document, tables, attempt, None, output, reload=reload)
 
 
 def show_plan(
@@ -46,6 +48,8 @@ def show_plan(
     attempt: Attempt,
     master: str | None,
     output: OutputFormat,
+    *,
+    reload: bool,
 ) -> None:
     """Look, show, exit with the plan's code."""
     from lakeload.config.spark import is_local
@@ -57,9 +61,9 @@ def show_plan(
 
     destination, model = destination_spec(document.destination), document.model
     preflight(destination)
-    seen = foresee(destination, tables, model.name, attempt, model.table_handling)
+    seen = foresee(destination, tables, model.name, attempt, model.table_handling, reload=reload)
     local = is_local(master or model.spark.master)
-    plans = plan_tables(seen, destination, attempt, local=local)
+    plans = plan_tables(seen, destination, attempt, local=local, reload=reload)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:

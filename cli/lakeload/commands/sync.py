@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Tables
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -39,6 +39,7 @@ class _Job:
     tables: tuple[TableSpec, ...]
     attempt: Attempt
     limit: int | None
+    reload: bool
 
 
 def sync(
@@ -54,6 +55,10 @@ def sync(
         typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
     ] = None,
     limit: Limit = None,
+    reload: Reload = False,
+    full_refresh: Annotated[
+        bool, typer.Option("--full-refresh", help="Refused: tables are only appended to.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
     ] = False,
@@ -66,19 +71,26 @@ def sync(
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
-    from lakeload.launch.spec import new_attempt, select_tables
+    from lakeload.launch.spec import check_limit, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
 
+    if full_refresh:
+        raise InvalidInput(
+            "`--full-refresh`: the rows of a table of Parquet files cannot be replaced",
+            hint="`--reload` appends all files again; to begin anew, first remove the table with "
+            "`lakeload reset`",
+        )
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)
         console.note(f"job {attempt.job_id}")
-        tables = select_tables(table_specs(document, limit=limit), table or ())
-        job = _Job(document, tables, attempt, limit)
+        tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
+        check_limit(tables, limit)
+        job = _Job(document, tables, attempt, limit, reload)
         if dry_run:
             from lakeload.commands.plan import show_plan
 
-            show_plan(document, tables, attempt, master, output)
+            show_plan(document, tables, attempt, master, output, reload=reload)
             return
         _finish(job, master, conf or (), output, stop)
 
@@ -153,7 +165,9 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
 
     preflight(destination)
     model = job.document.model
-    seen = foresee(destination, job.tables, model.name, job.attempt, model.table_handling)
+    seen = foresee(
+        destination, job.tables, model.name, job.attempt, model.table_handling, reload=job.reload
+    )
     return outcome_without_spark(seen)
 
 
@@ -186,7 +200,9 @@ def _with_spark(
     from lakeload.launch.spec import build_job_spec
     from lakeload.ui.progress import Progress
 
-    spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.limit)
+    spec = build_job_spec(
+        job.document, job.tables, job.attempt, folder, job.limit, reload=job.reload
+    )
     logger.info("the run folder is %s", folder.path)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet()) as progress:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
-from lakeload_jobs.contract.spec import DestinationSpec, TableHandling, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, TableHandling, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.identity import table_settings
+from lakeload_jobs.lake.input_listing import list_files, remote_paths
+from lakeload_jobs.lake.new_files import Selection, Source, select_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadRecord
+from lakeload_jobs.lake.source_objects import SourceObjects
 from lakeload_jobs.lake.table_log import Opened, TableLog
+from lakeload_jobs.rules.input_files import FileState
 from lakeload_jobs.rules.layout import TableLocation
 
 AT_ONCE = 8
@@ -28,6 +32,13 @@ class Foreseen:
     table: TableSpec
     opened: Opened | None
     error: LakeloadError | None = None
+    selection: Selection | None = None
+    """The files of an incremental table that the job would load."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether Spark has nothing to do for this table."""
+        return self.already is not None or (self.selection is not None and self.selection.idle)
 
     @property
     def already(self) -> LoadRecord | None:
@@ -41,8 +52,13 @@ def foresee(
     pipeline: str,
     attempt: Attempt,
     table_handling: TableHandling,
+    *,
+    reload: bool = False,
 ) -> tuple[Foreseen, ...]:
-    """Look at the log of every table, several at a time; a refusal belongs to its table."""
+    """Look at the log of every table, several at a time; a refusal belongs to its table.
+
+    The files of incremental tables are listed as well, and compared with what is known of them.
+    """
     session = AwsSession(
         destination,
         label=attempt.attempt_id,
@@ -63,22 +79,44 @@ def foresee(
                 table_handling,
                 table_settings(destination, location),
             )
+            if not table.input.incremental or opened.already is not None:
+                return Foreseen(table, opened)
+            source = Source(pipeline, table.source, table.input.folder, location)
+            listed = _listed(destination, table.input, attempt, opened, reload=reload)
+            selection = select_files(objects, source, opened, listed, reload=reload)
         except LakeloadError as error:
             return Foreseen(table, None, error)
-        return Foreseen(table, opened)
+        return Foreseen(table, opened, None, selection)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
         return tuple(pool.map(look, tables))
 
 
+def _listed(
+    destination: DestinationSpec,
+    given: FilesInput,
+    attempt: Attempt,
+    opened: Opened,
+    *,
+    reload: bool,
+) -> tuple[FileState, ...]:
+    """List what the job would, with the identity that reads."""
+    objects: SourceObjects | None = None
+    if remote_paths(given.paths):
+        credentials = given.credentials or destination.credentials
+        reader = replace(destination, credentials=credentials)
+        objects = SourceObjects(AwsSession(reader, label=attempt.attempt_id))
+    return list_files(given, objects, may_be_empty=opened.state is not None and not reload)
+
+
 def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:
     """Return the outcome when no table is left to load, else None: Spark has work to do.
 
-    A table that is already in under this job id needs no Spark, unless a record in its log has to
-    be finished, which may be this very job's. A table that cannot be loaded fails the same way in
-    the job; but as long as one can, the job reports on all of them.
+    A table that is already in under this job id, or has no new files, needs no Spark, unless a
+    record in its log has to be finished, which may be this very job's. A table that cannot be
+    loaded fails the same way in the job; but as long as one can, the job reports on all of them.
     """
-    if any(table.opened and (table.opened.settled or not table.already) for table in foreseen):
+    if any(table.opened and (table.opened.settled or not table.idle) for table in foreseen):
         return None
     results = tuple(map(_result, foreseen))
     code = exit_code_of(results)
@@ -90,6 +128,9 @@ def _result(foreseen: Foreseen) -> TableResult:
     if foreseen.error is not None:
         error = error_info(foreseen.error, "open")
         return TableResult(table.source, table.target, "FAILED", error=error)
+    if foreseen.selection is not None:
+        notes = (foreseen.selection.sentence,)
+        return TableResult(table.source, table.target, "NO_OP", notes=notes)
     if record is None:
         raise ValueError(f"{table.source} has neither a record nor an error")
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files)

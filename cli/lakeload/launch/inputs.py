@@ -42,7 +42,12 @@ def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
 
     Where only some lack them, those fail in the job and the others are loaded.
     """
-    lacking = [table for table in tables if not any(map(input_exists, table.input.paths))]
+    lacking = [
+        table
+        for table in tables
+        # A folder whose files are loaded once may be empty; their log knows whether they were.
+        if not table.input.incremental and not any(map(input_exists, table.input.paths))
+    ]
     if not tables or len(lacking) < len(tables):
         return
     first = lacking[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakeload.launch.foresee import Foreseen
@@ -13,6 +14,7 @@ from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
+from lakeload_jobs.lake.new_files import Selection
 from lakeload_jobs.rules.file_names import render_file_name
 from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path
 
@@ -37,6 +39,23 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class IncrementalPlan:
+    """What an incremental table would load: new files, their bytes, and how many are known.
+
+    `loaded` counts the versions of files ever loaded, `changed` new versions among the new files,
+    `state_bytes` the JSON of the state that the record would carry.
+    """
+
+    new_files: int
+    new_bytes: int
+    known_files: int
+    loaded: int
+    changed: int
+    state_bytes: int
+    reload: bool
+
+
+@dataclass(frozen=True)
 class TablePlan:
     """What would become of one table. `numbering` says how `_supa_index` gets its numbers."""
 
@@ -54,13 +73,23 @@ class TablePlan:
     missing: tuple[str, ...]
     recovery: tuple[Recovery, ...] = ()
     error: ErrorInfo | None = None
+    incremental: IncrementalPlan | None = None
 
 
 def plan_tables(
-    foreseen: Sequence[Foreseen], destination: DestinationSpec, attempt: Attempt, *, local: bool
+    foreseen: Sequence[Foreseen],
+    destination: DestinationSpec,
+    attempt: Attempt,
+    *,
+    local: bool,
+    reload: bool = False,
 ) -> tuple[TablePlan, ...]:
     """Return the plan of each table; with a `local` master its input files are looked at."""
-    return tuple(_plan(table, destination, attempt, local=local) for table in foreseen)
+    plans = (_plan(table, destination, attempt, local=local) for table in foreseen)
+    return tuple(
+        replace(plan, incremental=_incremental(table.selection, reload=reload))
+        for plan, table in zip(plans, foreseen, strict=True)
+    )
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -78,8 +107,8 @@ def _plan(
     found = look_at_input(table.input) if local else None
     missing = found.missing if found else ()
     error = error_info(foreseen.error, "open") if foreseen.error else None
-    action: Action = "REFUSED" if error else "NO_OP" if foreseen.already else "LOAD"
-    if action == "LOAD" and missing:
+    action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
+    if action == "LOAD" and missing and foreseen.selection is None:
         action, error = "FAIL", _nothing_there(missing)
     return TablePlan(
         table=table.source,
@@ -99,6 +128,20 @@ def _plan(
             for job in (opened.settled if opened else ())
         ),
         error=error,
+    )
+
+
+def _incremental(selection: Selection | None, *, reload: bool) -> IncrementalPlan | None:
+    if selection is None:
+        return None
+    return IncrementalPlan(
+        new_files=len(selection.files),
+        new_bytes=selection.bytes,
+        known_files=selection.known,
+        loaded=selection.loaded,
+        changed=len(selection.again),
+        state_bytes=len(json.dumps(selection.state.after)),
+        reload=reload,
     )
 
 

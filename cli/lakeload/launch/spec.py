@@ -14,6 +14,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
 from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_id
+from lakeload_jobs.rules.loaded_files import refuse_limit
 from lakeload_jobs.rules.suggest import did_you_mean
 
 
@@ -53,6 +54,11 @@ def select_tables(
         for table in tables
         if not globs or any(fnmatch.fnmatchcase(table.source, glob) for glob in globs)
     )
+
+
+def check_limit(tables: Sequence[TableSpec], limit: int | None) -> None:
+    """Raise `InvalidInput` where `--limit` would load some rows of files that are loaded once."""
+    refuse_limit(incremental=any(table.input.incremental for table in tables), limit=limit)
 
 
 def build_job_spec(

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.launch.plan import TablePlan, exit_code_of
+from lakeload.launch.plan import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.rules.sizes import format_size
@@ -76,6 +76,14 @@ def _details(plan: TablePlan, out: Console) -> None:
         text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
         text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
         out.print(Text(printable(text)), soft_wrap=True)
+
+
+def _new_files(target: str, found: IncrementalPlan) -> str:
+    files = f"{found.new_files:,} files, {format_size(found.new_bytes)}"
+    if found.reload:
+        return f"{target}: would append {files} again, {found.known_files:,} of them known"
+    changed = f", {found.changed:,} of them new versions" if found.changed else ""
+    return f"{target}: new {files}{changed}; {found.known_files:,} known files"
 
 
 def _line(console: Console, label: str, style: str, text: str) -> None:

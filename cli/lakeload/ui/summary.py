@@ -67,6 +67,8 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         for folder in _folders(summary):
             out.print(Text(folder, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
+        for note in table.notes if not quiet else ():
+            err.print(_line("note", "dim", f"{table.target}: {note}"), soft_wrap=True)
         for warning in table.warnings if not quiet else ():
             err.print(_line("warning", "bold yellow", f"{table.target}: {warning}"), soft_wrap=True)
         if table.error is not None and _tells_more(table, summary.outcome):
@@ -135,6 +137,7 @@ def _table_document(table: TableResult) -> dict[str, Any]:
         "reader": table.reader,
         "index": table.index,
         "warnings": list(table.warnings),
+        "notes": list(table.notes),
         "error": to_json(table.error),
     }
 
