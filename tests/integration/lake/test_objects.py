@@ -201,3 +201,11 @@ def test_a_body_that_breaks_off_is_read_again(proxied: Objects, fault_proxy: Fau
     rule = fault_proxy.on("GetObject", truncate(10), times=2)
     assert proxied.get(KEY) == b"x" * 1000
     assert rule.hits == 3
+
+
+def test_a_refusal_that_breaks_off_is_asked_for_again(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    rule = fault_proxy.on("GetObject", truncate(10), times=2)
+    assert proxied.get("data-lake/test/missing") is None
+    assert rule.hits == 3

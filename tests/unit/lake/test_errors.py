@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import ProtocolError
 
 from lakeload_jobs.lake.aws import AwsError, aws_call
 
@@ -94,6 +95,11 @@ def test_a_missing_answer_tells_whether_the_request_was_sent(
     assert result.retryable
     assert result.may_have_acted is may_have_acted
     assert (result.status, result.code) == (None, type(error).__name__)
+
+
+def test_an_answer_that_broke_off_may_have_been_carried_out() -> None:
+    error = translated(ProtocolError("Connection broken"))
+    assert (error.retryable, error.may_have_acted, error.status) == (True, True, None)
 
 
 @pytest.mark.parametrize(

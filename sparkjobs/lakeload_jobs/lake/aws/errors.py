@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
 from lakeload_jobs.contract.errors import Refused
 
@@ -88,7 +89,10 @@ class AwsError(Refused):
         return self.status >= 500 and self.code != "NotImplemented"
 
 
-_AMBIGUOUS_CODES = {ResponseParserError.__name__} | frozenset(
+BROKEN_ANSWER = "BrokenAnswer"
+"""The code of an answer that broke off where botocore has no name for it."""
+
+_AMBIGUOUS_CODES = {ResponseParserError.__name__, BROKEN_ANSWER} | frozenset(
     name
     for name, kind in vars(botocore_errors).items()
     if isinstance(kind, type) and issubclass(kind, _NO_ANSWER) and not issubclass(kind, _NEVER_SENT)
@@ -110,6 +114,15 @@ def aws_call(doing: str) -> Iterator[None]:
         raise _without_answer(doing, error) from None
     except botocore_errors.BotoCoreError as error:
         raise _without_answer(doing, error) from error
+    except HTTPError as error:
+        # botocore reads the body of a refusal outside its own translation where the operation's
+        # answer would have been a stream.
+        raise AwsError(
+            f"{doing}: the connection broke before the whole answer came ({type(error).__name__})",
+            code=BROKEN_ANSWER,
+            hint="check the network and run again",
+            retryable=True,
+        ) from error
     except ResponseParserError as error:
         raise AwsError(
             f"{doing}: the answer cannot be read (ResponseParserError)",
