@@ -15,6 +15,7 @@ from lakeload_jobs.lake.publish import ForeignObject, RecordDamaged
 from lakeload_jobs.lake.records import EndMarker
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
+from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 
 
@@ -96,6 +97,19 @@ def test_a_void_job_without_clean_is_cleaned_by_the_next_run(
     assert lake.uploads() == []
     clean = json.loads(lake.read(writer.location.clean_key(1)))
     assert clean["deleted"] == [first.key]
+
+
+def test_a_publisher_that_comes_second_looks_before_it_judges(
+    objects: Objects, proxied: Objects, fault_proxy: FaultProxy, lake: Lake
+) -> None:
+    author = Writer(objects)
+    for file in commit_only(objects, author).files:
+        objects.complete_upload(file.key, file.upload_id, file.parts)
+    # What S3 says of an upload that somebody else has completed; the emulator says 200.
+    fault_proxy.on("CompleteMultipartUpload", answer(404, "NoSuchUpload"))
+    Writer(proxied, "job-2").open()
+    assert end_text(lake, author, 1) == ""
+    assert len(lake.data_keys()) == 2
 
 
 def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
