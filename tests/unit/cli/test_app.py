@@ -255,3 +255,30 @@ def test_notes_are_silent_when_quiet(capsys: pytest.CaptureFixture[str]) -> None
     console.note("shown")
 
     assert capsys.readouterr().err == "shown\n"
+
+
+def test_full_refresh_is_refused_with_what_there_is_instead() -> None:
+    process = lakeload("sync", VALID, "--full-refresh")
+
+    assert process.returncode == 2
+    assert "`--reload` appends all files again" in process.stderr
+    assert "`lakeload reset`" in process.stderr
+
+
+@pytest.mark.parametrize("command", ["sync", "plan"])
+def test_a_limit_and_files_that_are_loaded_once_exclude_each_other(
+    command: str, tmp_path: Path
+) -> None:
+    text = (
+        (CONFIGS / "pipeline-csv.yaml")
+        .read_text()
+        .replace("type: FILES", "type: FILES\n  incremental: true")
+    )
+    (tmp_path / "pipeline.yaml").write_text(text)
+    for destination in CONFIGS.glob("destination*.yaml"):
+        (tmp_path / destination.name).write_text(destination.read_text())
+
+    process = lakeload(command, str(tmp_path / "pipeline.yaml"), "--limit", "5")
+
+    assert process.returncode == 2
+    assert "`--limit` cannot be used with `incremental: true`" in process.stderr

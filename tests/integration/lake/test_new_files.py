@@ -1,0 +1,136 @@
+"""The files of an incremental source, chosen from a real log and a real listing, without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake import new_files
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.log_codec import encode
+from lakeload_jobs.lake.new_files import Selection, Source, select_files
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.source_objects import SourceObjects
+from tests.integration.lake.writer import Writer
+from tests.servers.ministack import Lake
+
+LANDING = "data-lake/test/landing"
+
+
+@dataclass
+class Loads:
+    """Jobs of one pipeline, one after the other, of what lies in the landing folder."""
+
+    lake: Lake
+    objects: Objects
+    destination: DestinationSpec
+    jobs: int = 0
+    listing: SourceObjects = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.listing = SourceObjects(AwsSession(self.destination))
+
+    def put(self, key: str, content: str) -> None:
+        body = content.encode()
+        self.lake.server.s3.put_object(
+            Bucket=self.lake.seeded.bucket, Key=f"{LANDING}/{key}", Body=body
+        )
+
+    def remove(self, key: str) -> None:
+        self.lake.server.s3.delete_object(Bucket=self.lake.seeded.bucket, Key=f"{LANDING}/{key}")
+
+    def writer(self) -> Writer:
+        self.jobs += 1
+        return Writer(self.objects, job_id=f"job-{self.jobs}", files=0)
+
+    def choose(self, writer: Writer) -> Selection:
+        opened = writer.open()
+        listed = tuple(self.listing.find([f"s3://{self.lake.seeded.bucket}/{LANDING}/"]))
+        source = Source("shop", "orders", "", writer.location)
+        return select_files(self.objects, source, opened, listed)
+
+    def load(self) -> list[str]:
+        """Commit a job with what is new, and return the names."""
+        writer = self.writer()
+        selection = self.choose(writer)
+        if not selection.idle:
+            state = selection.state
+            record = replace(writer.stage(), state=state, inputs=selection.inputs)
+            writer.log.commit(replace(record, known=selection.repeated))
+        return [file.path.rpartition("/")[2] for file in selection.files]
+
+
+@pytest.fixture
+def loads(base_identity: Lake, objects: Objects, destination: DestinationSpec) -> Loads:
+    """The landing folder of this test's lake."""
+    return Loads(base_identity, objects, destination)
+
+
+def test_objects_are_known_by_their_content(loads: Loads) -> None:
+    loads.put("a", "1")
+    loads.put("b", "2")
+    assert loads.load() == ["a", "b"]
+    loads.put("a", "1")
+    assert loads.load() == []
+    loads.put("b", "3")
+    assert loads.load() == ["b"]
+    assert loads.load() == []
+
+
+def test_an_object_that_was_deleted_and_put_again_is_remembered(loads: Loads) -> None:
+    loads.put("a", "1")
+    loads.put("b", "2")
+    loads.load()
+    loads.remove("a")
+    loads.put("c", "3")
+    assert loads.load() == ["c"]
+    loads.put("a", "1")
+    loads.put("d", "4")
+    assert loads.load() == ["d"]
+
+
+def test_the_files_of_a_void_job_are_still_to_be_loaded(loads: Loads) -> None:
+    loads.put("a", "1")
+    loads.load()
+    loads.put("b", "2")
+    writer = Writer(loads.objects, job_id="lost", files=1)
+    selection = loads.choose(writer)
+    record = replace(writer.stage(), state=selection.state, inputs=selection.inputs)
+    assert loads.objects.put_if_absent(writer.location.record_key(2), encode(record))
+    [file] = record.files
+    loads.objects.abort_upload(file.key, file.upload_id)
+    # The upload of the committed job is gone: whoever comes next declares the job void.
+    assert loads.load() == ["b"]
+    assert loads.load() == []
+
+
+def test_records_are_not_read_for_ever(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_files, "_MANY_RECORDS", 2)
+    for number in range(3):
+        loads.put(f"{number}", str(number))
+        loads.load()
+    loads.remove("0")
+    loads.put("3", "3")
+    assert loads.load() == ["3"]
+    writer = loads.writer()
+    record = json.loads(loads.objects.get(writer.location.record_key(4)) or b"")
+    assert [name for folder in record["known"] for name in folder["names"]] == ["0", "1", "2"]
+    assert record["state"]["after"]["since"] == 4
+    loads.put("0", "0")
+    loads.put("4", "4")
+    assert loads.load() == ["4"]
+
+
+def test_another_pipeline_has_its_own_account_of_files(loads: Loads) -> None:
+    loads.put("a", "1")
+    loads.load()
+    writer = Writer(loads.objects, job_id="theirs", pipeline="other", source="orders", files=0)
+    opened = writer.open()
+    listed = tuple(loads.listing.find([f"s3://{loads.lake.seeded.bucket}/{LANDING}/"]))
+    theirs = select_files(
+        loads.objects, Source("other", "orders", "", writer.location), opened, listed
+    )
+    assert [file.path.rpartition("/")[2] for file in theirs.files] == ["a"]
