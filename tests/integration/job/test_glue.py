@@ -1,0 +1,157 @@
+"""Loads with Glue switched on, read back as Athena would."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, TableSpec
+from tests import athena
+from tests.integration.job.conftest import Job
+from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
+
+SCHEMA = "supaflow_shop"
+INSTANT = dt.datetime(2024, 2, 29, 1, 2, 3, 456789)
+
+
+@pytest.fixture
+def glue_job(job: Job) -> Iterator[Job]:
+    """A job whose role may use Glue, and whose database ends with the test."""
+    allow_glue(job.lake)
+    yield job
+    glue = glue_of(job.lake)
+    for database in glue.get_databases()["DatabaseList"]:
+        glue.delete_database(Name=database["Name"])
+
+
+def load(job: Job, table: TableSpec, **changes: Any) -> TableResult:
+    """Load with Glue on."""
+    place = job.lake.server.endpoint
+    destination = {
+        "parquet": ParquetSpec(update_glue_catalog=True),
+        "endpoints": EndpointsSpec(s3=place, sts=place, glue=place),
+        "glue_database_prefix": "supaflow",
+    }
+    return job.load_one(replace(table, schema=SCHEMA), destination=destination, **changes)
+
+
+def query(job: Job, table: str) -> list[dict[str, Any]]:
+    """Return what Athena would see without tracking columns, in the order of `id`."""
+    rows = athena.query(glue_of(job.lake), job.lake.server.s3, SCHEMA, table)
+    kept = [name for name in rows.column_names if not name.startswith("_supa_")]
+    found: list[dict[str, Any]] = rows.select(kept).sort_by("id").to_pylist()
+    return found
+
+
+def test_every_kind_of_column_is_read_back_as_it_was_written(glue_job: Job) -> None:
+    inner: Any = pa.struct([("Amount", pa.decimal128(10, 2)), ("At", pa.timestamp("us"))])
+    outer: Any = pa.struct([("Name", pa.string()), ("Inner", inner)])
+    fields: list[tuple[str, Any, Any]] = [
+        ("ID", pa.int64(), 1),
+        ("Flag", pa.bool_(), True),
+        ("Tiny", pa.int8(), -1),
+        ("Small", pa.int16(), 300),
+        ("Medium", pa.int32(), 70_000),
+        ("Ratio", pa.float32(), 0.5),
+        ("Double", pa.float64(), 0.1),
+        ("Exact", pa.decimal128(38, 6), Decimal("1.500000")),
+        ("Crème", pa.string(), "brûlée"),
+        ("Bytes", pa.binary(), b"\x00\xff"),
+        ("Day", pa.date32(), INSTANT.date()),
+        ("Seen At", pa.timestamp("us", "UTC"), INSTANT.replace(tzinfo=dt.UTC)),
+        ("Wall", pa.timestamp("us"), INSTANT),
+        ("Nested", outer, {"Name": "n", "Inner": {"Amount": Decimal("2.50"), "At": INSTANT}}),
+        ("List", pa.list_(outer), [{"Name": "m", "Inner": None}]),
+        ("Map", pa.map_(pa.string(), pa.int64()), [("k", 1)]),
+    ]
+    schema: Any = pa.schema([(name, kind) for name, kind, _ in fields])
+    path = glue_job.file("all.parquet", b"")
+    row = {name: value for name, _, value in fields}
+    pq.write_table(pa.Table.from_pylist([row], schema), path)
+
+    result = load(glue_job, glue_job.table(path, name="kinds", file_format="PARQUET"))
+
+    assert (result.status, result.error) == ("LOADED", None)
+    found = query(glue_job, "kinds")
+    assert found == [
+        {
+            "id": 1,
+            "flag": True,
+            "tiny": -1,
+            "small": 300,
+            "medium": 70_000,
+            "ratio": 0.5,
+            "double": 0.1,
+            "exact": Decimal("1.500000"),
+            "creme": "brûlée",
+            "bytes": b"\x00\xff",
+            "day": INSTANT.date(),
+            "seen_at": INSTANT,
+            "wall": INSTANT,
+            "nested": {"name": "n", "inner": {"amount": Decimal("2.50"), "at": INSTANT}},
+            "list": [{"name": "m", "inner": None}],
+            "map": [("k", 1)],
+            "lakeload_partition": "2026/11/21/10",
+        }
+    ]
+
+
+def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None:
+    first = glue_job.table(glue_job.file("1.csv", "ID,Name\n1,a\n"))
+    assert load(glue_job, first).status == "LOADED"
+    second = glue_job.table(glue_job.file("2.csv", "ID,Extra\n2,7\n"))
+    allow_glue(glue_job.lake, [action for action in LOAD_ACTIONS if action != "UpdateTable"])
+
+    stale = load(glue_job, second)
+
+    assert (stale.status, stale.rows) == ("LOADED_CATALOG_STALE", 1)
+    assert stale.error is not None
+    assert (stale.error.type, stale.error.exit_code) == ("FollowUpFailed", 5)
+    assert "`glue:UpdateTable`" in (stale.error.hint or "")
+    assert "do not load" in (stale.error.hint or "")
+    # A stale catalog stops no load; the older job is told beside the newer one's own result.
+    third = glue_job.table(glue_job.file("3.csv", "ID\n3\n"))
+    result = load(glue_job, third)
+    assert result.status == "LOADED_CATALOG_STALE"
+    assert any("earlier jobs" in warning for warning in result.warnings)
+
+    allow_glue(glue_job.lake)
+    fourth = load(glue_job, glue_job.table(glue_job.file("4.csv", "ID\n4\n")))
+    assert fourth.status == "LOADED"
+    assert not any("catalog" in warning for warning in fourth.warnings)
+    assert [(row["id"], row["name"], row["extra"]) for row in query(glue_job, "orders")] == [
+        (1, "a", None),
+        (2, None, 7),
+        (3, None, None),
+        (4, None, None),
+    ]
+
+
+def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(glue_job: Job) -> None:
+    table = glue_job.table(glue_job.file("1.csv", "id\n1\n"))
+    assert load(glue_job, table).status == "LOADED"
+    glue = glue_of(glue_job.lake)
+    found: Any = glue.get_table(DatabaseName=SCHEMA, Name="orders")["Table"]
+    storage = found["StorageDescriptor"]
+    storage["Columns"].append({"Name": "added", "Type": "string"})
+    names = ("Name", "TableType", "PartitionKeys", "Parameters")
+    changed: Any = {name: found[name] for name in names} | {"StorageDescriptor": storage}
+    glue.update_table(DatabaseName=SCHEMA, TableInput=changed)
+    before = glue_job.lake.keys()
+
+    result = load(glue_job, glue_job.table(glue_job.file("2.csv", "id,added\n2,2\n")))
+
+    assert result.status == "FAILED"
+    assert result.error is not None
+    assert result.error.type == "CatalogConflict"
+    assert "`added` is `string` in Glue and `int` in this load" in result.error.message
+    assert glue_job.lake.keys() == before
+    assert glue_job.lake.uploads() == []
