@@ -19,7 +19,7 @@ from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadRecord
 from lakeload_jobs.lake.source_objects import SourceObjects
 from lakeload_jobs.lake.table_log import Opened, TableLog
-from lakeload_jobs.rules.input_files import FileState
+from lakeload_jobs.rules.input_files import FileState, is_s3
 from lakeload_jobs.rules.layout import TableLocation
 
 AT_ONCE = 8
@@ -34,6 +34,8 @@ class Foreseen:
     error: LakeloadError | None = None
     selection: Selection | None = None
     """The files of an incremental table that the job would load."""
+    listed: tuple[FileState, ...] | None = None
+    """The input of a table that reads from S3."""
 
     @property
     def idle(self) -> bool:
@@ -57,7 +59,8 @@ def foresee(
 ) -> tuple[Foreseen, ...]:
     """Look at the log of every table, several at a time; a refusal belongs to its table.
 
-    The files of incremental tables are listed as well, and compared with what is known of them.
+    The files of incremental tables and of those that read from S3 are listed as well: what is
+    missing or denied is known before Spark starts.
     """
     session = AwsSession(
         destination,
@@ -79,14 +82,17 @@ def foresee(
                 table_handling,
                 table_settings(destination, location),
             )
-            if not table.input.incremental or opened.already is not None:
+            remote = remote_paths(table.input.paths)
+            if opened.already is not None or not (table.input.incremental or remote):
                 return Foreseen(table, opened)
-            source = Source(pipeline, table.source, table.input.folder, location)
             listed = _listed(destination, table.input, attempt, opened, reload=reload)
+            if not table.input.incremental:
+                return Foreseen(table, opened, listed=listed)
+            source = Source(pipeline, table.source, table.input.folder, location)
             selection = select_files(objects, source, opened, listed, reload=reload)
         except LakeloadError as error:
             return Foreseen(table, None, error)
-        return Foreseen(table, opened, None, selection)
+        return Foreseen(table, opened, None, selection, listed if remote else None)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
         return tuple(pool.map(look, tables))
@@ -106,7 +112,12 @@ def _listed(
         credentials = given.credentials or destination.credentials
         reader = replace(destination, credentials=credentials)
         objects = SourceObjects(AwsSession(reader, label=attempt.attempt_id))
-    return list_files(given, objects, may_be_empty=opened.state is not None and not reload)
+    may_be_empty = given.incremental and opened.state is not None and not reload
+    files = list_files(given, objects, may_be_empty=may_be_empty)
+    first = next((file for file in files if is_s3(file.path)), None)
+    if objects is not None and first is not None:
+        objects.read_start(first, 1)
+    return files
 
 
 def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:

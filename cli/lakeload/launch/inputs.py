@@ -10,11 +10,12 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from lakeload_jobs.rules.input_files import is_s3
 
 
 @dataclass(frozen=True)
 class InputFound:
-    """Files and bytes of one table's input, and the patterns that match nothing."""
+    """Files and bytes of one table's input, and the local patterns that match nothing."""
 
     files: int
     bytes: int
@@ -22,10 +23,14 @@ class InputFound:
 
 
 def look_at_input(given: FilesInput) -> InputFound:
-    """Count what the job would read: folders with all they hold, without what Spark hides."""
-    missing = tuple(path for path in given.paths if not input_exists(path))
+    """Count what the job would read: folders with all they hold, without what Spark hides.
+
+    Objects in S3 are not looked at here: that takes an identity (launch.foresee).
+    """
+    local = [path for path in given.paths if not is_s3(path)]
+    missing = tuple(path for path in local if not input_exists(path))
     sizes: dict[str, int] = {}
-    for pattern in given.paths:
+    for pattern in local:
         for match in _matches(pattern):
             for file in _files(Path(match)):
                 sizes[os.path.realpath(file)] = file.stat().st_size
@@ -33,8 +38,15 @@ def look_at_input(given: FilesInput) -> InputFound:
 
 
 def input_exists(pattern: str) -> bool:
-    """Whether a path or glob names anything at all."""
-    return any(True for _ in _matches(pattern))
+    """Whether a path or glob names anything at all; of one in S3 only S3 can tell."""
+    return is_s3(pattern) or any(True for _ in _matches(pattern))
+
+
+def input_bytes(tables: Sequence[TableSpec]) -> int | None:
+    """Return the bytes the job will read, None where some of them are not on this machine."""
+    if any(is_s3(path) for table in tables for path in table.input.paths):
+        return None
+    return sum(look_at_input(table.input).bytes for table in tables)
 
 
 def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:

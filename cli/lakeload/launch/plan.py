@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakeload.launch.foresee import Foreseen
-from lakeload.launch.inputs import look_at_input
+from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.outcome import error_info
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode
@@ -104,7 +104,7 @@ def _plan(
     foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt, *, local: bool
 ) -> TablePlan:
     table, opened = foreseen.table, foreseen.opened
-    found = look_at_input(table.input) if local else None
+    found = _found(foreseen) if local else None
     missing = found.missing if found else ()
     error = error_info(foreseen.error, "open") if foreseen.error else None
     action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
@@ -145,6 +145,12 @@ def _incremental(selection: Selection | None, *, reload: bool) -> IncrementalPla
     )
 
 
+def _found(foreseen: Foreseen) -> InputFound:
+    if foreseen.listed is None:
+        return look_at_input(foreseen.table.input)
+    return InputFound(len(foreseen.listed), sum(file.size for file in foreseen.listed), ())
+
+
 def _example(foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt) -> str:
     """Return the URL the first file would get at this instant."""
     table, parquet = foreseen.table, destination.parquet
@@ -161,7 +167,7 @@ def _example(foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt)
 
 
 def _numbering(given: FilesInput, files: int, size: int) -> Numbering:
-    if given.format == "PARQUET":
+    if given.format in ("PARQUET", "ORC"):
         return "footers"
     options = {name.lower(): value.lower() for name, value in given.options.items()}
     whole = given.format == "JSON" or options.get("multiline") == "true"

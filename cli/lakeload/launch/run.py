@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.failure import probable_cause
-from lakeload.launch.inputs import look_at_input
+from lakeload.launch.inputs import input_bytes
 from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import Outcome, decide
 from lakeload.launch.process import PATIENCE, Patience, Running
@@ -82,7 +82,7 @@ def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> N
         extra=settings.conf,
         cores=os.cpu_count() or 1,
         jars=settings.jars,
-        input_bytes=sum(look_at_input(table.input).bytes for table in spec.tables),
+        input_bytes=input_bytes(spec.tables),
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
     folder.write(folder.log_settings, _log_settings())

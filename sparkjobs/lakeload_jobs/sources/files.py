@@ -1,4 +1,4 @@
-"""FILES: CSV, NDJSON, JSON and Parquet files through Spark's readers (docs/decisions/0021).
+"""FILES: CSV, NDJSON, JSON, Parquet, ORC and Avro through Spark's readers (docs/decisions/0021).
 
 Options reach Spark as the user gave them. lakeload decides what happens to bad values, keeps
 Spark's corrupt-record column to itself, and refuses to read files whose headers disagree.
@@ -25,6 +25,7 @@ from lakeload_jobs.sources.inference import reads_as
 from lakeload_jobs.sources.listing import check_unchanged, list_inputs
 from lakeload_jobs.sources.paths import plain_path, spark_path
 from lakeload_jobs.sources.s3 import S3Source
+from lakeload_jobs.sources.typed import TYPED_FORMATS, open_typed
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
 
@@ -73,7 +74,7 @@ def open_files(
     if s3 is not None:
         s3.connect(spark, source, listed)
     types = columns.types or {}
-    frame, names = _open(spark, source, listed, types, on_bad_value, earlier or {})
+    frame, names = _open(spark, source, listed, s3, types, on_bad_value, earlier or {})
     _same_files(frame, listed)
     return FilesSource(frame, names, listed, _rows_need_all_columns(source), source, s3)
 
@@ -82,6 +83,7 @@ def _open(
     spark: SparkSession,
     source: FilesInput,
     files: Sequence[FileState],
+    s3: S3Source | None,
     types: Mapping[str, str],
     on_bad_value: OnBadValue,
     earlier: Mapping[str, str],
@@ -91,9 +93,8 @@ def _open(
     reader = _reader(spark, source, on_bad_value)
     if base := partition_base(files, source.options):
         reader = reader.option("basePath", spark_path(base, literal=False))
-    if source.format == "PARQUET":
-        merge = _lower(source.options).get("mergeschema", "true")
-        frame = reader.option("mergeSchema", merge).parquet(*paths)
+    if source.format in TYPED_FORMATS:
+        frame = open_typed(reader, source, files, paths, s3)
         names = tuple(frame.columns)
         return cast_types(frame, _known(types, names), on_bad_value), names
     if source.format == "CSV":
@@ -129,7 +130,7 @@ def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -
         # it would keep doubled quotes as data, without a word.
         reader = reader.option("escape", '"')
     reader = reader.options(**source.options)
-    if source.format == "PARQUET":
+    if source.format in TYPED_FORMATS:
         return reader
     if source.format == "JSON":
         reader = reader.option("multiLine", "true")
@@ -234,8 +235,8 @@ def _strict_header(reader: DataFrameReader, source: FilesInput) -> DataFrameRead
 
 def _rows_need_all_columns(source: FilesInput) -> bool:
     """A line of a CSV file is a row whatever is in it: no mode that drops rows is ever used.
-    Parquet has its row counts in the footers. JSON must be parsed to know."""
-    if source.format == "PARQUET":
+    Files that bring their schema have as many rows as they have. JSON must be parsed to know."""
+    if source.format in TYPED_FORMATS:
         return False
     if source.format == "CSV":
         return _lower(source.options).get("multiline", "false") == "true"

@@ -1,4 +1,4 @@
-"""S3 as the source of a job: lakeload lists, Spark reads through Hadoop's S3A (docs/decisions/0050).
+"""S3 as a source: lakeload lists, Spark reads through Hadoop's S3A (docs/decisions/0050).
 
 Spark gets no secret. Its `credential_process` starts lakeload_jobs.lake.aws.process_credentials,
 which resolves the same references, assumes the same role, and is asked again before they expire.
