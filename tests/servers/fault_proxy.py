@@ -8,6 +8,7 @@ The Host header passes unchanged, so signatures still verify.
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +48,11 @@ def answer(status: int, code: str, message: str = "injected") -> Action:
     """Answer with an AWS error; the server never sees the request."""
 
     def act(request: Request, forward: Forward) -> Response:
+        if request.header("X-Amz-Target"):
+            body = json.dumps({"__type": code, "Message": message})
+            return Response(
+                status, (("Content-Type", "application/x-amz-json-1.1"),), body.encode()
+            )
         text = f"<Code>{code}</Code><Message>{message}</Message>"
         identifier = "<RequestId>injected</RequestId>"
         if request.service == "s3":
@@ -156,6 +162,8 @@ class FaultProxy:
     upstream: str
     requests: list[Request] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    connections: int = 0
+    """How many connections of clients are open: none when every request of a dead one is done."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _server: ThreadingHTTPServer | None = None
 
@@ -185,6 +193,11 @@ class FaultProxy:
         with self._lock:
             return sum(r.operation == operation and fnmatchcase(r.key, key) for r in self.requests)
 
+    def count_connection(self, change: int) -> None:
+        """Count a client that came or went."""
+        with self._lock:
+            self.connections += change
+
     def start(self) -> None:
         """Listen on a free loopback port."""
         handler = type("Handler", (_Handler,), {"proxy": self})
@@ -208,20 +221,24 @@ class FaultProxy:
         """Send the request to the server and return its answer."""
         connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=120)
         try:
-            connection.putrequest(
-                request.method, request.target, skip_host=True, skip_accept_encoding=True
-            )
-            for name, value in request.headers:
-                if name.lower() not in _HOP_BY_HOP | {"content-length"}:
-                    connection.putheader(name, value)
-            connection.putheader("Content-Length", str(len(request.body)))
-            connection.endheaders(request.body)
-            response = connection.getresponse()
-            return Response(response.status, tuple(response.getheaders()), response.read())
+            return self.exchange(connection, request)
         except OSError as error:
             raise Drop from error
         finally:
             connection.close()
+
+    def exchange(self, connection: http.client.HTTPConnection, request: Request) -> Response:
+        """Send the request on this connection and return the answer."""
+        connection.putrequest(
+            request.method, request.target, skip_host=True, skip_accept_encoding=True
+        )
+        for name, value in request.headers:
+            if name.lower() not in _HOP_BY_HOP | {"content-length"}:
+                connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(request.body)))
+        connection.endheaders(request.body)
+        response = connection.getresponse()
+        return Response(response.status, tuple(response.getheaders()), response.read())
 
 
 class _Server(ThreadingHTTPServer):
@@ -236,6 +253,14 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     proxy: FaultProxy
+
+    def handle(self) -> None:
+        """Serve one connection."""
+        self.proxy.count_connection(1)
+        try:
+            super().handle()
+        finally:
+            self.proxy.count_connection(-1)
 
     def _handle(self) -> None:
         request = Request(

@@ -1,0 +1,1 @@
+"""The Parquet protocol without a JVM: writers as plain processes, killed and deceived."""

@@ -1,0 +1,246 @@
+"""What one writer process does: the product's own steps from open to published, on rows that the
+oracle knows. Runs in a child of the fork server; `told` is what a user would have been told."""
+
+from __future__ import annotations
+
+import traceback
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec
+from lakeload_jobs.lake import recovery
+from lakeload_jobs.lake.after_commit import NotYetPublished
+from lakeload_jobs.lake.answers import UnknownOutcome
+from lakeload_jobs.lake.catalog import Catalog
+from lakeload_jobs.lake.log_codec import tool_version
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import RecordDamaged
+from lakeload_jobs.lake.records import (
+    Column,
+    GlueTarget,
+    LoadRecord,
+    StagedFile,
+    StateChange,
+    Target,
+)
+from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
+from lakeload_jobs.parquet import stage
+from lakeload_jobs.parquet.upload import UploadPool
+from lakeload_jobs.rules.layout import TableLocation, partition_path
+from tests.faults.protocol.rows import Files, append_rows, ranged_rows
+
+Said = Literal["loaded", "no-op", "failed", "void", "unknown", "committed", "damaged", "crashed"]
+
+SYNCED = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)
+SCHEMA = "shop"
+COLUMNS = (Column("payload", "string"),)
+TRACKING = (
+    Column("_supa_synced", "timestamp"),
+    Column("_supa_deleted", "boolean"),
+    Column("_supa_index", "bigint"),
+    Column("_supa_id", "string"),
+    Column("_supa_job_id", "string"),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One table and this process's way to it."""
+
+    objects: Objects
+    destination: DestinationSpec
+    table: str
+    handling: Literal["FAIL", "APPEND"]
+    catalog: Catalog | None
+
+    @property
+    def location(self) -> TableLocation:
+        """Where the table lies."""
+        return TableLocation(self.destination.prefix, SCHEMA, self.table)
+
+    def log(self) -> TableLog:
+        """The table's commit log, as a process begins with it."""
+        return TableLog(self.objects, self.location, catalog=self.catalog)
+
+
+def act(place: Place, action: dict[str, Any]) -> dict[str, Any]:
+    """Do one thing: load, recover, void or accept; return what is told of it."""
+    doers: dict[str, Callable[[Place, dict[str, Any]], dict[str, Any]]] = {
+        "load": _load,
+        "recover": _recover,
+        "void": _decide,
+        "accept": _decide,
+    }
+    try:
+        return doers[action["do"]](place, action)
+    except LakeloadError as error:
+        return _told("failed", error)
+    except Exception as error:  # noqa: BLE001 a bug of the product: the oracle must hear of it
+        return {"said": "crashed", "message": f"{error!r}\n{traceback.format_exc()}"}
+
+
+def warm_up(place: Place) -> None:
+    """Load a few jobs, so that no process spends its time on what happens once: the first use of
+    libraries, the interpreter's own learning."""
+    pa.set_cpu_count(1)
+    for number in range(12):
+        action = {"job": f"job-{number}", "upto": None, "pipeline": "shop", "attempt": "none"}
+        _load(place, action)
+        act(place, {"do": "recover"})
+
+
+def _load(place: Place, action: dict[str, Any]) -> dict[str, Any]:
+    log = place.log()
+    opened = log.open(
+        action["pipeline"],
+        action["job"],
+        action["attempt"],
+        "f" * 64,
+        "orders",
+        place.handling,
+    )
+    if opened.already is not None:
+        return {"said": "no-op", "rows": opened.already.rows}
+    before = int(opened.state or 0)
+    if action["upto"] is None:
+        state, files = None, append_rows(action["job"])
+    else:
+        after = max(before, action["upto"])
+        state, files = StateChange(opened.state, after), ranged_rows("shop", before, after)
+    record = _record(place, action, opened, state, _stage(place, log, action, files))
+    return _commit(log, record)
+
+
+def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
+    try:
+        committed: Committed = log.commit(record)
+    except UnknownOutcome as error:
+        return _told("unknown", error)
+    except NotYetPublished as error:
+        return _told("committed", error)
+    except RecordDamaged as error:
+        return _told("damaged", error)
+    return {
+        "said": "no-op" if committed.already else "loaded",
+        "rows": committed.record.rows,
+        "number": committed.number,
+        "outcome": committed.outcome,
+        "attempt": committed.record.attempt_id,
+        "stale": str(committed.catalog_error or ""),
+    }
+
+
+def _stage(
+    place: Place, log: TableLog, action: dict[str, Any], files: Files
+) -> tuple[StagedFile, ...]:
+    """Stage each file as one partition, as tasks would; abort all when one fails."""
+    pool = UploadPool(2)
+    # Tasks make a client of their own; here it exists already, which saves its start.
+    stage._connection = lambda *_, **__: (place.objects, pool)
+    writer = stage.PartitionWriter(
+        destination=place.destination,
+        location=place.location,
+        job_id=action["job"],
+        attempt_id=action["attempt"],
+        synced=_synced(action),
+        tracking_columns=TRACKING_COLUMNS,
+        key_columns=(),
+        counts=tuple(len(rows) for rows in files),
+        registry=None,
+        on_executor=False,
+    )
+    staged: list[StagedFile] = []
+    try:
+        for number, rows in enumerate(files):
+            batch = pa.RecordBatch.from_pydict({"payload": list(rows)})
+            staged.extend(writer.stage(number, iter([batch])).files)
+    except BaseException:
+        log.abandon(staged)
+        raise
+    finally:
+        pool.close()
+    return tuple(staged)
+
+
+def _record(
+    place: Place,
+    action: dict[str, Any],
+    opened: Opened,
+    state: StateChange | None,
+    files: tuple[StagedFile, ...],
+) -> LoadRecord:
+    strategy = place.destination.parquet.partition_strategy
+    now = datetime.now(UTC)
+    return LoadRecord(
+        tool=tool_version(),
+        pipeline=action["pipeline"],
+        source="orders",
+        job_id=action["job"],
+        attempt_id=action["attempt"],
+        started_at=now,
+        created_at=now,
+        synced=_synced(action),
+        mode="APPEND",
+        table_handling=place.handling,
+        fingerprint="f" * 64,
+        target=Target(place.destination.prefix, SCHEMA, place.table),
+        partition_strategy=strategy,
+        file_name_pattern=place.destination.parquet.file_name_pattern,
+        partition=partition_path(strategy, _synced(action), action["job"]),
+        columns=COLUMNS + TRACKING if files else (),
+        column_map=opened.column_map or {"payload": "payload"},
+        index="dense",
+        rows=sum(file.rows for file in files),
+        files=files,
+        glue=None if place.catalog is None else _glue(place, strategy),
+        state=state,
+    )
+
+
+def _glue(place: Place, strategy: str) -> GlueTarget:
+    key = None if strategy == "NONE" else "lakeload_partition"
+    return GlueTarget(f"{SCHEMA}_{place.table}", place.table, key)
+
+
+def _synced(action: dict[str, Any]) -> datetime:
+    """Attempts of one job may fall into different hours."""
+    return SYNCED + timedelta(hours=zlib.crc32(action["attempt"].encode()) % 3)
+
+
+def _recover(place: Place, action: dict[str, Any]) -> dict[str, Any]:
+    found = recovery.recover_table(
+        place.objects,
+        place.location,
+        catalog=place.catalog,
+        parallelism=2,
+        notify=lambda _: None,
+        abort_older_than=timedelta(0),
+        dry_run=False,
+    )
+    for error in (found.error, found.catalog_error, found.uploads_error):
+        if error is not None:
+            return _told("failed", error)
+    damaged = [item.job_id for item in found.damaged]
+    return {"said": "recovered", "damaged": damaged, "aborted": len(found.stale_uploads)}
+
+
+def _decide(place: Place, action: dict[str, Any]) -> dict[str, Any]:
+    decide = recovery.void_job
+    if action["do"] == "accept":
+        decide = partial(recovery.accept_job, catalog=place.catalog)
+    outcome = decide(
+        place.objects, place.location, action["job"], parallelism=2, notify=lambda _: None
+    )
+    return {"said": "decided", "outcome": outcome}
+
+
+def _told(said: Said, error: LakeloadError) -> dict[str, Any]:
+    spent = isinstance(error, InvalidInput)
+    return {"said": said, "error": type(error).__name__, "message": str(error), "spent": spent}

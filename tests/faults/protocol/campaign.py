@@ -1,0 +1,203 @@
+"""Many episodes on a few emulators, until every class has struck as often as asked."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import random
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.faults.protocol.episode import Result, play
+from tests.faults.protocol.plan import plan_episode
+from tests.faults.protocol.world import SOURCES, World, make_world
+
+FULL: dict[str, int] = {
+    "kill": 2000,
+    "status": 700,
+    "lost": 500,
+    "duplicate": 300,
+    "delay": 120,
+    "truncate": 180,
+    "zombie": 200,
+    "expired": 150,
+    "together": 250,
+    "together-faults": 250,
+}
+"""How often each class strikes in a whole campaign: kills and faults injected, rounds of eight."""
+
+EPISODES_A_WORLD = 150
+"""An emulator keeps everything in memory, so it is replaced after so many tables."""
+
+Task = tuple[str, int] | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a campaign is run. `sources` holds the `lakeload_jobs` to be tried."""
+
+    seed: int
+    targets: Mapping[str, int]
+    emulators: int = 2
+    lanes: int = 4
+    glue: bool = True
+    sources: Path = SOURCES
+    patience: int = 10
+    """So many violations end the campaign."""
+
+
+@dataclass
+class Tally:
+    """What the episodes of one class showed."""
+
+    episodes: int = 0
+    times: int = 0
+    attempts: int = 0
+    lost: int = 0
+    doubled: int = 0
+    uploads: int = 0
+    violations: int = 0
+    struck: Counter[str] = field(default_factory=Counter)
+    told: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0
+
+    def add(self, result: Result) -> None:
+        """Count an episode."""
+        self.episodes += 1
+        self.attempts += result.attempts
+        self.lost += result.lost
+        self.doubled += result.doubled
+        self.uploads += result.uploads
+        self.violations += bool(result.problems)
+        self.struck += result.struck
+        self.told += result.told
+        together = result.episode.name.startswith("together")
+        self.times += result.rounds if together else result.struck.total()
+
+
+def seeds(seed: int, name: str) -> Iterator[int]:
+    """Yield the seeds of a class's episodes."""
+    dice = random.Random(f"{seed} {name}")  # noqa: S311
+    while True:
+        yield dice.randrange(10**9)
+
+
+def campaign(settings: Settings) -> Iterator[Result]:
+    """Yield results as they come, until every class has struck often enough."""
+    context = multiprocessing.get_context("spawn")
+    tasks: multiprocessing.Queue[Task] = context.Queue()
+    results: multiprocessing.Queue[Result | str] = context.Queue()
+    workers = [
+        context.Process(target=_work, args=(settings, tasks, results))
+        for _ in range(settings.emulators)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        yield from _dispatch(settings, tasks, results)
+    finally:
+        for _ in range(settings.emulators * settings.lanes):
+            tasks.put(None)
+        for worker in workers:
+            worker.join(30)
+            if worker.is_alive():
+                worker.terminate()
+
+
+def _dispatch(
+    settings: Settings,
+    tasks: multiprocessing.Queue[Task],
+    results: multiprocessing.Queue[Result | str],
+) -> Iterator[Result]:
+    left = dict(settings.targets)
+    source = {name: seeds(settings.seed, name) for name in left}
+    under_way: Counter[str] = Counter()
+    violations = 0
+    room = settings.emulators * settings.lanes * 2
+    while any(count > 0 for count in left.values()) or under_way.total():
+        while under_way.total() < room and (name := _next(left, under_way)):
+            tasks.put((name, next(source[name])))
+            under_way[name] += 1
+        result = results.get(timeout=300)
+        if isinstance(result, str):
+            raise RuntimeError(result)
+        name = result.episode.name
+        under_way[name] -= 1
+        tally = Tally()
+        tally.add(result)
+        left[name] -= tally.times
+        yield result
+        violations += bool(result.problems)
+        if violations >= settings.patience:
+            return
+
+
+def _next(left: Mapping[str, int], under_way: Mapping[str, int]) -> str | None:
+    """Return the class that is furthest behind; an episode strikes about twice."""
+    waiting = {name: count - 2 * under_way[name] for name, count in left.items() if count > 0}
+    name = max(waiting, key=lambda name: waiting[name], default=None)
+    return name if name is not None and waiting[name] > 0 else None
+
+
+def _work(
+    settings: Settings,
+    tasks: multiprocessing.Queue[Task],
+    results: multiprocessing.Queue[Result | str],
+) -> None:
+    """Play episodes in one world after the other until a None comes for each lane."""
+    ended = threading.Event()
+    while not ended.is_set():
+        try:
+            with make_world(lines=8 + settings.lanes, sources=settings.sources) as world:
+                _play_in(world, settings, tasks, results, ended)
+        except Exception:  # noqa: BLE001 whatever it is, the campaign must hear of it
+            results.put(traceback.format_exc())
+            return
+
+
+def _play_in(
+    world: World,
+    settings: Settings,
+    tasks: multiprocessing.Queue[Task],
+    results: multiprocessing.Queue[Result | str],
+    ended: threading.Event,
+) -> None:
+    places = threading.Semaphore(EPISODES_A_WORLD)
+
+    def lane() -> None:
+        while not ended.is_set() and places.acquire(blocking=False):
+            try:
+                task = tasks.get(timeout=0.5)
+            except queue.Empty:
+                places.release()
+                continue
+            if task is None:
+                ended.set()
+                return
+            try:
+                results.put(play(world, plan_episode(*task, glue=settings.glue)))
+            except Exception:  # noqa: BLE001 whatever it is, the campaign must hear of it
+                results.put(f"{task}: {traceback.format_exc()}")
+                ended.set()
+
+    threads = [threading.Thread(target=lane) for _ in range(settings.lanes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def tally(results: Iterator[Result]) -> Iterator[tuple[Result, dict[str, Tally]]]:
+    """Yield each result with what has been counted so far."""
+    started = time.monotonic()
+    tallies: dict[str, Tally] = {}
+    for result in results:
+        one = tallies.setdefault(result.episode.name, Tally())
+        one.add(result)
+        one.seconds = time.monotonic() - started
+        yield result, tallies
