@@ -117,10 +117,11 @@ def test_without_glue_the_partitions_may_change(objects: Objects) -> None:
 
 
 def test_a_checkpoint_remembers_the_settings_too(objects: Objects) -> None:
-    Loader(objects, "job-1", files=0).run()
+    for job_id in ("job-1", "job-2"):
+        Loader(objects, job_id, files=0).run()
     assert objects.find(Writer(objects).location.checkpoint_key) is not None
 
-    refused = refusal(Loader(objects, "job-2", settings=BY_HOUR).open)
+    refused = refusal(Loader(objects, "job-3", settings=BY_HOUR).open)
 
     assert "without AWS Glue" in refused.message
 
