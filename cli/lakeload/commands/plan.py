@@ -56,6 +56,7 @@ def show_plan(
     from lakeload.config.spec import destination_spec
     from lakeload.launch.foresee import foresee
     from lakeload.launch.plan import exit_code_of, plan_tables
+    from lakeload.launch.plan_catalog import plan_catalog
     from lakeload.probes.preflight import preflight
     from lakeload.ui.plan import show_text, to_document
 
@@ -64,6 +65,8 @@ def show_plan(
     seen = foresee(destination, tables, model.name, attempt, model.table_handling, reload=reload)
     local = is_local(master or model.spark.master)
     plans = plan_tables(seen, destination, attempt, local=local, reload=reload)
+    if destination.parquet.update_glue_catalog:
+        plans = plan_catalog(plans, seen, destination, attempt)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:

@@ -56,6 +56,21 @@ class IncrementalPlan:
 
 
 @dataclass(frozen=True)
+class CatalogPlan:
+    """A table in Glue and what the load would change there, as far as its columns are known.
+
+    `unasked` says why Glue could not be asked, which stops no load.
+    """
+
+    database: str
+    table: str
+    creates_database: bool = False
+    creates_table: bool = False
+    adds_columns: tuple[str, ...] = ()
+    unasked: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
 class TablePlan:
     """What would become of one table. `numbering` says how `_supa_index` gets its numbers."""
 
@@ -74,6 +89,7 @@ class TablePlan:
     recovery: tuple[Recovery, ...] = ()
     error: ErrorInfo | None = None
     incremental: IncrementalPlan | None = None
+    catalog: CatalogPlan | None = None
 
 
 def plan_tables(

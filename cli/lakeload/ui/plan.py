@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.launch.plan import IncrementalPlan, TablePlan, exit_code_of
+from lakeload.launch.plan import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.rules.sizes import format_size
@@ -64,6 +64,10 @@ def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
             _line(err, "error:", "bold red", f"{plan.target}: {plan.error.message}")
             if plan.error.hint:
                 _line(err, " hint:", "green", plan.error.hint)
+        if plan.catalog is not None and (unasked := plan.catalog.unasked) is not None:
+            _line(err, "warning:", "bold yellow", f"{plan.target}: {unasked.message}")
+            if unasked.hint:
+                _line(err, " hint:", "green", unasked.hint)
     _line(err, "note:", "dim", "nothing was written")
 
 
@@ -72,6 +76,8 @@ def _details(plan: TablePlan, out: Console) -> None:
     if plan.action == "LOAD":
         first = " (first run)" if plan.first_run else ""
         out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
+    if plan.action == "LOAD" and plan.catalog is not None:
+        out.print(Text(printable(_glue(plan.catalog)), "dim"), soft_wrap=True)
     for job in plan.recovery:
         text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
         text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
@@ -84,6 +90,18 @@ def _new_files(target: str, found: IncrementalPlan) -> str:
         return f"{target}: would append {files} again, {found.known_files:,} of them known"
     changed = f", {found.changed:,} of them new versions" if found.changed else ""
     return f"{target}: new {files}{changed}; {found.known_files:,} known files"
+
+
+def _glue(change: CatalogPlan) -> str:
+    """Say what a load would change in Glue."""
+    table = f"Glue: {change.database}.{change.table}"
+    if change.unasked is not None:
+        return f"{table}, which could not be read"
+    if change.creates_table:
+        return f"{table}, would be created" + (", and its database" * change.creates_database)
+    if change.adds_columns:
+        return f"{table}, would get the columns {', '.join(change.adds_columns)}"
+    return f"{table}, exists"
 
 
 def _line(console: Console, label: str, style: str, text: str) -> None:
