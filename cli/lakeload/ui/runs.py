@@ -128,7 +128,8 @@ def _details(item: TableRun) -> str:
 
 def _fence_line(item: TableFence) -> Text:
     record = item.fence.record
-    what = f"{counted(len(record.attempts) + len(record.uploads), 'attempt')} locked out"
+    locked = [(len(record.attempts), "attempt"), (len(record.uploads), "upload")]
+    what = " and ".join(counted(many, noun) for many, noun in locked if many) + " locked out"
     if record.resets:
         what = f"pipeline {record.resets} was reset"
     when = minute(item.fence.committed_at)

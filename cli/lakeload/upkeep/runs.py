@@ -64,7 +64,12 @@ class Job:
     @property
     def committed_at(self) -> datetime:
         """When its newest table was committed."""
-        return max(table.run.committed_at for table in self.tables)
+        return self.order[0]
+
+    @property
+    def order(self) -> tuple[datetime, datetime]:
+        """What sorts jobs: S3's clock, and its author's within one second of it."""
+        return max(_order(table) for table in self.tables)
 
 
 def read_history(objects: Objects, tables: Sequence[UpkeepTable], limit: int) -> History:
@@ -83,7 +88,7 @@ def read_history(objects: Objects, tables: Sequence[UpkeepTable], limit: int) ->
         fences.extend(TableFence(table.target, fence) for fence in between)
 
     for_each(tables, look)
-    runs.sort(key=lambda item: (item.run.committed_at, item.target, item.run.number), reverse=True)
+    runs.sort(key=lambda item: (*_order(item), item.target), reverse=True)
     fences.sort(key=lambda item: (item.fence.committed_at, item.target), reverse=True)
     troubles.sort(key=lambda item: item.target)
     return History(tuple(runs[:limit]), tuple(fences[:limit]), tuple(troubles))
@@ -98,4 +103,8 @@ def jobs(runs: Sequence[TableRun]) -> tuple[Job, ...]:
         Job(pipeline, job_id, tuple(sorted(items, key=lambda item: (item.target, item.run.number))))
         for (pipeline, job_id), items in grouped.items()
     ]
-    return tuple(sorted(found, key=lambda job: job.committed_at, reverse=True))
+    return tuple(sorted(found, key=lambda job: job.order, reverse=True))
+
+
+def _order(item: TableRun) -> tuple[datetime, datetime]:
+    return item.run.committed_at, item.run.record.created_at

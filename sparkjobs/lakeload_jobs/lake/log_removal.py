@@ -24,7 +24,8 @@ class LogInUse(LoadFailed):
 
 def half_removed(objects: Objects, location: TableLocation, pipeline: str) -> bool:
     """Return whether an earlier removal stopped half-way: running it again finishes it."""
-    numbers = _numbers(location, list(objects.list(location.log_path)))
+    parsed = (location.parse_log_key(entry.key) for entry in objects.list(location.log_path))
+    numbers = sorted(found[0] for found in parsed if found is not None and found[1] == "record")
     if not numbers or numbers[0] == 1:
         return False
     last = CommitLog(objects, location).record(numbers[-1])
@@ -75,7 +76,8 @@ def remove_log(objects: Objects, location: TableLocation, pipeline: str, paralle
         return 0
     cache = [entry for entry in entries if entry.key == location.checkpoint_key]
     numbered = [(found[0], entry) for entry in entries if (found := parse(entry.key))]
-    first = [entry for number, entry in numbered if number == numbers[0] != numbers[-1]]
+    # The record before its markers: without its `.end` it would look unfinished.
+    first = [entry for number, entry in numbered if number == numbers[0] != numbers[-1]][::-1]
     between = [entry for number, entry in numbered if numbers[0] < number < numbers[-1]]
     last = [entry for number, entry in numbered if number == numbers[-1]]
     delete = partial(_delete, objects)
