@@ -13,6 +13,9 @@ from lakeload_jobs.rules.types import type_rule
 MAX_TYPE_LENGTH = 131_072
 """Glue's limit for the text of one column's type."""
 
+MAX_DEPTH = 100
+"""Deeper than any data; reading a type takes a few Python frames for each level."""
+
 _SPARK_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 _GLUE_ALIASES = {"integer": "int"}
 _WORD = re.compile(r"[a-z0-9_]+")
@@ -25,6 +28,8 @@ class NoGlueType(ValueError):
 
 def glue_type(kind: str) -> str:
     """Return Glue's type for a recorded type, at any depth. Raises `NoGlueType`."""
+    if _depth(kind) > MAX_DEPTH:
+        raise NoGlueType(f"it is nested more than {MAX_DEPTH} levels deep")
     reader = _Reader(re.sub(r"\s", "", kind).lower())
     text = reader.read()
     if reader.rest:
@@ -37,6 +42,14 @@ def glue_type(kind: str) -> str:
 def same_glue_type(one: str, other: str) -> bool:
     """Return whether two Glue types are one type in different spellings."""
     return _plain(one) == _plain(other)
+
+
+def _depth(kind: str) -> int:
+    depth = deepest = 0
+    for char in kind:
+        depth += (char == "<") - (char == ">")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _plain(kind: str) -> str:
@@ -62,7 +75,7 @@ class _Reader:
             self._expect(">")
             return f"{name}<{inner}>"
         rule = type_rule(_SPARK_NAMES.get(name, name))
-        if rule is None or rule.written != "AS_IS":
+        if rule is None or rule.written != "AS_IS" or name == "decimal":
             raise NoGlueType(f"Glue and Athena have no type for `{name}`")
         return rule.glue
 

@@ -1,0 +1,137 @@
+"""Glue's tables as data: projection, locations, partitions found in a folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionStrategy
+from lakeload_jobs.lake.glue import glue_target
+from lakeload_jobs.lake.glue.partitions import partitions_in
+from lakeload_jobs.lake.glue.projection import projection_parameters, widened_range
+from lakeload_jobs.lake.glue.tables import WantedTable, check_table, same_location, united
+from lakeload_jobs.lake.glue.tables import table_input as make_input
+from lakeload_jobs.lake.records import GlueTarget
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.rules.names import PARTITION_KEY
+
+RANGE = f"projection.{PARTITION_KEY}.range"
+
+
+def wanted(*columns: tuple[str, str], strategy: PartitionStrategy = "HOUR") -> WantedTable:
+    """Return a wanted table of these columns."""
+    key = None if strategy == "NONE" else PARTITION_KEY
+    return WantedTable("shop", "orders", "s3://lake/a/shop/orders/", columns, key, strategy, "p")
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        ("2026/11/21/10,NOW", None),
+        ("2026/11/20/10,NOW", None),
+        ("2026/11/21/11,NOW", "2026/11/21/10,NOW"),
+        ("2027/01/01/00, 2028/01/01/00", "2026/11/21/10, 2028/01/01/00"),
+        ("NOW-3YEARS,NOW", None),
+        (None, "2026/11/21/10,NOW"),
+    ],
+)
+def test_a_range_only_ever_grows_towards_the_past(there: str | None, expected: str | None) -> None:
+    ours = projection_parameters("HOUR", "s3://lake/orders/", "2026/11/21/10")
+    found = widened_range({} if there is None else {RANGE: there}, ours)
+    assert found == ({} if expected is None else {RANGE: expected})
+
+
+def test_athena_is_told_how_to_compute_the_partitions() -> None:
+    assert projection_parameters("DAY", "s3://lake/orders/", "2026/11/21") == {
+        "projection.enabled": "true",
+        "projection.lakeload_partition.type": "date",
+        "projection.lakeload_partition.format": "yyyy/MM/dd",
+        "projection.lakeload_partition.range": "2026/11/21,NOW",
+        "projection.lakeload_partition.interval": "1",
+        "projection.lakeload_partition.interval.unit": "DAYS",
+        "storage.location.template": "s3://lake/orders/${lakeload_partition}/",
+    }
+    injected = projection_parameters("SYNC_ID", "s3://lake/orders/", "job-1")
+    assert injected["projection.lakeload_partition.type"] == "injected"
+    assert RANGE not in injected
+
+
+def test_partitions_are_found_by_the_shape_of_their_path() -> None:
+    keys = [
+        "a/orders/2026/11/21/10/part-1.gzip.parquet",
+        "a/orders/2026/11/21/10/part-2.gzip.parquet",
+        "a/orders/2026/11/21/part-3.gzip.parquet",
+        "a/orders/2026/11/21/11/notes.txt",
+        "a/orders/year=2026/part-4.gzip.parquet",
+        "a/orders/job-1/part-5.gzip.parquet",
+        "a/orders/part-6.gzip.parquet",
+    ]
+    assert partitions_in(keys, "a/orders/", "HOUR") == {"2026/11/21/10"}
+    assert partitions_in(keys, "a/orders/", "DAY") == {"2026/11/21"}
+    assert partitions_in(keys, "a/orders/", "SYNC_ID") == {"job-1"}
+    assert partitions_in(keys, "a/orders/", "NONE") == set()
+
+
+def test_a_location_is_the_same_however_a_client_writes_it() -> None:
+    assert same_location("s3a://lake/a/orders", "s3://lake/a/orders/")
+    assert not same_location("s3://lake/a/orders/", "s3://lake/a/Orders/")
+    assert not same_location("hdfs://lake/a/orders/", "s3://lake/a/orders/")
+    assert not same_location("", "s3://lake/a/orders/")
+
+
+def test_what_people_added_to_a_table_stays_and_read_only_fields_do_not_go_back() -> None:
+    table: Any = {
+        **make_input(wanted(("id", "bigint"))),
+        "DatabaseName": "shop",
+        "VersionId": "7",
+        "CreatedBy": "somebody",
+        "Owner": "",
+        "ViewOriginalText": None,
+        "Description": "orders of the shop",
+    }
+    table["Parameters"]["team"] = "sales"
+    table["StorageDescriptor"]["Columns"].append(
+        {"Name": "Note", "Type": "string", "Comment": "by hand"}
+    )
+    ours = wanted(("b", "int"), ("ID".lower(), "bigint"), ("note", "string"))
+    check_table(table, ours)
+    changed: Any = united(table, ours)
+    assert changed["Description"] == "orders of the shop"
+    assert changed["Parameters"] == table["Parameters"]
+    assert changed["StorageDescriptor"]["Columns"] == [
+        {"Name": "id", "Type": "bigint"},
+        {"Name": "Note", "Type": "string", "Comment": "by hand"},
+        {"Name": "b", "Type": "int"},
+    ]
+    assert not {"DatabaseName", "VersionId", "CreatedBy", "Owner", "ViewOriginalText"} & set(
+        changed
+    )
+    assert united(table, wanted(("id", "bigint"))) is None
+
+
+@pytest.mark.parametrize(
+    ("parquet", "expected"),
+    [
+        (ParquetSpec(), None),
+        (
+            ParquetSpec(update_glue_catalog=True),
+            GlueTarget("supaflow_shop", "orders", PARTITION_KEY, projection=False),
+        ),
+        (
+            ParquetSpec(update_glue_catalog=True, partition_projection=True),
+            GlueTarget("supaflow_shop", "orders", PARTITION_KEY, projection=True),
+        ),
+        (
+            ParquetSpec(
+                partition_strategy="NONE", update_glue_catalog=True, partition_projection=True
+            ),
+            GlueTarget("supaflow_shop", "orders", None, projection=False),
+        ),
+    ],
+)
+def test_the_glue_table_is_named_as_the_target(
+    parquet: ParquetSpec, expected: GlueTarget | None
+) -> None:
+    destination = DestinationSpec("lake", "us-east-1", parquet=parquet)
+    assert glue_target(destination, TableLocation("a", "supaflow_shop", "orders")) == expected
