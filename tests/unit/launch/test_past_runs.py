@@ -1,0 +1,79 @@
+"""The run folders of this machine, read whatever lies in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lakeload.launch.author import author
+from lakeload.launch.past_runs import matching, past_runs
+
+
+def write_folder(runs: Path, name: str, *, result: str | None = None, **changes: object) -> Path:
+    folder = runs / name
+    folder.mkdir(parents=True)
+    spec = {
+        "contract": 1,
+        "job_id": f"job-{name}",
+        "attempt_id": name,
+        "pipeline": "shop",
+        "synced": "2026-11-21T10:15:30.000001Z",
+        "destination": {"bucket": "lake", "prefix": "a/b"},
+        "tables": [{"source": "orders"}, {"source": "visits"}],
+        "a_later_key": None,
+        **changes,
+    }
+    (folder / "spec.json").write_text(json.dumps(spec))
+    if result is not None:
+        document = {
+            "contract": 1,
+            "job_id": spec["job_id"],
+            "attempt_id": name,
+            "status": result,
+            "started_at": "2026-11-21T10:15:30.000000Z",
+            "finished_at": "2026-11-21T10:15:42.500000Z",
+            "tables": [],
+            "error": None,
+        }
+        (folder / "result.json").write_text(json.dumps(document))
+    return folder
+
+
+def test_runs_come_newest_first_with_their_ends(tmp_path: Path) -> None:
+    write_folder(tmp_path, "1", result="SUCCEEDED")
+    write_folder(tmp_path, "2", result="FAILED")
+    last = write_folder(tmp_path, "3")
+    found = past_runs(tmp_path)
+    assert [(run.job_id, run.outcome, run.seconds) for run in found] == [
+        ("job-3", "NO_RESULT", None),
+        ("job-2", "FAILED", 12.5),
+        ("job-1", "SUCCEEDED", 12.5),
+    ]
+    assert found[0].log == last / "spark.log"
+    assert found[0].tables == ("orders", "visits")
+
+
+def test_what_is_no_run_is_passed_over(tmp_path: Path) -> None:
+    write_folder(tmp_path, "1")
+    write_folder(tmp_path, "2", synced="yesterday")
+    (tmp_path / "3").mkdir()
+    (tmp_path / "4").write_text("a file")
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5" / "spec.json").write_text("[]")
+    write_folder(tmp_path, "6", destination=None)
+    assert [run.job_id for run in past_runs(tmp_path)] == ["job-1"]
+    assert past_runs(tmp_path / "nowhere") == ()
+
+
+def test_globs_choose_by_source_table(tmp_path: Path) -> None:
+    write_folder(tmp_path, "1")
+    write_folder(tmp_path, "2", tables=[{"source": "payments"}])
+    found = past_runs(tmp_path)
+    assert [run.job_id for run in matching(found, ["pay*"])] == ["job-2"]
+    assert matching(found, []) == found
+
+
+def test_the_author_is_a_user_at_a_host() -> None:
+    user, _, host = author().partition("@")
+    assert user
+    assert host

@@ -1,0 +1,141 @@
+"""Ages, exit codes and the order of jobs: what the commands decide without asking anybody."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeload.upkeep.durations import parse_age
+from lakeload.upkeep.recover import Recovery, worst
+from lakeload.upkeep.runs import History, TableRun, TableTrouble, jobs
+from lakeload_jobs.contract.errors import (
+    ExitCode,
+    FollowUpFailed,
+    InvalidInput,
+    LoadFailed,
+    Refused,
+)
+from lakeload_jobs.lake.recovery import Damaged, TableRecovery
+from lakeload_jobs.lake.settle import Pending
+from lakeload_jobs.rules.layout import TableLocation
+from tests.unit.upkeep.runs import make_run
+
+LOCATION = TableLocation("lake", "shop", "orders")
+AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", timedelta(0)),
+        ("45s", timedelta(seconds=45)),
+        ("90m", timedelta(minutes=90)),
+        ("24h", timedelta(days=1)),
+        (" 2d ", timedelta(days=2)),
+    ],
+)
+def test_an_age_is_a_number_and_a_unit(text: str, expected: timedelta) -> None:
+    assert parse_age("--abort-older-than", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "24", "-1h", "1.5h", "1w", "PT24H", "٣h", "9999999d"])
+def test_anything_else_is_no_age(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_age("--abort-older-than", text)
+    assert "--abort-older-than" in caught.value.message
+    assert "24h" in (caught.value.hint or "")
+
+
+@given(st.integers(0, 999_999), st.sampled_from("smhd"))
+def test_every_number_of_units_is_an_age(number: int, unit: str) -> None:
+    assert parse_age("--abort-older-than", f"{number}{unit}") >= timedelta(0)
+
+
+DAMAGED = (Damaged(1, "shop", "job-1", 3, ("a",), 1),)
+PENDING = (Pending(1, "shop", "job-1", 3, 1, "publish"),)
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "code"),
+    [
+        (TableRecovery(LOCATION), "IN_STEP", ExitCode.OK),
+        (TableRecovery(LOCATION, PENDING), "RECOVERED", ExitCode.OK),
+        (TableRecovery(LOCATION, damaged=DAMAGED), "DAMAGED", ExitCode.TABLE_FAILED),
+        (TableRecovery(LOCATION, error=Refused("denied")), "FAILED", ExitCode.REFUSED),
+        (TableRecovery(LOCATION, error=LoadFailed("gap")), "FAILED", ExitCode.TABLE_FAILED),
+        (TableRecovery(LOCATION, uploads_error=Refused("denied")), "FAILED", ExitCode.REFUSED),
+        (
+            TableRecovery(LOCATION, PENDING, catalog_error=LoadFailed("another table")),
+            "CATALOG_STALE",
+            ExitCode.FOLLOW_UP_FAILED,
+        ),
+        (
+            TableRecovery(LOCATION, damaged=DAMAGED, uploads_error=Refused("denied")),
+            "DAMAGED",
+            ExitCode.TABLE_FAILED,
+        ),
+    ],
+)
+def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: ExitCode) -> None:
+    recovery = Recovery("shop.orders", found)
+    assert (recovery.status, recovery.exit_code) == (status, code)
+
+
+def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
+    found = TableRecovery(LOCATION, PENDING)
+    assert Recovery("shop.orders", found, dry_run=True).status == "UNFINISHED"
+
+
+def test_a_person_is_called_before_anything_else() -> None:
+    codes = [ExitCode.OK, ExitCode.FOLLOW_UP_FAILED, ExitCode.REFUSED, ExitCode.TABLE_FAILED]
+    for number in range(1, len(codes) + 1):
+        assert worst(codes[:number]) is codes[number - 1]
+        assert worst(codes[:number][::-1]) is codes[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([], ExitCode.OK),
+        ([Refused("denied")], ExitCode.REFUSED),
+        ([Refused("denied"), LoadFailed("gap")], ExitCode.TABLE_FAILED),
+        ([FollowUpFailed("odd")], ExitCode.FOLLOW_UP_FAILED),
+    ],
+)
+def test_a_history_that_cannot_be_read_says_why(
+    errors: list[Refused | LoadFailed], code: ExitCode
+) -> None:
+    troubles = tuple(TableTrouble("shop.orders", error) for error in errors)
+    assert History((), (), troubles).exit_code is code
+
+
+def test_jobs_are_grouped_by_pipeline_and_id_and_ordered_by_their_newest_table() -> None:
+    first = make_run("monday", AT)
+    again = make_run("monday", AT + timedelta(hours=3))
+    other = make_run("monday", AT + timedelta(hours=1), pipeline="other")
+    later = make_run("tuesday", AT + timedelta(hours=2))
+    found = jobs(
+        [
+            TableRun("shop.orders", first),
+            TableRun("shop.visits", other),
+            TableRun("shop.orders", later),
+            TableRun("shop.items", again),
+        ]
+    )
+    assert [(job.pipeline, job.job_id) for job in found] == [
+        ("shop", "monday"),
+        ("shop", "tuesday"),
+        ("other", "monday"),
+    ]
+    assert [table.target for table in found[0].tables] == ["shop.items", "shop.orders"]
+    assert found[0].committed_at == AT + timedelta(hours=3)
+
+
+def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
+    early = make_run("early", AT, created_at=AT - timedelta(milliseconds=9))
+    late = make_run("late", AT, created_at=AT - timedelta(milliseconds=1))
+    found = jobs([TableRun("shop.zebras", early), TableRun("shop.apes", late)])
+    assert [job.job_id for job in found] == ["late", "early"]
