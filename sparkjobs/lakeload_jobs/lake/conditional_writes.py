@@ -35,11 +35,12 @@ class Conditions:
 
     They do, unless the document says `single_writer: true` of a store that has none: such a
     document must not weaken a store that has them, so the store is asked once, at the first write.
+    That is `in_force` None; else the answer is given.
     """
 
-    def __init__(self, create: Create, *, single_writer: bool) -> None:
+    def __init__(self, create: Create, in_force: bool | None) -> None:
         self._create = create
-        self._in_force: bool | None = None if single_writer else True
+        self._in_force = in_force
         self._lock = threading.Lock()
 
     def in_force(self) -> bool:

@@ -32,11 +32,17 @@ PARQUET_CONTENT_TYPE = "application/vnd.apache.parquet"
 class Objects:
     """Reads and writes of one bucket. Thread-safe. Every method may raise `AwsError`.
 
-    `waits` is the patience and the clock of everything that uses this bucket.
+    `waits` is the patience and the clock of everything that uses this bucket. `conditional` says
+    whether writes carry conditions; None: always, but for a `single_writer` as the store can.
     """
 
     def __init__(
-        self, session: AwsSession, destination: DestinationSpec, *, waits: Waits | None = None
+        self,
+        session: AwsSession,
+        destination: DestinationSpec,
+        *,
+        waits: Waits | None = None,
+        conditional: bool | None = None,
     ) -> None:
         self._session = session
         self._bucket = destination.bucket
@@ -45,7 +51,9 @@ class Objects:
         self.waits = waits or Waits()
         marker = conditional_writes_key(destination.prefix)
         self._create_marker = lambda: self._create(marker, MARKER)
-        self._conditions = Conditions(self._create_marker, single_writer=self._single_writer)
+        if conditional is None and not self._single_writer:
+            conditional = True
+        self._conditions = Conditions(self._create_marker, conditional)
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""

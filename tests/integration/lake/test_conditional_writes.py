@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.preflight import conditional_writes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -108,6 +109,16 @@ def test_a_single_writer_keeps_the_conditions_of_a_store_that_has_them(
     ]
     assert all(asked)
     assert fault_proxy.count("ListObjectsV2") == 0
+
+
+def test_the_connection_test_of_a_single_writer_leaves_nothing(
+    store: DestinationSpec, lake: Lake
+) -> None:
+    options = ConnectionOptions(timeout=30)
+    results = list(ConnectionTest(replace(store, single_writer=True), options).run())
+
+    assert [result for result in results if result.failure is not None] == []
+    assert lake.keys() == []
 
 
 def _complete(objects: Objects, key: str) -> Completion:
