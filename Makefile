@@ -76,6 +76,10 @@ lint: setup ## ruff, format, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: faults
+faults: setup ## kill and disturb writers and whole syncs some 4,500 times, in about 40 minutes
+	$(BIN)/python -m tests.faults
+
 .PHONY: bench
 bench: setup ## compare with Spark's own writer and DuckDB, side by side
 	$(BIN)/python -m bench

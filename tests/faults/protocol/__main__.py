@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 import secrets
 import sys
 import time
-from dataclasses import asdict
+from collections import Counter
 from pathlib import Path
 
 from tests.faults.protocol.campaign import FULL, Settings, Tally, campaign, tally
 from tests.faults.protocol.episode import Result, play
 from tests.faults.protocol.plan import CLASSES, plan_episode
-from tests.faults.protocol.world import SOURCES, make_world
+from tests.faults.protocol.world import SOURCES, isolate, make_world
 
 
 def main() -> int:
     """Run what the arguments say; 1 when anything was violated."""
     arguments = _parser().parse_args()
+    isolate()
     if arguments.seed is not None and arguments.name:
         return _again(arguments)
     seed = arguments.base_seed if arguments.base_seed is not None else secrets.randbelow(10**9)
@@ -46,9 +46,7 @@ def main() -> int:
             done = ", ".join(f"{name} {one.times}/{targets[name]}" for name, one in tallies.items())
             _say(f"{shown - started:5.0f} s: {done}")
     sys.stdout.write(table(tallies) + "\n")
-    if arguments.json:
-        rows = {name: asdict(one) for name, one in tallies.items()}
-        arguments.json.write_text(json.dumps(rows))
+    _say(_counted(tallies))
     _say(f"{time.monotonic() - started:.0f} s, {len(violations)} violations")
     return 1 if violations else 0
 
@@ -70,15 +68,22 @@ def _again(arguments: argparse.Namespace) -> int:
 
 
 def table(tallies: dict[str, Tally]) -> str:
-    """Return the table of a campaign."""
-    head = ("class", "tables", "times", "processes", "lost", "doubled", "uploads", "violations")
-    rows = [
-        (name, t.episodes, t.times, t.attempts, t.lost, t.doubled, t.uploads, t.violations)
-        for name, t in sorted(tallies.items())
+    """Return the table of a campaign, in the columns of both layers."""
+    lines = [f"{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'uploads left':>14}"]
+    lines += [
+        f"{name:<28}{one.times:>7}{one.lost:>11}{one.doubled:>14}{one.uploads:>14}"
+        for name, one in tallies.items()
     ]
-    lines = [f"{head[0]:<18}" + "".join(f"{title:>11}" for title in head[1:])]
-    lines += [f"{row[0]:<18}" + "".join(f"{value:>11}" for value in row[1:]) for row in rows]
     return "\n".join(lines)
+
+
+def _counted(tallies: dict[str, Tally]) -> str:
+    """Return what the table leaves out: how much was done for it."""
+    tables = sum(one.episodes for one in tallies.values())
+    processes = sum(one.attempts for one in tallies.values())
+    struck = sum((one.struck for one in tallies.values()), Counter())
+    told = sum((one.told for one in tallies.values()), Counter())
+    return f"{tables} tables, {processes} processes\n{dict(struck)}\ntold {dict(told)}"
 
 
 def _show(result: Result, *, sources: Path) -> None:
@@ -103,7 +108,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lanes", type=int, default=4, help="episodes at once on an emulator")
     parser.add_argument("--sources", type=Path, default=SOURCES, help="a copy of `sparkjobs`")
     parser.add_argument("--patience", type=int, default=10, help="stop after so many violations")
-    parser.add_argument("--json", type=Path, help="write what was counted to this file")
     return parser
 
 

@@ -21,7 +21,7 @@ from lakeload_jobs.lake.answers import UnknownOutcome
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.log_codec import tool_version
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import RecordDamaged
+from lakeload_jobs.lake.publish import ForeignObject, RecordDamaged
 from lakeload_jobs.lake.records import (
     Column,
     GlueTarget,
@@ -125,7 +125,7 @@ def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
         return _told("unknown", error)
     except NotYetPublished as error:
         return _told("committed", error)
-    except RecordDamaged as error:
+    except (RecordDamaged, ForeignObject) as error:
         return _told("damaged", error)
     return {
         "said": "no-op" if committed.already else "loaded",

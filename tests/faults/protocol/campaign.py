@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.synchronize
 import queue
 import random
 import threading
@@ -34,7 +35,15 @@ FULL: dict[str, int] = {
 EPISODES_A_WORLD = 150
 """An emulator keeps everything in memory, so it is replaced after so many tables."""
 
-Task = tuple[str, int] | None
+
+@dataclass(frozen=True)
+class Channels:
+    """Between the campaign and its processes: class and seed there, results or a fault of the
+    harness itself back."""
+
+    tasks: multiprocessing.Queue[tuple[str, int]]
+    results: multiprocessing.Queue[Result | str]
+    over: multiprocessing.synchronize.Event
 
 
 @dataclass(frozen=True)
@@ -90,30 +99,26 @@ def seeds(seed: int, name: str) -> Iterator[int]:
 def campaign(settings: Settings) -> Iterator[Result]:
     """Yield results as they come, until every class has struck often enough."""
     context = multiprocessing.get_context("spawn")
-    tasks: multiprocessing.Queue[Task] = context.Queue()
-    results: multiprocessing.Queue[Result | str] = context.Queue()
+    channels = Channels(context.Queue(), context.Queue(), context.Event())
     workers = [
-        context.Process(target=_work, args=(settings, tasks, results))
-        for _ in range(settings.emulators)
+        context.Process(target=_work, args=(settings, channels)) for _ in range(settings.emulators)
     ]
     for worker in workers:
         worker.start()
     try:
-        yield from _dispatch(settings, tasks, results)
+        yield from _dispatch(settings, channels)
     finally:
-        for _ in range(settings.emulators * settings.lanes):
-            tasks.put(None)
+        channels.over.set()
+        # A process that waits to hand over what nobody reads would never end.
+        channels.results.cancel_join_thread()
+        channels.tasks.cancel_join_thread()
         for worker in workers:
-            worker.join(30)
+            worker.join(60)
             if worker.is_alive():
                 worker.terminate()
 
 
-def _dispatch(
-    settings: Settings,
-    tasks: multiprocessing.Queue[Task],
-    results: multiprocessing.Queue[Result | str],
-) -> Iterator[Result]:
+def _dispatch(settings: Settings, channels: Channels) -> Iterator[Result]:
     left = dict(settings.targets)
     source = {name: seeds(settings.seed, name) for name in left}
     under_way: Counter[str] = Counter()
@@ -121,9 +126,9 @@ def _dispatch(
     room = settings.emulators * settings.lanes * 2
     while any(count > 0 for count in left.values()) or under_way.total():
         while under_way.total() < room and (name := _next(left, under_way)):
-            tasks.put((name, next(source[name])))
+            channels.tasks.put((name, next(source[name])))
             under_way[name] += 1
-        result = results.get(timeout=300)
+        result = channels.results.get(timeout=300)
         if isinstance(result, str):
             raise RuntimeError(result)
         name = result.episode.name
@@ -144,46 +149,33 @@ def _next(left: Mapping[str, int], under_way: Mapping[str, int]) -> str | None:
     return name if name is not None and waiting[name] > 0 else None
 
 
-def _work(
-    settings: Settings,
-    tasks: multiprocessing.Queue[Task],
-    results: multiprocessing.Queue[Result | str],
-) -> None:
-    """Play episodes in one world after the other until a None comes for each lane."""
-    ended = threading.Event()
-    while not ended.is_set():
+def _work(settings: Settings, channels: Channels) -> None:
+    """Play episodes in one world after the other until the campaign is over."""
+    while not channels.over.is_set():
         try:
             with make_world(lines=8 + settings.lanes, sources=settings.sources) as world:
-                _play_in(world, settings, tasks, results, ended)
+                _play_in(world, settings, channels)
         except Exception:  # noqa: BLE001 whatever it is, the campaign must hear of it
-            results.put(traceback.format_exc())
-            return
+            channels.results.put(traceback.format_exc())
+            break
+    channels.results.cancel_join_thread()
 
 
-def _play_in(
-    world: World,
-    settings: Settings,
-    tasks: multiprocessing.Queue[Task],
-    results: multiprocessing.Queue[Result | str],
-    ended: threading.Event,
-) -> None:
+def _play_in(world: World, settings: Settings, channels: Channels) -> None:
     places = threading.Semaphore(EPISODES_A_WORLD)
 
     def lane() -> None:
-        while not ended.is_set() and places.acquire(blocking=False):
+        while not channels.over.is_set() and places.acquire(blocking=False):
             try:
-                task = tasks.get(timeout=0.5)
+                task = channels.tasks.get(timeout=0.5)
             except queue.Empty:
                 places.release()
                 continue
-            if task is None:
-                ended.set()
-                return
             try:
-                results.put(play(world, plan_episode(*task, glue=settings.glue)))
+                channels.results.put(play(world, plan_episode(*task, glue=settings.glue)))
             except Exception:  # noqa: BLE001 whatever it is, the campaign must hear of it
-                results.put(f"{task}: {traceback.format_exc()}")
-                ended.set()
+                channels.results.put(f"{task}: {traceback.format_exc()}")
+                return
 
     threads = [threading.Thread(target=lane) for _ in range(settings.lanes)]
     for thread in threads:

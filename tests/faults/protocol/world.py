@@ -152,6 +152,12 @@ class World:
                 self._some_free.notify_all()
 
 
+def isolate() -> None:
+    """Keep the developer's AWS settings out, as the tests do."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+
+
 def _reader(endpoint: str) -> dict[str, Any]:
     """Clients of the emulator's administrator."""
     session = boto3.Session("test", "test", region_name="us-east-1")

@@ -1,0 +1,35 @@
+"""A hundred of the first layer's runs at each change: `make faults` makes thousands."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from tests.faults.protocol.campaign import Settings, campaign, tally
+
+FIFTY = {
+    "kill": 18,
+    "status": 7,
+    "lost": 5,
+    "duplicate": 3,
+    "delay": 1,
+    "truncate": 2,
+    "zombie": 4,
+    "expired": 2,
+    "together": 4,
+    "together-faults": 4,
+}
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["known seed", "new seed"])
+def test_every_committed_row_is_there_once_whatever_happens_to_its_writers(drawn: bool) -> None:
+    seed = secrets.randbelow(10**9) if drawn else 20261121
+    again = f"python -m tests.faults.protocol --base-seed {seed} --share 0.01"
+    problems = []
+    times = 0
+    for result, tallies in tally(campaign(Settings(seed, FIFTY))):
+        problems += [(result.episode.name, result.episode.seed, text) for text in result.problems]
+        times = sum(one.times for one in tallies.values())
+    assert problems == [], again
+    assert times >= 50
