@@ -90,6 +90,7 @@ class TablePlan:
     error: ErrorInfo | None = None
     incremental: IncrementalPlan | None = None
     catalog: CatalogPlan | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def plan_tables(
@@ -144,6 +145,7 @@ def _plan(
             for job in (opened.settled if opened else ())
         ),
         error=error,
+        warnings=opened.warnings if opened else (),
     )
 
 

@@ -64,6 +64,8 @@ def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
             _line(err, "error:", "bold red", f"{plan.target}: {plan.error.message}")
             if plan.error.hint:
                 _line(err, " hint:", "green", plan.error.hint)
+        for warning in plan.warnings:
+            _line(err, "warning:", "bold yellow", f"{plan.target}: {warning}")
         if plan.catalog is not None and (unasked := plan.catalog.unasked) is not None:
             _line(err, "warning:", "bold yellow", f"{plan.target}: {unasked.message}")
             if unasked.hint:

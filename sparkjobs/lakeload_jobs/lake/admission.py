@@ -115,7 +115,7 @@ def shared_source(history: History, job: Job, target: str) -> tuple[str, ...]:
     """
     return tuple(
         f"pipeline `{name}` loads `{job.source}` into `{target}` too: if it is this pipeline under "
-        "its former `name`, every row is in twice now"
+        "its former `name`, this load appends its rows once more"
         for name in _same_source(history, job)
     )
 
