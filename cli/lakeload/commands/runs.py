@@ -38,7 +38,7 @@ def runs(
     """Show what was loaded when: the newest jobs of the tables, from their logs.
 
     States: done, unfinished (the next sync finishes it), damaged (a person has
-    to decide), partial, void. With -v who loaded, record numbers and fences.
+    to decide), partial, void, reset. With -v who loaded, record numbers, fences.
     Exit code 0; 1 when a log is damaged; 3 when AWS refuses.
     """
     if local or file is None:

@@ -24,7 +24,7 @@ OutcomeKind = Literal[
 COMMIT_STAGES = frozenset({"commit", "publish"})
 
 NOTHING_COMMITTED = "nothing was committed"
-MAYBE_COMMITTED = "committed or unknown: the next sync finishes it"
+MAYBE_COMMITTED = "committed or unknown: the next sync or `lakeload recover` finishes it"
 
 _IN: dict[str, TableStatus] = {
     "LOADED": "LOADED",

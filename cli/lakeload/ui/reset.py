@@ -60,7 +60,7 @@ def _planned(table: TableReset) -> list[str]:
             lines.append(f"would first bring job {job} to an end: {amount}, removed as well")
         lines.append(
             f"would remove {counted(len(plan.objects), 'object')} of "
-            f"{counted(len(plan.records), 'job')}: {counted(plan.rows, 'row')}, "
+            f"{counted(len(plan.loaded), 'job')}: {counted(plan.rows, 'row')}, "
             f"{format_size(plan.bytes)}"
         )
         lines += [f"would drop Glue's table {glue.database}.{glue.table}" for glue in plan.glue]
@@ -90,7 +90,7 @@ def _kept(table: TableReset) -> list[str]:
         return []
     lines = [f"the rows of pipeline {name} stay" for name in plan.others]
     if plan.log_objects and not table.log_objects:
-        lines.append("the log stays, so that nothing is loaded under a number of it again")
+        lines.append("the log stays (`--with-log` removes it as well)")
     if plan.strangers:
         lines.append(f"left alone, as no record names it: {counted(len(plan.strangers), 'object')}")
         lines += [f"  {key}" for key in plan.strangers[:KEYS_SHOWN]]

@@ -23,6 +23,7 @@ STATE_STYLES = {
     "done": "green",
     "partial": "yellow",
     "void": "yellow",
+    "reset": "dim",
     "unfinished": "yellow",
     "damaged": "bold red",
 }

@@ -135,7 +135,7 @@ class Tables:
         if future.cancelled() or stage is None:
             message = "stopped before this table began"
         elif stage == "commit":
-            message = "stopped while it was committed: the next sync finishes it"
+            message = "stopped while it was committed: the next sync or `recover` finishes it"
         else:
             message = "stopped before the commit: nothing is visible, open uploads may be left"
         return TableResult(

@@ -90,6 +90,11 @@ class ResetPlan:
         return sum(item.bytes for item in self.objects)
 
     @property
+    def loaded(self) -> tuple[OwnRecord, ...]:
+        """Jobs that are not void."""
+        return tuple(own for own in self.records if own.ending != "void")
+
+    @property
     def unfinished(self) -> tuple[OwnRecord, ...]:
         """Jobs to bring to an end first: publishing must not go on behind the reset."""
         return tuple(own for own in self.records if own.ending == "open")

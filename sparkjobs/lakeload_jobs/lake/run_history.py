@@ -12,9 +12,10 @@ from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import ATTEMPT_METADATA, FenceRecord, LoadRecord, StagedFile
 from lakeload_jobs.rules.layout import TableLocation
 
-RunState = Literal["done", "partial", "void", "unfinished", "damaged"]
-"""`unfinished`: committed, and the next sync or `recover` goes on with it. `damaged`: committed,
-with some of its uploads gone and the rest visible or still open: a person has to decide."""
+RunState = Literal["done", "partial", "void", "reset", "unfinished", "damaged"]
+"""`reset`: its rows were removed again. `unfinished`: committed, and the next sync or `recover` goes
+on with it. `damaged`: committed, with some of its uploads gone and the rest visible or still open: a
+person has to decide."""
 
 CatalogState = Literal["in step", "stale"]
 
@@ -55,10 +56,14 @@ def newest(
     entries = log.read(before=limit).entries[-limit:]
     log.load_records(entry.number for entry in entries)
     runs, fences = [], []
+    reset: set[str] = set()
     for entry in reversed(entries):
         record = log.record(entry.number)
         if isinstance(record, FenceRecord):
             fences.append(Fence(entry.number, entry.modified, record))
+            reset.add(record.resets)
+        elif record.pipeline in reset:
+            runs.append(_reset_run(log, entry, record))
         else:
             runs.append(_run(objects, log, entry, record))
     return tuple(runs), tuple(fences)
@@ -79,6 +84,11 @@ def _run(objects: Objects, log: CommitLog, entry: Entry, record: LoadRecord) -> 
         catalog=catalog,
         lost=lost,
     )
+
+
+def _reset_run(log: CommitLog, entry: Entry, record: LoadRecord) -> Run:
+    void = log.ending_of_size(entry.number, entry.end_size) == "void"
+    return Run(entry.number, entry.modified, record, "void" if void else "reset")
 
 
 def _state(ending: Ending, lost: tuple[StagedFile, ...], record: LoadRecord) -> RunState:

@@ -238,7 +238,7 @@ def test_the_command_shows_first_and_acts_with_yes(
     assert shown.lines() == [
         "shop.orders",
         "  would remove 2 objects of 1 job: 2 rows, 90 B",
-        "  the log stays, so that nothing is loaded under a number of it again",
+        "  the log stays (`--with-log` removes it as well)",
         "shop.payments",
         "  nothing of this pipeline",
     ]
@@ -250,7 +250,10 @@ def test_the_command_shows_first_and_acts_with_yes(
     assert (table["removed"]["objects"], table["removed"]["rows"]) == (2, 2)
     assert jobs_of(lake.data_keys()) == {"monday"}
     assert {key.split("/")[3] for key in lake.data_keys()} == {"visits"}
-    assert "pipeline shop was reset, lakeload reset by" in command("runs", "pipeline.yml", "-v").out
+    history = command("runs", "pipeline.yml", "-v")
+    assert "  shop.orders  2 rows  2 files  90 B  reset" in history.lines()
+    assert "  shop.visits  2 rows  2 files  90 B  done" in history.lines()
+    assert "pipeline shop was reset, lakeload reset by" in history.out
 
 
 def test_with_log_nothing_of_the_table_is_left(command: Command, load: Load, lake: Lake) -> None:
