@@ -4,8 +4,6 @@ and `inspect`, which only looks. The steps are those of DESIGN section 5."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import TableHandling
@@ -19,48 +17,20 @@ from lakeload_jobs.lake.catalog_step import Cataloged, CatalogStep, union
 from lakeload_jobs.lake.commit_log import CommitLog, LogView
 from lakeload_jobs.lake.history import History, Outcome
 from lakeload_jobs.lake.identity import TableSettings
+from lakeload_jobs.lake.long_loads import check_uploads_are_open
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.opened import Committed, Opened
 from lakeload_jobs.lake.placing import place
 from lakeload_jobs.lake.publish import Notify, Publisher
-from lakeload_jobs.lake.records import Column, FenceRecord, LoadRecord, StagedFile
-from lakeload_jobs.lake.settle import Pending, Settled, Settler
+from lakeload_jobs.lake.records import FenceRecord, LoadRecord, StagedFile
+from lakeload_jobs.lake.settle import Settled, Settler
 from lakeload_jobs.lake.stale_uploads import STALE_AFTER, StaleUploads
 from lakeload_jobs.rules.layout import TableLocation
 
+__all__ = ["Committed", "Opened", "TableLog"]
+
 CLEANING_EVERY = 16
 """Records between two looks for uploads that died attempts left in the table."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a job must know before it loads. `already` set: report it and stop."""
-
-    next_number: int
-    already: LoadRecord | None
-    first_run: bool
-    column_map: dict[str, str]
-    """Source name → target name as this pipeline recorded it; empty on the first run."""
-    columns: tuple[Column, ...]
-    """All columns the table has, of all pipelines."""
-    state: Any = None
-    settled: tuple[Pending, ...] = ()
-    """Unfinished jobs of others that were brought to an end just now."""
-    catalog_error: LakeloadError | None = None
-    """Why the catalog still lags behind some job that is done; the next run tries again."""
-    warnings: tuple[str, ...] = ()
-    """What is allowed and may not be meant."""
-
-
-@dataclass(frozen=True)
-class Committed:
-    """A job that is in: `already` when another attempt of the same job brought it in."""
-
-    number: int
-    record: LoadRecord
-    already: bool
-    outcome: Outcome
-    catalog_error: LakeloadError | None = None
-    """Step 6 failed: the data is in, the catalog does not show all of it yet."""
 
 
 def _ignore(message: str) -> None:
@@ -153,8 +123,13 @@ class TableLog:
         """
         if self._job is None or self._opened is None:
             raise RuntimeError("commit needs open first")
-        if self._opened.first_run:
-            self._claim(self._job, record)
+        try:
+            check_uploads_are_open(self._objects, self._location, record)
+            if self._opened.first_run:
+                self._bindings.check_and_claim(self._job.pipeline, self._job.source, self._location)
+        except LakeloadError:
+            self.abandon(record.files)
+            raise
         placed = place(
             self._log,
             record,
@@ -188,14 +163,6 @@ class TableLog:
             except AwsError:
                 left += 1
         return left
-
-    def _claim(self, job: Job, record: LoadRecord) -> None:
-        """Claim the target for the source, before the commit makes it so."""
-        try:
-            self._bindings.check_and_claim(job.pipeline, job.source, self._location)
-        except LakeloadError:
-            self.abandon(record.files)
-            raise
 
     def _settle(self) -> tuple[LogView, Settled]:
         view = self._log.read()

@@ -52,9 +52,10 @@ def test_a_job_is_catalogued_after_its_end_and_then_covered(objects: Objects, la
     assert result.catalog_error is None
     assert ledger.told == [(["job-1"], ["id"])]
     assert json.loads(lake.read(writer.location.cat_key(1)))["kind"] == "CAT"
-    assert covered(lake, writer) == 1
     assert Writer(objects, catalog=ledger).open().catalog_error is None
     assert len(ledger.told) == 1
+    Writer(objects, "job-2", glue=GLUE, catalog=ledger).run()
+    assert covered(lake, writer) == 2
 
 
 def test_a_catalog_that_fails_leaves_the_data_in_and_is_caught_up_with_at_the_next_open(
@@ -86,6 +87,17 @@ def test_a_catalog_that_fails_leaves_the_data_in_and_is_caught_up_with_at_the_ne
     ]
     assert ledger.told == [(["job-1", "job-2"], ["c1", "c2"])]
     assert Writer(objects, "job-3", catalog=ledger).open().settled == ()
+
+
+def test_a_checkpoint_covers_no_job_that_the_catalog_lacks(objects: Objects, lake: Lake) -> None:
+    ledger = Ledger()
+    for number in (1, 2, 3):
+        ledger.broken = number == 3
+        Writer(objects, f"job-{number}", files=0, glue=GLUE, catalog=ledger).run()
+    assert covered(lake, Writer(objects)) == 2
+    ledger.broken = False
+    Writer(objects, "job-4", files=0, catalog=ledger).run()
+    assert covered(lake, Writer(objects)) == 4
 
 
 def test_a_late_step_names_the_columns_of_all_jobs(objects: Objects) -> None:

@@ -55,7 +55,7 @@ class Mortal:
         """Return a writer whose process dies as `death` says."""
         self.proxy.rules.clear()
         self.proxy.on("*", death)
-        return Writer(self.objects, "job-1", table=table)
+        return Writer(self.objects, "job-1", table=table, source=table)
 
     def rows(self, table: str) -> list[str]:
         """What a reader of the table sees: job and number of each row, sorted."""
@@ -75,20 +75,24 @@ def mortal(base_identity: Lake, fault_proxy: FaultProxy) -> Mortal:
 STEPS = [
     "GetObject",  # 0: the checkpoint
     "ListObjectsV2",  # 0: the log
+    "GetObject",  # 0: who loads this source elsewhere
     "CreateMultipartUpload",  # 2
     "UploadPart",
     "CreateMultipartUpload",
     "UploadPart",
+    "PutObject",  # the source is claimed for this table
     "PutObject",  # 3: the record
     "CompleteMultipartUpload",  # 4
     "CompleteMultipartUpload",
     "PutObject",  # 5: the end
-    "PutObject",  # the checkpoint
 ]
-"""The requests of a job of two files."""
+"""The requests of a first job of two files."""
+
+LATER_STEPS = [step for number, step in enumerate(STEPS) if number not in (2, 7)] + ["PutObject"]
+"""Those of every job after it: no claim, and the checkpoint at the end."""
 
 EVERY_STEP = range(1, len(STEPS) + 1)
-COMMIT = STEPS.index("PutObject") + 1
+COMMIT = STEPS.index("PutObject") + 2
 
 
 def test_a_load_makes_these_requests_and_no_more(mortal: Mortal) -> None:
@@ -98,6 +102,12 @@ def test_a_load_makes_these_requests_and_no_more(mortal: Mortal) -> None:
     again = Death(at=10**9, acted=False)
     mortal.writer(again, "orders").run()
     assert again.seen == ["GetObject", "ListObjectsV2", "GetObject"]
+    later = Death(at=10**9, acted=False)
+    writer = mortal.writer(later, "orders")
+    writer.job_id = "job-2"
+    writer.run()
+    # The first record is read once more: the checkpoint begins with the second.
+    assert later.seen == ["GetObject", "ListObjectsV2", "GetObject", *LATER_STEPS[2:]]
 
 
 @pytest.mark.parametrize("acted", [False, True], ids=["before", "after"])
@@ -106,11 +116,11 @@ def test_the_same_job_again_completes_whatever_a_crash_left(
 ) -> None:
     for at in EVERY_STEP:
         table = f"orders_{at}"
-        Writer(objects, "job-0", table=table).run()
+        Writer(objects, "job-0", table=table, source=table).run()
         with suppress(LakeloadError):
             mortal.writer(Death(at, acted), table).run()
-        Writer(objects, "job-1", table=table).run()
-        Writer(objects, "job-2", table=table).run()
+        Writer(objects, "job-1", table=table, source=table).run()
+        Writer(objects, "job-2", table=table, source=table).run()
         expected = [f"job-{job} {number}" for job in range(3) for number in range(2)]
         assert mortal.rows(table) == expected, f"killed at {at}: {STEPS[at - 1]}"
 
@@ -123,7 +133,7 @@ def test_another_job_finishes_what_was_committed_and_nothing_else(
         table = f"orders_{at}"
         with suppress(LakeloadError):
             mortal.writer(Death(at, acted), table).run()
-        Writer(objects, "job-2", table=table).run()
+        Writer(objects, "job-2", table=table, source=table).run()
         committed = at > COMMIT or (at == COMMIT and acted)
         expected = ["job-1 0", "job-1 1"] if committed else []
         killed = f"killed at {at}: {STEPS[at - 1]}"

@@ -88,14 +88,15 @@ def test_the_checkpoint_is_only_a_cache(objects: Objects, lake: Lake) -> None:
 
 
 def test_a_checkpoint_never_covers_what_is_not_finished(objects: Objects, lake: Lake) -> None:
-    Writer(objects, "job-1").run()
+    for number in range(2):
+        Writer(objects, f"job-{number}").run()
     stuck = Writer(objects, "job-2")
     late = Writer(objects, "job-3")
     late.open()
-    commit_only(objects, stuck, number=2)
+    commit_only(objects, stuck, number=3)
     assert isinstance(result := late.log.commit(late.stage()), Committed)
-    assert result.number == 3
-    assert json.loads(lake.read(late.location.checkpoint_key))["number"] == 1
+    assert result.number == 4
+    assert json.loads(lake.read(late.location.checkpoint_key))["number"] == 2
     assert len(Writer(objects, "job-4").open().settled) == 1
 
 

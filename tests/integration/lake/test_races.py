@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,9 +15,10 @@ from lakeload_jobs.lake.answers import UnknownOutcome
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.log_codec import encode
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import RecordDamaged
 from lakeload_jobs.lake.records import FenceRecord
 from lakeload_jobs.lake.table_log import Committed, Opened
-from tests.integration.lake.writer import Writer
+from tests.integration.lake.writer import LONG_AGO, Writer
 from tests.servers.fault_proxy import FaultProxy, answer, drop_answer, drop_request
 from tests.servers.ministack import Lake
 
@@ -104,7 +106,7 @@ def test_a_refused_commit_aborts_its_uploads(
     with pytest.raises(AwsError):
         Writer(proxied).run()
     assert lake.uploads() == []
-    assert [key for key in lake.keys() if "/pipeline-sources/" not in key] == []
+    assert all("/pipeline-sources/" in key for key in lake.keys())  # noqa: SIM118
 
 
 def test_an_outage_after_the_commit_says_what_it_means(
@@ -210,3 +212,37 @@ def test_a_fence_stops_the_attempts_it_names(objects: Objects, lake: Lake, named
         assert rows(lake) == ["job-1 0", "job-1 1"]
     assert lake.uploads() == []
     assert Writer(objects, "job-9").open().next_number == (2 if named else 3)
+
+
+@pytest.mark.parametrize("hours", [11, 13])
+def test_a_long_load_whose_uploads_were_aborted_is_not_committed(
+    objects: Objects, lake: Lake, hours: int
+) -> None:
+    writer = Writer(objects)
+    writer.open()
+    record = writer.stage()
+    record = replace(record, started_at=record.started_at - timedelta(hours=hours))
+    lost = record.files[0]
+    objects.abort_upload(lost.key, lost.upload_id)
+    with pytest.raises(LoadFailed) as caught:
+        writer.log.commit(record)
+    if hours < 12:
+        assert isinstance(caught.value, RecordDamaged)
+        return
+    assert "1 of 2 uploads" in caught.value.message
+    assert lost.key in caught.value.message
+    assert "AbortIncompleteMultipartUpload" in (caught.value.hint or "")
+    assert objects.find(writer.location.record_key(1)) is None
+    assert (lake.data_keys(), lake.uploads()) == ([], [])
+
+
+def test_a_long_load_commits_when_its_uploads_are_there_or_cannot_be_listed(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    for number in range(2):
+        writer = Writer(proxied, f"job-{number}")
+        writer.open()
+        record = replace(writer.stage(), started_at=LONG_AGO)
+        assert writer.log.commit(record).outcome == "done"
+        fault_proxy.on("ListMultipartUploads", answer(403, "AccessDenied"))
+    assert fault_proxy.count("ListMultipartUploads") == 2

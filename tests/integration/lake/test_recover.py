@@ -22,7 +22,15 @@ from lakeload_jobs.lake.recovery import TableRecovery, accept_job, recover_table
 from lakeload_jobs.lake.table_log import Committed
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
-from tests.servers.fault_proxy import FaultProxy, answer, drop_request
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import (
+    Action,
+    FaultProxy,
+    Forward,
+    Response,
+    answer,
+    drop_request,
+)
 from tests.servers.ministack import Lake
 
 
@@ -359,3 +367,38 @@ def test_uploads_removed_in_the_middle_of_publication_stop_the_table_until_a_per
         # The operator loads the lost rows again: here two rows under another id.
         assert isinstance(Writer(proxied, "job-3", files=2).run(), Committed)
         assert rows(lake) == [*visible, "job-3 0", "job-3 1"]
+
+
+def test_a_void_decides_then_aborts_then_looks_then_deletes_then_says_clean(
+    proxied: Objects, fault_proxy: FaultProxy, admin_objects: Objects, lake: Lake
+) -> None:
+    record = commit_only(proxied, Writer(proxied, files=2))
+    for file in record.files:
+        admin_objects.complete_upload(file.key, file.upload_id, file.parts)
+    fault_proxy.on("DeleteObject", as_administrator(lake))
+    fault_proxy.requests.clear()
+    void(proxied)
+    sent = [(r.operation, r.key.rpartition(".")[2]) for r in fault_proxy.requests]
+    order = [operation for operation, _ in sent]
+    decided = sent.index(("PutObject", "end"))
+    looked = [n for n, name in enumerate(order) if name == "HeadObject"]
+    assert decided < order.index("AbortMultipartUpload")
+    assert max(n for n, name in enumerate(order) if name == "AbortMultipartUpload") < looked[0]
+    assert looked[0] < order.index("DeleteObject")
+    assert sent[-1] == ("PutObject", "clean")
+    deleted = [r for r in fault_proxy.requests if r.operation == "DeleteObject"]
+    assert {request.key for request in deleted} == {file.key for file in record.files}
+    assert all(request.header("If-Match") for request in deleted)
+    assert lake.data_keys() == []
+
+
+def as_administrator(lake: Lake) -> Action:
+    """Carry a deletion out with the administrator's rights: the role has none."""
+
+    def act(request: Request, forward: Forward) -> Response:
+        lake.server.s3.delete_object(
+            Bucket=request.bucket, Key=request.key, IfMatch=request.header("If-Match")
+        )
+        return Response(204, (), b"")
+
+    return act

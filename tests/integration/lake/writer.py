@@ -73,7 +73,7 @@ class Writer:
             source=self.source,
             job_id=self.job_id,
             attempt_id=self.attempt_id,
-            started_at=SYNCED,
+            started_at=datetime.now(UTC),
             created_at=datetime.now(UTC),
             synced=SYNCED,
             mode="APPEND",

@@ -1,0 +1,133 @@
+"""What a job costs in S3 requests, counted on the wire, and that a long log costs no more."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from lakeload_jobs.lake.history import History
+from lakeload_jobs.lake.log_codec import encode
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.records import LoadRecord
+from lakeload_jobs.lake.table_log import CLEANING_EVERY, Committed
+from tests.integration.lake.test_catalog_step import GLUE, Ledger
+from tests.integration.lake.writer import Writer
+from tests.servers.fault_proxy import FaultProxy
+from tests.servers.ministack import Lake
+
+BAR = 8
+"""Requests of one table beside two for each file and one for each part."""
+
+
+def sent(proxy: FaultProxy, call: Callable[[], object]) -> Counter[str]:
+    """Return the S3 operations that `call` sends, and how often."""
+    proxy.requests.clear()
+    call()
+    return Counter(request.operation for request in proxy.requests)
+
+
+def beside_files(operations: Counter[str], files: int) -> int:
+    """Return how many requests are not the two of each file and its one part."""
+    assert operations["CreateMultipartUpload"] == files
+    assert operations["UploadPart"] == files
+    assert operations["CompleteMultipartUpload"] == files
+    return operations.total() - 3 * files
+
+
+@pytest.mark.parametrize("files", [0, 1, 5])
+def test_a_job_stays_within_its_requests_from_the_first_load_on(
+    proxied: Objects, fault_proxy: FaultProxy, files: int
+) -> None:
+    catalog = Ledger()
+
+    def first_load() -> None:
+        Writer(
+            proxied, "job-1", files=files, glue=GLUE, catalog=catalog, table_handling="FAIL"
+        ).run()
+
+    def load() -> None:
+        Writer(proxied, "job-2", files=files, glue=GLUE, catalog=catalog).run()
+
+    first = sent(fault_proxy, first_load)
+    # Checkpoint, log, empty path, claim; claim, record, end, catalog marker.
+    assert (first["GetObject"], first["ListObjectsV2"], first["PutObject"]) == (2, 2, 4)
+    assert beside_files(first, files) == BAR
+    second = sent(fault_proxy, load)
+    # Checkpoint (none), log, the first record; record, end, catalog marker, checkpoint.
+    assert (second["GetObject"], second["ListObjectsV2"], second["PutObject"]) == (2, 1, 4)
+    assert beside_files(second, files) == BAR - 1
+    assert sent(fault_proxy, load) == {"GetObject": 2, "ListObjectsV2": 1}
+    third = sent(fault_proxy, Writer(proxied, "job-3", files=files, glue=GLUE, catalog=catalog).run)
+    assert beside_files(third, files) == BAR - 2
+
+
+def test_the_run_that_looks_for_dead_uploads_stays_within_them_too(
+    proxied: Objects, fault_proxy: FaultProxy
+) -> None:
+    writer = Writer(proxied, "job-0", files=1)
+    record = writer.stage()
+    grow(proxied, record, CLEANING_EVERY - 1)
+    job = sent(fault_proxy, Writer(proxied, "job-1", files=1).run)
+    assert job["ListMultipartUploads"] == 1
+    assert beside_files(job, 1) == 6
+
+
+def grow(objects: Objects, record: LoadRecord, commits: int, *, behind: int = 0) -> None:
+    """Write the end of a log of so many commits, and a checkpoint `behind` it.
+
+    The commits below the checkpoint are in it only: nobody reads their records again.
+    """
+    location = Writer(objects, table=record.target.table).location
+    history = History()
+    for number in range(1, commits + 1):
+        one = replace(record, job_id=str(uuid.uuid4()), attempt_id=str(uuid.uuid4()))
+        if number > commits - behind:
+            assert objects.put_if_absent(location.record_key(number), encode(one))
+            assert objects.put_if_absent(location.end_key(number), b"")
+        else:
+            history.add(number, one, "done")
+    objects.put(location.checkpoint_key, encode(history.checkpoint()))
+
+
+@pytest.mark.parametrize("behind", [0, 1, 2])
+def test_a_log_of_ten_thousand_commits_opens_with_four_requests_at_most(
+    proxied: Objects, objects: Objects, fault_proxy: FaultProxy, lake: Lake, behind: int
+) -> None:
+    record = replace(Writer(objects).stage(), files=())
+    grow(objects, record, 10_000, behind=behind)
+    assert len(lake.read(Writer(objects).location.checkpoint_key)) < 512 * 1024
+    opened = sent(fault_proxy, Writer(proxied, "job-1").open)
+    assert opened == {"GetObject": 1 + behind, "ListObjectsV2": 1}
+    assert opened.total() <= 4
+    result = Writer(proxied, "job-1", files=1).run()
+    assert isinstance(result, Committed)
+    assert result.number == 10_001
+    # The job's checkpoint covers all of it again.
+    assert sent(fault_proxy, Writer(proxied, "job-2").open).total() == 2
+
+
+@pytest.mark.parametrize("state", ["missing", "damaged", "older"])
+def test_without_its_checkpoint_a_log_is_read_whole_and_once(
+    proxied: Objects, objects: Objects, fault_proxy: FaultProxy, lake: Lake, state: str
+) -> None:
+    location = Writer(objects).location
+    for number in range(1, 11):
+        Writer(objects, f"job-{number}", files=0, state={"at": number}).run()
+        if number == 2:
+            old = lake.read(location.checkpoint_key)
+    if state == "missing":
+        lake.server.s3.delete_object(Bucket=lake.seeded.bucket, Key=location.checkpoint_key)
+    else:
+        objects.put(location.checkpoint_key, old if state == "older" else b"not JSON")
+    slow = sent(fault_proxy, Writer(proxied, "job-11").open)
+    read = 8 if state == "older" else 10
+    assert slow == {"GetObject": 1 + read, "ListObjectsV2": 1, "PutObject": 1}
+    assert json.loads(lake.read(location.checkpoint_key))["number"] == 10
+    assert sent(fault_proxy, Writer(proxied, "job-11").open).total() == 2
+    assert Writer(objects, "job-11").open().state == {"at": 10}
+    assert Writer(objects, "job-2", state={"at": 2}).open().already is not None
