@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec
+from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableHandling
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.glue import GlueCatalog, glue_target
 from lakeload_jobs.lake.log_codec import encode
@@ -28,6 +28,7 @@ from tests.servers.ministack import Lake
 
 SCHEMA = "supaflow_shop"
 TEN = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)
+PATIENT = replace(QUICK, answer=30)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -49,7 +50,7 @@ class Loader:
         self.destination: DestinationSpec = replace(spec, endpoints=endpoints)
         self.session = AwsSession(self.destination, read_timeout=5, max_attempts=2)
         self.objects = Objects(self.session, self.destination, waits=QUICK)
-        self.catalog = GlueCatalog(self.session, self.destination, waits=QUICK)
+        self.catalog = GlueCatalog(self.session, self.destination, waits=PATIENT)
         self.location = TableLocation(self.destination.prefix, SCHEMA, self.table)
         self.url = f"s3://{self.destination.bucket}/{self.location.data_path}"
 
@@ -59,7 +60,7 @@ class Loader:
         for name, value in changes.items():
             setattr(other, name, value)
         other.destination = replace(self.destination, parquet=other.parquet)
-        other.catalog = GlueCatalog(self.session, other.destination, waits=QUICK)
+        other.catalog = GlueCatalog(self.session, other.destination, waits=PATIENT)
         other.location = TableLocation(other.destination.prefix, SCHEMA, other.table)
         other.url = f"s3://{other.destination.bucket}/{other.location.data_path}"
         return other
@@ -78,24 +79,26 @@ class Loader:
         types: Mapping[str, str],
         *,
         synced: datetime = TEN,
+        table_handling: TableHandling = "APPEND",
     ) -> Committed:
         """Run a whole job as the product does: open, check, stage, commit, catalogue."""
         log = self.log()
-        opened = self.open(log, job_id)
+        opened = self.open(log, job_id, table_handling)
         columns = tuple(Column(name, kind) for name, kind in types.items())
         self.catalog.check(self.target, opened.columns)
         known = {column.name for column in opened.columns}
         added = tuple(column for column in columns if column.name not in known)
         self.catalog.check(self.target, (*opened.columns, *added))
-        return log.commit(self.stage(job_id, rows, columns, synced))
+        record = self.stage(job_id, rows, columns, synced)
+        return log.commit(replace(record, table_handling=table_handling))
 
     def log(self) -> TableLog:
         """Return the table's log with Glue as its catalog."""
         return TableLog(self.objects, self.location, catalog=self.catalog)
 
-    def open(self, log: TableLog, job_id: str) -> Opened:
+    def open(self, log: TableLog, job_id: str, table_handling: TableHandling = "APPEND") -> Opened:
         """Step 0."""
-        return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, "APPEND")
+        return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
 
     def stage(
         self,

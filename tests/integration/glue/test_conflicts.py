@@ -170,3 +170,18 @@ def test_a_table_that_was_dropped_is_made_again_with_all_that_lies_there(
     loader.again().load("job-3", {"id": [3]}, ID, synced=TEN + timedelta(hours=6))
     assert [row["id"] for row in loader.query()] == [1, 2, 3]
     assert [name for name, _ in loader.columns()] == ["id", "b"]
+
+
+def test_a_remade_table_is_marked_until_its_older_partitions_are_back(loader: Loader) -> None:
+    for hour in range(3):
+        later = TEN + timedelta(hours=hour)
+        loader.load(f"job-{hour}", {"id": [hour]}, ID, synced=later)
+    allow_glue(loader.lake, [a for a in LOAD_ACTIONS if a != "BatchCreatePartition"])
+    glue_of(loader.lake).delete_table(DatabaseName=SCHEMA, Name="orders")
+    stale = loader.again().load("job-3", {"id": [3]}, ID)
+    assert isinstance(stale.catalog_error, AwsError)
+    assert loader.glue_table()["Parameters"]["lakeload.incomplete"] == "true"
+    allow_glue(loader.lake)
+    loader.again().load("job-4", {"id": [4]}, ID)
+    assert [row["id"] for row in loader.query()] == [0, 1, 2, 3, 4]
+    assert "lakeload.incomplete" not in loader.glue_table()["Parameters"]

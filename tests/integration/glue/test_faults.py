@@ -35,7 +35,10 @@ def sent(proxy: FaultProxy) -> Counter[str]:
 
 
 def test_requests_stay_within_the_bar(proxied: Loader, fault_proxy: FaultProxy) -> None:
-    proxied.load("job-1", {"id": [1]}, ID)
+    proxied.load("job-1", {"id": [1]}, ID, table_handling="FAIL")
+    # What lies at the path was looked at when the log was opened: no second LIST of it.
+    listed = [r.target for r in fault_proxy.requests if r.operation == "ListObjectsV2"]
+    assert sum("orders%2F" in target and "_lakeload" not in target for target in listed) == 1
     first = sent(fault_proxy)
     assert first.pop("BatchCreatePartition") == 1
     assert sum(first.values()) <= 5, first

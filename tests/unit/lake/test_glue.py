@@ -8,9 +8,10 @@ import pytest
 
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionStrategy
 from lakeload_jobs.lake.glue import glue_target
+from lakeload_jobs.lake.glue.checks import check_table
 from lakeload_jobs.lake.glue.partitions import partitions_in
 from lakeload_jobs.lake.glue.projection import projection_parameters, widened_range
-from lakeload_jobs.lake.glue.tables import WantedTable, check_table, same_location, united
+from lakeload_jobs.lake.glue.tables import WantedTable, same_location, united
 from lakeload_jobs.lake.glue.tables import table_input as make_input
 from lakeload_jobs.lake.records import GlueTarget
 from lakeload_jobs.rules.layout import TableLocation

@@ -1,4 +1,4 @@
-"""A table as Glue holds it and as a load wants it: compared, united, written. Pure."""
+"""A table as a load wants it in Glue, and as Glue is sent it. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.lake.glue import conflicts
-from lakeload_jobs.lake.glue.projection import describe_projection, widened_range
+from lakeload_jobs.lake.glue.projection import widened_range
 from lakeload_jobs.lake.records import Column
-from lakeload_jobs.rules.glue_types import NoGlueType, glue_type, same_glue_type
+from lakeload_jobs.rules.glue_types import NoGlueType, glue_type
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import (
@@ -26,10 +26,13 @@ CREATED_BY = "lakeload.created-by"
 STRATEGY = "lakeload.partition-strategy"
 """Table parameter: a day's folder holds those of its hours, and Athena would read those twice."""
 
-_SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+INCOMPLETE = "lakeload.incomplete"
+"""Table parameter while a table that was dropped gets back the partitions of its older files."""
+
+SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _INPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
-_TABLE_TYPE = "EXTERNAL_TABLE"
+TABLE_TYPE = "EXTERNAL_TABLE"
 # What UpdateTable takes of what GetTable gives; the rest is Glue's own to write.
 _INPUT_FIELDS = (
     "Name",
@@ -73,6 +76,11 @@ class WantedTable:
         """`s3://bucket/prefix/schema/`."""
         return self.location.rstrip("/").rpartition("/")[0] + "/"
 
+    @property
+    def registers(self) -> bool:
+        """Whether Glue has to be told of each partition."""
+        return self.partition_key is not None and not self.projection
+
     def partition_location(self, value: str) -> str:
         """Where the files of one partition lie."""
         return f"{self.location}{value}/"
@@ -94,42 +102,6 @@ def same_location(one: str, other: str) -> bool:
     return _plain_location(one) == _plain_location(other)
 
 
-def check_database(database: Mapping[str, Any], wanted: WantedTable) -> None:
-    """Raise `CatalogConflict` when the database of a table to be made lies elsewhere.
-
-    One without a location is fine: every table has its own.
-    """
-    ours = wanted.database_location
-    there = database.get("LocationUri") or ""
-    if there and not same_location(there, ours):
-        raise conflicts.other_location(f"Glue's database `{wanted.database}`", there, ours)
-
-
-def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
-    """Raise `CatalogConflict` unless the table in Glue is the one this load would make.
-
-    What it is decides, not who made it: the same table made by hand, a crawler or another
-    pipeline will do.
-    """
-    if kind := _other_kind(table):
-        raise conflicts.not_a_parquet_table(wanted.full_name, kind)
-    there = table.get("StorageDescriptor", {}).get("Location", "")
-    if not same_location(there, wanted.location):
-        raise conflicts.other_location(f"Glue's table `{wanted.full_name}`", there, wanted.location)
-    keys = [(key["Name"].lower(), key.get("Type", "")) for key in table.get("PartitionKeys", [])]
-    ours = [(wanted.partition_key, "string")] if wanted.partition_key else []
-    if keys != ours:
-        raise conflicts.other_keys(wanted.full_name, _in_words(keys), _in_words(ours))
-    parameters = table.get("Parameters", {})
-    found, wish = describe_projection(parameters), describe_projection(wanted.projection)
-    if wanted.partition_key and found != wish:
-        raise conflicts.other_projection(wanted.full_name, found, wish)
-    strategy = parameters.get(STRATEGY, wanted.strategy)
-    if wanted.partition_key and strategy != wanted.strategy:
-        raise conflicts.other_strategy(wanted.full_name, strategy, wanted.strategy)
-    _check_types(table, wanted)
-
-
 def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None:
     """Return the table with what ours has and Glue's has not; None when there is nothing to add.
 
@@ -141,31 +113,43 @@ def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None
     parameters = widened_range(table.get("Parameters", {}), wanted.projection)
     if not added and not parameters:
         return None
+    changed = _as_input(table)
     storage = dict(table.get("StorageDescriptor", {}))
     storage["Columns"] = [
         *table.get("StorageDescriptor", {}).get("Columns", []),
         *_column_inputs(added),
     ]
-    there: Mapping[str, Any] = table
-    # A field without a value may come back as '' or None, which no request may hold.
-    fields = {name: there[name] for name in _INPUT_FIELDS if there.get(name) not in (None, "")}
-    fields["StorageDescriptor"] = storage
-    fields["Parameters"] = {**table.get("Parameters", {}), **parameters}
-    return cast("TableInputTypeDef", fields)
+    changed["StorageDescriptor"] = storage
+    changed["Parameters"] = {**table.get("Parameters", {}), **parameters}
+    return cast("TableInputTypeDef", changed)
 
 
-def table_input(wanted: WantedTable) -> TableInputTypeDef:
+def is_incomplete(table: TableTypeDef) -> bool:
+    """Return whether partitions of older files still have to be registered."""
+    return INCOMPLETE in table.get("Parameters", {})
+
+
+def completed(table: TableTypeDef) -> TableInputTypeDef:
+    """Return the table without the mark that it is incomplete."""
+    changed = _as_input(table)
+    parameters = table.get("Parameters", {})
+    changed["Parameters"] = {name: parameters[name] for name in parameters if name != INCOMPLETE}
+    return cast("TableInputTypeDef", changed)
+
+
+def table_input(wanted: WantedTable, *, incomplete: bool = False) -> TableInputTypeDef:
     """Return the table as CreateTable wants it."""
     key = wanted.partition_key
     return {
         "Name": wanted.name,
-        "TableType": _TABLE_TYPE,
+        "TableType": TABLE_TYPE,
         "Parameters": {
             "EXTERNAL": "TRUE",
             "classification": "parquet",
             CREATED_BY: wanted.created_by,
             STRATEGY: wanted.strategy,
             **wanted.projection,
+            **({INCOMPLETE: "true"} if incomplete else {}),
         },
         "StorageDescriptor": _storage(wanted.columns, wanted.location),
         "PartitionKeys": [{"Name": key, "Type": "string"}] if key else [],
@@ -188,6 +172,14 @@ def columns_of(table: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((column["Name"].lower(), column.get("Type", "")) for column in columns)
 
 
+def _as_input(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what UpdateTable takes of what GetTable gave.
+
+    A field without a value may come back as '' or None, which no request may hold.
+    """
+    return {name: table[name] for name in _INPUT_FIELDS if table.get(name) not in (None, "")}
+
+
 def _storage(columns: Sequence[tuple[str, str]], location: str) -> StorageDescriptorTypeDef:
     return {
         "Columns": _column_inputs(columns),
@@ -195,7 +187,7 @@ def _storage(columns: Sequence[tuple[str, str]], location: str) -> StorageDescri
         "InputFormat": _INPUT,
         "OutputFormat": _OUTPUT,
         "SerdeInfo": {
-            "SerializationLibrary": _SERDE,
+            "SerializationLibrary": SERDE,
             "Parameters": {"serialization.format": "1"},
         },
         "StoredAsSubDirectories": False,
@@ -206,38 +198,6 @@ def _column_inputs(columns: Sequence[tuple[str, str]]) -> list[Any]:
     return [{"Name": name, "Type": kind} for name, kind in columns]
 
 
-def _other_kind(table: TableTypeDef) -> str | None:
-    """Say what a table is when it is no external Parquet table."""
-    parameters = table.get("Parameters", {})
-    if table.get("TargetTable"):
-        return "a link to a table elsewhere"
-    if "ICEBERG" in parameters.get("table_type", "").upper():
-        return "an Iceberg table"
-    if (provider := parameters.get("spark.sql.sources.provider", "parquet")) != "parquet":
-        return f"a table of `{provider}`"
-    if (kind := table.get("TableType") or "no table type") != _TABLE_TYPE:
-        return f"a `{kind}`"
-    serde = table.get("StorageDescriptor", {}).get("SerdeInfo", {}).get("SerializationLibrary", "")
-    if serde != _SERDE:
-        return f"a table of the SerDe `{serde}`"
-    return None
-
-
-def _check_types(table: TableTypeDef, wanted: WantedTable) -> None:
-    theirs = dict(columns_of(table))
-    pairs = [
-        (name, theirs[name], kind)
-        for name, kind in wanted.columns
-        if name in theirs and not same_glue_type(theirs[name], kind)
-    ]
-    if pairs:
-        raise conflicts.other_types(wanted.full_name, pairs)
-
-
 def _plain_location(location: str) -> str:
     scheme, _, rest = location.partition("://")
     return rest.rstrip("/") if scheme in ("s3", "s3a", "s3n") else location
-
-
-def _in_words(keys: Sequence[tuple[str | None, str]]) -> str:
-    return ", ".join(f"`{name}` {kind}" for name, kind in keys) or "nothing"
