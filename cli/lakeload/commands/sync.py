@@ -230,6 +230,7 @@ def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str
         given_here = {
             "spark": {"master": master},
             "source": {"credentials": document.model.source.credentials},
+            "tables": document.model.tables,
         }
         for finding in remote_findings(given_here, document.destination.model):
             raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)

@@ -21,6 +21,7 @@ from lakeload.config.secret_names import shown
 from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, targets
 from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.rules.input_files import is_s3
 from lakeload_jobs.rules.layout import TableLocation, overlaps
 from lakeload_jobs.rules.names import target_name_problem
 from lakeload_jobs.rules.reader_options import READER_OPTIONS
@@ -49,8 +50,8 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     """Refuse secrets of this machine with a master whose tasks run on others (section 8).
 
     The source's own credentials count as the destination's do: tasks read with them.
-    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …}`:
-    a master that is none, or not supported, is found too.
+    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …, "tables": …}`:
+    a master that is none, or not supported, is found too, and input from S3 (decision 0050).
     """
     spark = data.get("spark")
     master = spark.get("master") if isinstance(spark, dict) else None
@@ -67,8 +68,9 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
         )
         if reference.kind in ("env", "file")
     }
+    found = list(islice(_remote_input(data, master), MAX_PROBLEMS))
     if not here:
-        return []
+        return found
     which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
     return [
         Finding(
@@ -76,8 +78,21 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
             "refer to AWS instead, with `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
             ("spark", "master"),
             "remote-secret",
-        )
+        ),
+        *found,
     ]
+
+
+def _remote_input(data: dict[str, Any], master: str) -> Iterator[Finding]:
+    for i, table in _valid_tables(data):
+        if path := next(filter(is_s3, table.path), None):
+            yield Finding(
+                f"reading `{shown(path)}` is not supported yet on cluster masters, "
+                f"and `{shown(master)}` is one",
+                "use `local[*]` or `local-cluster[…]`, which read S3 too",
+                ("tables", i, "path"),
+                "remote-input",
+            )
 
 
 def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:

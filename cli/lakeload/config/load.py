@@ -218,7 +218,7 @@ def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
     if destination is not None:
         # What else is wrong with the master, its own type has said.
         remote = remote_findings(data, destination)
-        found += [item for item in remote if item.code == "remote-secret"]
+        found += [item for item in remote if item.code.startswith("remote-")]
     read.problems += [explainer.finding(item) for item in found]
 
 
