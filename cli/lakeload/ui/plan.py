@@ -80,18 +80,22 @@ def _details(plan: TablePlan, out: Console) -> None:
         out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
     if plan.action == "LOAD" and plan.catalog is not None:
         out.print(Text(printable(_glue(plan.catalog)), "dim"), soft_wrap=True)
+    if plan.incremental is not None:
+        text = f"{plan.target}: {_new_files(plan.incremental)}"
+        out.print(Text(printable(text), "dim"), soft_wrap=True)
     for job in plan.recovery:
         text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
         text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
         out.print(Text(printable(text)), soft_wrap=True)
 
 
-def _new_files(target: str, found: IncrementalPlan) -> str:
-    files = f"{found.new_files:,} files, {format_size(found.new_bytes)}"
+def _new_files(found: IncrementalPlan) -> str:
+    """Say which files a load would read, and which it would not."""
+    files = f"{found.new_files:,} ({format_size(found.new_bytes)})"
     if found.reload:
-        return f"{target}: would append {files} again, {found.known_files:,} of them known"
+        return f"all files would be appended: {files}; known: {found.known_files:,}"
     changed = f", {found.changed:,} of them new versions" if found.changed else ""
-    return f"{target}: new {files}{changed}; {found.known_files:,} known files"
+    return f"new files: {files}{changed}; known: {found.known_files:,}"
 
 
 def _glue(change: CatalogPlan) -> str:

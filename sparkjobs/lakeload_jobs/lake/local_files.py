@@ -3,6 +3,7 @@ every run; by the command line too, before Spark starts."""
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Iterator, Sequence
@@ -29,16 +30,33 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
 
 def local_files(patterns: Sequence[str]) -> Iterator[FileState]:
     """Yield every file the patterns name, and every file below a folder they name, hidden ones
-    left out. Raises what `expand` raises."""
+    left out. Raises what `expand` raises, and `LoadFailed` for a folder that cannot be read."""
     for path in expand(patterns):
-        if not Path(path).is_dir():
+        if Path(path).is_dir():
+            yield from _below(path, root=path)
+        else:
             yield file_state(path)
-            continue
-        for folder, folders, names in os.walk(path, followlinks=True):
-            folders[:] = [name for name in folders if not hidden(name)]
-            for name in names:
-                if not hidden(name) and (file := Path(folder, name)).is_file():
-                    yield file_state(str(file), root=path)
+
+
+def _below(folder: str, *, root: str) -> Iterator[FileState]:
+    """Walk with one system call for each file: there may be 100,000."""
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry for entry in entries if not hidden(entry.name)]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise LoadFailed(
+            f"the folder `{folder}` cannot be read: {error.strerror}",
+            hint="allow the user who runs lakeload to read it, or name other paths",
+        ) from error
+    for entry in inside:
+        if entry.is_dir():
+            yield from _below(entry.path, root=root)
+        elif entry.is_file():
+            with contextlib.suppress(FileNotFoundError):
+                status = entry.stat()
+                yield FileState(entry.path, status.st_size, status.st_mtime_ns, root=root)
 
 
 def file_state(path: str, *, root: str = "") -> FileState:
