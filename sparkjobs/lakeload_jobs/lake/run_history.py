@@ -13,9 +13,9 @@ from lakeload_jobs.lake.records import ATTEMPT_METADATA, FenceRecord, LoadRecord
 from lakeload_jobs.rules.layout import TableLocation
 
 RunState = Literal["done", "partial", "void", "reset", "unfinished", "damaged"]
-"""`reset`: its rows were removed again. `unfinished`: committed, and the next sync or `recover` goes
-on with it. `damaged`: committed, with some of its uploads gone and the rest visible or still open: a
-person has to decide."""
+"""`reset`: its rows were removed again. `unfinished`: committed, and the next sync or `recover`
+goes on with it. `damaged`: committed, with some of its uploads gone and the rest visible or still
+open: a person has to decide."""
 
 CatalogState = Literal["in step", "stale"]
 
