@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import Any
 
 import pytest
 
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionStrategy
 from lakeload_jobs.lake.glue import glue_target
+from lakeload_jobs.lake.glue.calls import GlueCalls
 from lakeload_jobs.lake.glue.checks import check_table
 from lakeload_jobs.lake.glue.partitions import partitions_in
 from lakeload_jobs.lake.glue.projection import projection_parameters, widened_range
@@ -16,6 +19,7 @@ from lakeload_jobs.lake.glue.tables import table_input as make_input
 from lakeload_jobs.lake.records import GlueTarget
 from lakeload_jobs.rules.layout import TableLocation
 from lakeload_jobs.rules.names import PARTITION_KEY
+from tests.servers.glue import LOAD_ACTIONS
 
 RANGE = f"projection.{PARTITION_KEY}.range"
 
@@ -136,3 +140,27 @@ def test_the_glue_table_is_named_as_the_target(
 ) -> None:
     destination = DestinationSpec("lake", "us-east-1", parquet=parquet)
     assert glue_target(destination, TableLocation("a", "supaflow_shop", "orders")) == expected
+
+
+def test_a_load_asks_for_nothing_that_the_published_policies_lack() -> None:
+    published = {
+        "GetDatabase",
+        "GetDatabases",
+        "CreateDatabase",
+        "UpdateDatabase",
+        "GetTable",
+        "GetTables",
+        "CreateTable",
+        "UpdateTable",
+        "GetPartition",
+        "GetPartitions",
+        "CreatePartition",
+        "BatchCreatePartition",
+        "DeleteTable",
+        "BatchDeleteTable",
+        "DeleteDatabase",
+    }
+    source = inspect.getsource(GlueCalls)
+    called = set(re.findall(r'"((?:Get|Create|Update|Delete|Batch)[A-Za-z]+)", ', source))
+    assert called == {*LOAD_ACTIONS, "DeleteTable"}
+    assert called <= published
