@@ -102,7 +102,8 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
 
     settled = settler.settle(view, stopped)
     errors += _resets(log, settled)
-    if settled.covered.number > (view.checkpoint.number if view.checkpoint else 0):
+    # As for a job: the first record alone is not worth a checkpoint.
+    if settled.covered.number > (view.checkpoint.number if view.checkpoint else 1):
         log.write_checkpoint(settled.covered.checkpoint())
     return TableRecovery(
         log.location,

@@ -57,11 +57,13 @@ class _Seen:
     """Nothing is left to do, the catalog apart."""
     resets: str = ""
     """The pipeline that a fence resets."""
+    was_reset: bool = False
+    """A later fence resets its pipeline: its files go, and the catalog must not show them."""
 
     @property
     def uncataloged(self) -> bool:
         """Whether step 6 is still to be done."""
-        needs = self.record is not None and self.record.glue is not None
+        needs = self.record is not None and self.record.glue is not None and not self.was_reset
         return needs and self.outcome in ("done", "partial") and not self.entry.cataloged
 
 
@@ -162,7 +164,13 @@ class Settler:
             if action == "publish" and one.outcome == "void":
                 pending[-1] = replace(pending[-1], action="void")
             seen.append(one)
-        return seen
+        resets = {one.resets: one.entry.number for one in seen if one.resets}
+        return [
+            replace(one, was_reset=True)
+            if one.record and one.entry.number < resets.get(one.record.pipeline, 0)
+            else one
+            for one in seen
+        ]
 
     def _settle_entry(
         self, entry: Entry, record: LoadRecord, ending: Ending, action: PendingAction | None

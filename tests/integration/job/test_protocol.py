@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -249,3 +250,19 @@ def test_other_rows_than_counted_are_not_loaded(
     assert "the source changed while it was read: partition" in result.error.message
     assert job.lake.keys() == []
     assert job.lake.uploads() == []
+
+
+def test_a_load_sends_eight_requests_beside_those_of_its_files(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    paths = [job.file(f"{name}.csv", "id\n1\n2\n") for name in "abc"]
+    for files, bar in ((3, 8), (1, 8), (0, 8)):
+        proxy.requests.clear()
+        table = job.table(*paths[:files] or [job.file("none.csv", "id\n")])
+        result = job.load_one(table, destination={"endpoints": endpoints}, table_handling="FAIL")
+        assert result.status == "LOADED"
+        sent = Counter(request.operation for request in proxy.requests if request.service == "s3")
+        of_files = 2 * len(result.files) + sent["UploadPart"]
+        assert sent["CompleteMultipartUpload"] == len(result.files)
+        assert sent.total() - of_files <= bar, sent

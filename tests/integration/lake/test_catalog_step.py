@@ -11,7 +11,14 @@ import pytest
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.lake.log_codec import encode
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import Column, EndMarker, GlueTarget, LoadRecord
+from lakeload_jobs.lake.records import (
+    CleanMarker,
+    Column,
+    EndMarker,
+    FenceRecord,
+    GlueTarget,
+    LoadRecord,
+)
 from lakeload_jobs.lake.table_log import Committed, Opened
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
 from tests.servers.fault_proxy import FaultProxy, answer
@@ -123,6 +130,22 @@ def test_a_void_job_is_not_catalogued(objects: Objects) -> None:
     objects.put_if_absent(writer.location.end_key(1), encode(void))
     Writer(objects, "job-2", catalog=ledger).open()
     assert ledger.told == []
+
+
+def test_a_job_whose_pipeline_was_reset_is_not_catalogued_any_more(
+    objects: Objects, lake: Lake
+) -> None:
+    ledger = Ledger()
+    location = Writer(objects, glue=GLUE).location
+    Writer(objects, glue=GLUE, files=0).run()
+    reset = FenceRecord("lakeload test", LONG_AGO, (), "by hand", resets="shop")
+    objects.put_if_absent(location.record_key(2), encode(reset))
+    clean = CleanMarker("lakeload test", LONG_AGO, ())
+    objects.put_if_absent(location.clean_key(2), encode(clean))
+    opened = Writer(objects, "job-2", catalog=ledger).open()
+    assert (opened.settled, ledger.told) == ((), [])
+    Writer(objects, "job-2", files=0, catalog=ledger).run()
+    assert covered(lake, Writer(objects)) == 3
 
 
 def test_a_job_without_a_catalog_at_hand_waits_for_one(objects: Objects, lake: Lake) -> None:
