@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.foresee import Foreseen, outcome_without_spark
-from lakeload.launch.plan import TablePlan, exit_code_of, plan_tables
+from lakeload.launch.plan import IncrementalPlan, TablePlan, exit_code_of, plan_tables
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
-from lakeload_jobs.lake.records import LoadRecord, Target
+from lakeload_jobs.lake.new_files import Selection
+from lakeload_jobs.lake.records import LoadRecord, StateChange, Target
 from lakeload_jobs.lake.settle import Pending
 from lakeload_jobs.lake.table_log import Opened
+from lakeload_jobs.rules.input_files import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
 HERE = Attempt("job-1", ATTEMPT, SYNCED)
@@ -122,3 +124,34 @@ def test_spark_is_spared_only_when_nothing_is_left_to_do() -> None:
     assert failed is not None
     assert [table.status for table in failed.tables] == ["NO_OP", "FAILED"]
     assert failed.exit_code == ExitCode.TABLE_FAILED
+
+
+def chosen(*files: FileState, moves_state: bool = False) -> Selection:
+    return Selection(files, 3, 4, (), StateChange(None, {"n": 1}), (), (), moves_state)
+
+
+def test_spark_is_spared_when_no_file_is_new_unless_the_state_has_to_move() -> None:
+    orders = table("orders")
+    idle = Foreseen(orders, opened(), None, chosen())
+    outcome = outcome_without_spark([idle, Foreseen(orders, opened(record()))])
+    assert outcome is not None
+    assert outcome.tables[0].notes == ("no new files (3 known)",)
+    new = FileState("/in/a.csv", 5, 1)
+    assert outcome_without_spark([Foreseen(orders, opened(), None, chosen(new))]) is None
+    moving = Foreseen(orders, opened(), None, chosen(moves_state=True))
+    assert outcome_without_spark([moving]) is None
+    left = Foreseen(orders, opened(settled=(LEFT,)), None, chosen())
+    assert outcome_without_spark([left]) is None
+
+
+def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
+    destination = DestinationSpec("lake", "us-east-1")
+    selection = chosen(FileState("/in/a.csv", 5, 1), FileState("/in/b.csv", 6, 1))
+    seen = [
+        Foreseen(table("orders"), opened(), None, selection),
+        Foreseen(table("orders"), opened(), None, chosen()),
+    ]
+    new, idle = plan_tables(seen, destination, HERE, local=True)
+    assert new.action == "LOAD"
+    assert new.incremental == IncrementalPlan(2, 11, 3, 4, 0, len('{"n": 1}'), reload=False)
+    assert idle.action == "NO_OP"
