@@ -81,9 +81,18 @@ def _counted(tallies: dict[str, Tally]) -> str:
     """Return what the table leaves out: how much was done for it."""
     tables = sum(one.episodes for one in tallies.values())
     processes = sum(one.attempts for one in tallies.values())
-    struck = sum((one.struck for one in tallies.values()), Counter())
-    told = sum((one.told for one in tallies.values()), Counter())
-    return f"{tables} tables, {processes} processes\n{dict(struck)}\ntold {dict(told)}"
+    counts = "\n".join(
+        f"{name}: {', '.join(f'{key} {count}' for key, count in _sum(tallies, name).most_common())}"
+        for name in ("struck", "where", "told")
+    )
+    return f"{tables} tables, {processes} processes\n{counts}"
+
+
+def _sum(tallies: dict[str, Tally], name: str) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for one in tallies.values():
+        total += getattr(one, name)
+    return total
 
 
 def _show(result: Result, *, sources: Path) -> None:

@@ -40,7 +40,6 @@ Said = Literal["loaded", "no-op", "failed", "void", "unknown", "committed", "dam
 
 SYNCED = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)
 SCHEMA = "shop"
-COLUMNS = (Column("payload", "string"),)
 TRACKING = (
     Column("_supa_synced", "timestamp"),
     Column("_supa_deleted", "boolean"),
@@ -127,6 +126,8 @@ def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
         return _told("committed", error)
     except (RecordDamaged, ForeignObject) as error:
         return _told("damaged", error)
+    except LakeloadError as error:
+        return {**_told("failed", error), "phase": "commit"}
     return {
         "said": "no-op" if committed.already else "loaded",
         "rows": committed.record.rows,
@@ -159,7 +160,8 @@ def _stage(
     staged: list[StagedFile] = []
     try:
         for number, rows in enumerate(files):
-            batch = pa.RecordBatch.from_pydict({"payload": list(rows)})
+            data = {name: list(rows) for name in _columns(action)}
+            batch = pa.RecordBatch.from_pydict(data)
             staged.extend(writer.stage(number, iter([batch])).files)
     except BaseException:
         log.abandon(staged)
@@ -178,6 +180,8 @@ def _record(
 ) -> LoadRecord:
     strategy = place.destination.parquet.partition_strategy
     now = datetime.now(UTC)
+    names = _columns(action)
+    columns = (*(Column(name, "string") for name in names), *TRACKING)
     return LoadRecord(
         tool=tool_version(),
         pipeline=action["pipeline"],
@@ -194,8 +198,8 @@ def _record(
         partition_strategy=strategy,
         file_name_pattern=place.destination.parquet.file_name_pattern,
         partition=partition_path(strategy, _synced(action), action["job"]),
-        columns=COLUMNS + TRACKING if files else (),
-        column_map=opened.column_map or {"payload": "payload"},
+        columns=columns if files else (),
+        column_map=opened.column_map | {name: name for name in names},
         index="dense",
         rows=sum(file.rows for file in files),
         files=files,
@@ -207,6 +211,12 @@ def _record(
 def _glue(place: Place, strategy: str) -> GlueTarget:
     key = None if strategy == "NONE" else "lakeload_partition"
     return GlueTarget(f"{SCHEMA}_{place.table}", place.table, key)
+
+
+def _columns(action: dict[str, Any]) -> tuple[str, ...]:
+    """Some jobs find a column more in their source."""
+    more = zlib.crc32(action["job"].encode()) % 3 == 0
+    return ("payload", "more") if more else ("payload",)
 
 
 def _synced(action: dict[str, Any]) -> datetime:

@@ -45,6 +45,11 @@ class Channels:
     results: multiprocessing.Queue[Result | str]
     over: multiprocessing.synchronize.Event
 
+    def ended(self) -> bool:
+        """Whether there is nothing more to do; also when the campaign was killed."""
+        parent = multiprocessing.parent_process()
+        return self.over.is_set() or (parent is not None and not parent.is_alive())
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -72,6 +77,7 @@ class Tally:
     uploads: int = 0
     violations: int = 0
     struck: Counter[str] = field(default_factory=Counter)
+    where: Counter[str] = field(default_factory=Counter)
     told: Counter[str] = field(default_factory=Counter)
     seconds: float = 0
 
@@ -84,6 +90,7 @@ class Tally:
         self.uploads += result.uploads
         self.violations += bool(result.problems)
         self.struck += result.struck
+        self.where += result.where
         self.told += result.told
         together = result.episode.name.startswith("together")
         self.times += result.rounds if together else result.struck.total()
@@ -151,7 +158,7 @@ def _next(left: Mapping[str, int], under_way: Mapping[str, int]) -> str | None:
 
 def _work(settings: Settings, channels: Channels) -> None:
     """Play episodes in one world after the other until the campaign is over."""
-    while not channels.over.is_set():
+    while not channels.ended():
         try:
             with make_world(lines=8 + settings.lanes, sources=settings.sources) as world:
                 _play_in(world, settings, channels)
@@ -165,7 +172,7 @@ def _play_in(world: World, settings: Settings, channels: Channels) -> None:
     places = threading.Semaphore(EPISODES_A_WORLD)
 
     def lane() -> None:
-        while not channels.over.is_set() and places.acquire(blocking=False):
+        while not channels.ended() and places.acquire(blocking=False):
             try:
                 task = channels.tasks.get(timeout=0.5)
             except queue.Empty:

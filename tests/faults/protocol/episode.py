@@ -16,10 +16,12 @@ from tests.faults.protocol.world import RUN_SECONDS, Run, World
 
 @dataclass
 class Result:
-    """What an episode showed. `struck`: how often which fault was injected, by its name."""
+    """What an episode showed. `struck` and `where`: how often which fault was injected, by its
+    name and by the operation it struck."""
 
     episode: Episode
     struck: Counter[str] = field(default_factory=Counter)
+    where: Counter[str] = field(default_factory=Counter)
     rounds: int = 0
     attempts: int = 0
     problems: list[str] = field(default_factory=list)
@@ -27,7 +29,6 @@ class Result:
     doubled: int = 0
     uploads: int = 0
     told: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[str] = field(default_factory=Counter)
 
 
 class Player:
@@ -41,7 +42,7 @@ class Player:
         self._bucket = world.bucket()
         self._random = random.Random(episode.seed)  # noqa: S311
         self._tellings: list[Telling] = []
-        self._expired = False
+        self._aborted: set[str] = set()
         self._table = f"t{self._bucket.name.removeprefix('lake-')}"
 
     def play(self) -> Result:
@@ -73,6 +74,7 @@ class Player:
             line.wait_until_quiet()
             if writer.fault is not None and line.struck:
                 self.result.struck[writer.fault.what] += 1
+                self.result.where[line.where] += 1
         self.result.rounds += len(trouble.writers) > 1
         if trouble.late == "before":
             self._deliver()
@@ -99,7 +101,7 @@ class Player:
             uploads = self._random.sample(uploads, self._random.randint(1, len(uploads)))
         for upload in uploads:
             self._bucket.abort(upload)
-            self._expired = True
+            self._aborted.add(upload.upload_id)
             self.result.struck["expire"] += 1
 
     def _deliver(self) -> None:
@@ -131,7 +133,7 @@ class Player:
 
     def _may_fail(self, told: dict[str, Any]) -> bool:
         """A job whose uploads were aborted by others is void, and so is its id."""
-        return self._expired and bool(told.get("spent"))
+        return bool(self._aborted) and bool(told.get("spent"))
 
     def _decide(self, trouble: Trouble, damaged: Iterable[str]) -> None:
         for job in damaged:
@@ -190,7 +192,7 @@ class Player:
             self._bucket,
             self._table,
             self._tellings,
-            may_void=self._expired,
+            aborted=self._aborted,
             athena=self._world.athena if self._episode.glue else None,
         )
         self.result.problems += verdict.problems

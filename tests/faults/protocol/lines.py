@@ -44,7 +44,8 @@ class Line(FaultProxy):
     """The line of one writer. `struck` counts how often the fault was injected."""
 
     struck: int = 0
-    seen: int = 0
+    where: str = ""
+    """The operation that the fault struck last."""
     under_way: int = 0
     late: list[Request] = field(default_factory=list)
     """Requests on their way whose sender is dead or has its answer: `deliver` lets them arrive."""
@@ -64,7 +65,7 @@ class Line(FaultProxy):
         self.thawed.clear()
         with self._counting:
             self._fault, self._matches, self._pid = fault, 0, None
-            self.struck = self.seen = 0
+            self.struck, self.where = 0, ""
             self.late.clear()
             self.requests.clear()
 
@@ -77,9 +78,10 @@ class Line(FaultProxy):
         """Pass a request on, or do to it what the plan says."""
         with self._counting:
             self.under_way += 1
-            self.seen += 1
             fault = self._fault if self._strikes(request) else None
-            self.struck += fault is not None
+            if fault is not None:
+                self.struck += 1
+                self.where = request.operation
         try:
             if fault is None:
                 return self.forward(request)

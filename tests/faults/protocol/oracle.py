@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,15 +131,15 @@ def judge(
     table: str,
     tellings: list[Telling],
     *,
-    may_void: bool,
+    aborted: Collection[str],
     athena: Callable[[str, str], pa.Table] | None = None,
 ) -> Verdict:
-    """Compare the table with what it must be. `may_void`: uploads were aborted by others;
-    `athena` reads a table that is in Glue, by database and name."""
+    """Compare the table with what it must be. `aborted`: uploads that others than the
+    product aborted; `athena` reads a table that is in Glue, by database and name."""
     seen = look(bucket, table)
     loads = [entry for entry in seen.entries if entry.body.get("kind") == "LOAD"]
     problems = [
-        *_log_problems(seen, loads, may_void=may_void),
+        *_log_problems(seen, loads, aborted),
         *_file_problems(seen, loads),
         *_range_problems(seen, loads),
         *_telling_problems(loads, tellings),
@@ -174,7 +174,7 @@ def _catalog_problems(
             yield f"Athena would {what}: {rows.total()} rows, {_some(rows)}"
 
 
-def _log_problems(seen: Seen, loads: list[Entry], *, may_void: bool) -> Iterator[str]:
+def _log_problems(seen: Seen, loads: list[Entry], aborted: Collection[str]) -> Iterator[str]:
     if [entry.number for entry in seen.entries] != list(range(1, len(seen.entries) + 1)):
         yield f"the log has gaps: {[entry.number for entry in seen.entries]}"
     for key in seen.strange:
@@ -187,8 +187,9 @@ def _log_problems(seen: Seen, loads: list[Entry], *, may_void: bool) -> Iterator
             yield f"record {entry.number} has no end"
         if entry.outcome == "void" and "clean" not in entry.marks:
             yield f"record {entry.number} is void and not clean"
-        if entry.outcome != "done" and not may_void:
-            yield f"record {entry.number} is {entry.outcome}, and nobody aborted an upload"
+        uploads = {file["upload_id"] for file in entry.body["files"]}
+        if entry.outcome != "done" and uploads.isdisjoint(aborted):
+            yield f"record {entry.number} is {entry.outcome}, and nobody aborted its uploads"
         if entry.outcome == "done" and entry.body.get("glue") and "cat" not in entry.marks:
             yield f"record {entry.number} is not in the catalog"
     done = [(e.body["pipeline"], e.body["job_id"]) for e in loads if e.outcome != "void"]
@@ -250,7 +251,11 @@ def _loaded(telling: Telling, own: Entry | None, in_jobs: set[str]) -> str | Non
 
 
 def _failed(telling: Telling, own: Entry | None, in_jobs: set[str]) -> str | None:
-    return None if own is None or own.outcome == "void" else "it is in"
+    if own is None or own.outcome == "void":
+        return None
+    # A person may accept what is left of a job while its author still works on it, and is told so.
+    cut_short = own.outcome == "partial" and telling.told.get("phase") == "commit"
+    return None if cut_short else "it is in"
 
 
 def _no_op(telling: Telling, own: Entry | None, in_jobs: set[str]) -> str | None:

@@ -7,8 +7,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from tests.faults.protocol.rows import append_rows
+from tests.faults.protocol.steps import (
+    COMPLETION,
+    GLUE_STEPS,
+    MENDING_STEPS,
+    S3_STEPS,
+    STAGING_STEPS,
+    STATUSES,
+    STS_STEP,
+    Steps,
+)
 
 What = Literal[
     "kill", "kill-late", "status", "half-success", "drop-request", "drop-answer", "duplicate",
@@ -77,40 +89,6 @@ class Episode:
     glue: bool = False
 
 
-S3_STEPS = (
-    # What an ordinary job sends: operation, key, how many of them there may be.
-    ("GetObject", "*checkpoint.json", 1),
-    ("ListObjectsV2", "*", 2),
-    ("GetObject", "*/log/0*.json", 2),
-    ("CreateMultipartUpload", "*", 3),
-    ("UploadPart", "*", 3),
-    ("PutObject", "*/log/0*.json", 2),
-    ("CompleteMultipartUpload", "*", 3),
-    ("PutObject", "*.end", 2),
-    ("PutObject", "*checkpoint.json", 1),
-)
-MENDING_STEPS = (
-    # What is only sent to mend or to give way.
-    ("AbortMultipartUpload", "*", 3),
-    ("HeadObject", "*", 2),
-    ("DeleteObject", "*", 2),
-    ("PutObject", "*.clean", 1),
-    ("GetObject", "*.end", 1),
-)
-GLUE_STEPS = (
-    ("GetDatabase", "*", 1),
-    ("CreateDatabase", "*", 1),
-    ("GetTable", "*", 2),
-    ("CreateTable", "*", 1),
-    ("UpdateTable", "*", 1),
-    ("GetPartitions", "*", 1),
-    ("BatchGetPartition", "*", 1),
-    ("BatchCreatePartition", "*", 2),
-    ("PutObject", "*.cat", 1),
-)
-STATUSES = ((500, "InternalError"), (503, "SlowDown"), (503, "ServiceUnavailable"))
-
-
 class _Dice:
     """Draws the parts of an episode."""
 
@@ -121,8 +99,16 @@ class _Dice:
         self._jobs = 0
         self._upto = 0
 
-    def writer(self, job: str | None = None, fault: Fault | None = None) -> Writer:
-        """Return a writer of a new job, or of `job` again."""
+    def writer(
+        self,
+        job: str | None = None,
+        what: What | None = None,
+        *,
+        times: int = 1,
+        among: Steps | None = None,
+    ) -> Writer:
+        """Return a writer of a new job, or of `job` again; `what` strikes it, at a random step or
+        at one of `among`."""
         if job is None:
             self._jobs += 1
             job = f"job-{self._jobs}"
@@ -130,41 +116,47 @@ class _Dice:
         if self.incremental and self.random.random() < 0.8:
             self._upto += self.random.choice((0, 5, 9, 13))
             upto = self._upto
-        fresh = fault is not None and fault.operation == "AssumeRole"
-        return Writer(job, upto=upto, fresh=fresh, fault=fault)
+        if what is None:
+            return Writer(job, upto=upto)
+        # How many files an incremental job will have depends on what came in before it.
+        files = len(append_rows(job)) if upto is None else 2
+        fault = self._fault(what, times, among or self._steps(what, files), files)
+        return Writer(job, upto=upto, fresh=fault.operation == "AssumeRole", fault=fault)
 
     def following(self, earlier: tuple[Writer, ...]) -> Writer:
         """Return the run after them: the same job again, or the next one."""
         again = self.random.random() < 0.5
         return self.writer(self.random.choice(earlier).job if again else None)
 
-    def step(self, *, mending: bool = False) -> tuple[str, str, int]:
-        """Return a request to strike: operation, key and ordinal."""
-        if self.random.random() < 0.4:
-            return "*", "*", self.random.randint(1, 26 if self.glue else 18)
-        steps = S3_STEPS + (MENDING_STEPS if mending else ())
-        if self.glue and self.random.random() < 0.5:
-            steps = GLUE_STEPS
-        operation, key, most = self.random.choice(steps)
-        return operation, key, self.random.randint(1, most)
-
-    def fault(self, what: What, *, times: int = 1, mending: bool = False) -> Fault:
-        """Return a fault at a random step."""
-        operation, key, ordinal = self.step(mending=mending)
-        status, code = self.random.choice(STATUSES)
-        if what in ("status", "drop-request", "drop-answer") and self.random.random() < 0.06:
-            operation, key, ordinal = "AssumeRole", "*", 1
+    def _steps(self, what: What, files: int) -> Steps:
+        """Return the requests among which one is drawn."""
         if what == "half-success":
-            operation, key, ordinal = "CompleteMultipartUpload", "*", self.random.randint(1, 3)
+            return (COMPLETION,)
+        number = self.random.random()
+        if number < 0.4:
+            requests = 5 + 3 * files + (4 if self.glue else 0)
+            return (("*", "*", range(1, requests + 1)),)
+        if number < 0.46 and what not in ("freeze", "hold", "delay", "kill-late"):
+            return (STS_STEP,)
+        if number < 0.52:
+            return MENDING_STEPS
+        if self.glue and number < 0.8:
+            return GLUE_STEPS
+        return S3_STEPS if files else S3_STEPS[:4]
+
+    def _fault(self, what: What, times: int, steps: Steps, files: int) -> Fault:
+        operation, key, ordinals = self.random.choice(steps)
+        ordinal = self.random.choice(ordinals or range(1, max(files, 1) + 1))
+        status, code = self.random.choice(STATUSES)
         after = self.random.random() < 0.5
         return Fault(what, operation, key, ordinal, times, after, status, code)
 
 
 def _kill(dice: _Dice) -> tuple[Trouble, ...]:
     troubles = []
-    for number in range(dice.random.randint(2, 5)):
+    for _ in range(dice.random.randint(2, 5)):
         what: What = "kill" if dice.random.random() < 0.8 else "kill-late"
-        writer = dice.writer(fault=dice.fault(what, mending=number > 0))
+        writer = dice.writer(what=what)
         troubles.append(_trouble(dice, (writer,), chained=True))
     return tuple(troubles)
 
@@ -172,11 +164,9 @@ def _kill(dice: _Dice) -> tuple[Trouble, ...]:
 def _fault(*whats: What, times: tuple[int, ...] = (1,)) -> Callable[[_Dice], tuple[Trouble, ...]]:
     def draw(dice: _Dice) -> tuple[Trouble, ...]:
         troubles = []
-        for number in range(dice.random.randint(2, 5)):
-            fault = dice.fault(
-                dice.random.choice(whats), times=dice.random.choice(times), mending=number > 0
-            )
-            troubles.append(_trouble(dice, (dice.writer(fault=fault),), chained=False))
+        for _ in range(dice.random.randint(2, 5)):
+            writer = dice.writer(what=dice.random.choice(whats), times=dice.random.choice(times))
+            troubles.append(_trouble(dice, (writer,), chained=False))
         return tuple(troubles)
 
     return draw
@@ -195,8 +185,8 @@ def _trouble(dice: _Dice, writers: tuple[Writer, ...], *, chained: bool) -> Trou
 def _zombie(dice: _Dice) -> tuple[Trouble, ...]:
     troubles = []
     for _ in range(dice.random.randint(1, 3)):
-        fault = dice.fault(dice.random.choice(("freeze", "hold")))
-        zombie = dice.writer(fault=fault)
+        among = STAGING_STEPS if dice.random.random() < 0.5 else None
+        zombie = dice.writer(what=dice.random.choice(("freeze", "hold")), among=among)
         same = dice.random.random() < 0.5
         troubles.append(
             Trouble(
@@ -212,8 +202,8 @@ def _zombie(dice: _Dice) -> tuple[Trouble, ...]:
 
 def _expire(dice: _Dice) -> tuple[Trouble, ...]:
     troubles = []
-    for number in range(dice.random.randint(1, 3)):
-        writer = dice.writer(fault=dice.fault("kill", mending=number > 0))
+    for _ in range(dice.random.randint(1, 3)):
+        writer = dice.writer(what="kill")
         troubles.append(
             Trouble(
                 (writer,),
@@ -226,6 +216,16 @@ def _expire(dice: _Dice) -> tuple[Trouble, ...]:
     return tuple(troubles)
 
 
+TOGETHER: tuple[What, ...] = (
+    "kill",
+    "status",
+    "drop-answer",
+    "drop-request",
+    "duplicate",
+    "delay",
+)
+
+
 def _together(*, faults: bool) -> Callable[[_Dice], tuple[Trouble, ...]]:
     def draw(dice: _Dice) -> tuple[Trouble, ...]:
         troubles = []
@@ -234,13 +234,10 @@ def _together(*, faults: bool) -> Callable[[_Dice], tuple[Trouble, ...]]:
             same = dice.random.choice((0, 0, 8, 3))
             writers = []
             for number in range(8):
-                fault = None
+                what: What | None = None
                 if faults and dice.random.random() < 0.35:
-                    what: What = dice.random.choice(
-                        ("kill", "status", "drop-answer", "drop-request", "duplicate", "delay")
-                    )
-                    fault = dice.fault(what, mending=True)
-                writers.append(dice.writer(shared if number < same else None, fault))
+                    what = dice.random.choice(TOGETHER)
+                writers.append(dice.writer(shared if number < same else None, what))
             troubles.append(Trouble(tuple(writers), dice.following(tuple(writers))))
         return tuple(troubles)
 
@@ -278,4 +275,4 @@ def plan_episode(name: str, seed: int, *, glue: bool) -> Episode:
 
 
 def _checked(trouble: Trouble) -> Trouble:
-    return trouble if trouble.checked else Trouble(**{**trouble.__dict__, "checked": True})
+    return replace(trouble, checked=True)
