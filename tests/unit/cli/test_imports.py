@@ -12,6 +12,7 @@ import pytest
 
 from bench.startup import COMMANDS
 
+COMMANDS_WITH_AWS = ["demo", "test-connection", "plan", "sync", "recover", "runs", "reset"]
 HEAVY = {"boto3", "botocore", "pyspark", "py4j", "pyiceberg", "pyarrow", "arro3", "ministack"}
 PROBE = """
 import sys
@@ -35,7 +36,7 @@ def test_a_light_command_imports_nothing_heavy(name: str) -> None:
     assert imported & HEAVY == set()
 
 
-@pytest.mark.parametrize("command", ["demo", "test-connection", "plan", "sync"])
+@pytest.mark.parametrize("command", COMMANDS_WITH_AWS)
 def test_the_help_of_a_heavy_command_imports_nothing_heavy(command: str) -> None:
     process = subprocess.run(
         [sys.executable, "-c", PROBE, command, "--help"],
