@@ -16,11 +16,19 @@ class NotYetPublished(LoadFailed):
 
 
 @contextmanager
-def committed(number: int) -> Iterator[None]:
-    """Say of an outage after the commit point what it means: raises `NotYetPublished`."""
+def committed(number: int, record: LoadRecord) -> Iterator[None]:
+    """Say of an outage after the commit point what it means: raises `NotYetPublished`, or that the
+    job is void and its files could not be deleted."""
     try:
         yield
     except (AwsError, UnknownOutcome) as error:
+        # Only of a void job is anything deleted.
+        if isinstance(error, AwsError) and error.operation == "DeleteObject":
+            raise LoadFailed(
+                f"job `{record.job_id}` was declared void while it was being published (record "
+                f"{number}), and what is visible of it could not be removed: {error}",
+                hint=f"{error.hint or 'run again'}; `lakeload recover` goes on with it",
+            ) from error
         raise NotYetPublished(
             f"the job is committed (record {number}) and not all of it is visible yet: {error}",
             hint="run again with the same --job-id, which finishes it; no other id may load it",

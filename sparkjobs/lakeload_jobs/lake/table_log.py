@@ -140,7 +140,7 @@ class TableLog:
         )
         if placed.by_other_attempt is not None:
             return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
-        with committed(placed.number):
+        with committed(placed.number, record):
             outcome = self._publisher.finish(placed.number, record)
         if outcome == "void":
             raise voided(placed.number, record)
@@ -228,7 +228,7 @@ class TableLog:
 
     def _report_other_attempt(self, job: Job, number: int, record: LoadRecord) -> Committed:
         """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
-        with committed(number):
+        with committed(number, record):
             outcome = self._settler.settle_record(number, record, self._objects.waits.now())
         if outcome == "void":
             raise voided(number, record)

@@ -124,6 +124,16 @@ def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
     assert lake.data_keys() == []
 
 
+def test_an_author_that_may_not_delete_is_told_that_its_job_is_void(objects: Objects) -> None:
+    writer = Writer(objects)
+    writer.open()
+    void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
+    objects.put_if_absent(writer.location.end_key(1), encode(void))
+    with pytest.raises(LoadFailed, match=r"declared void .* could not be removed") as caught:
+        writer.log.commit(writer.stage())
+    assert "s3:DeleteObject" in (caught.value.hint or "")
+
+
 def test_a_live_author_is_given_time(base_identity: Lake, objects: Objects) -> None:
     slept: list[float] = []
     author = Writer(objects)
