@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.rules.input_files import FileState, NoFiles, hidden
+from lakeload_jobs.rules.key_patterns import names_path
 
 _NEIGHBOURS_SHOWN = 5
 
@@ -92,7 +93,8 @@ def _matches(pattern: str) -> list[str]:
     matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if "**" in pattern:
         matches = [path for path in matches if not Path(path).is_dir()]
-    matches = [path.rstrip("/") for path in matches if not hidden(Path(path).name)]
+    # Python's globs hide names with a dot alone, and look into folders such as `_temporary`.
+    matches = [path.rstrip("/") for path in matches if names_path(pattern, path)]
     if not matches:
         raise _nothing(pattern)
     return matches

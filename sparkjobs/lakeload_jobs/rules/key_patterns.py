@@ -71,6 +71,20 @@ class KeyPattern:
         return _ANYWHERE in self._names
 
 
+def names_path(pattern: str, path: str) -> bool:
+    """Whether a glob names a path or key whole, hidden names by no wildcard."""
+    return _match(tuple(pattern.rstrip("/").split("/")), path.rstrip("/").split("/"))
+
+
+def last_name_glob(path: str) -> str | None:
+    """Return the last name of a path, local or in S3, as a glob of Hadoop, where it alone holds
+    wildcards; None where no name does or another one."""
+    folder, _, name = path.rpartition("/")
+    if not _MAGIC.search(name) or _MAGIC.search(folder) or name == _ANYWHERE:
+        return None
+    return re.sub(r"([\\{},])", r"\\\1", name).replace("[!", "[^")
+
+
 def _match(patterns: tuple[str, ...], names: list[str]) -> bool:
     """Match whole names; `**` stands for any number of folders, at the end for what is in them."""
     if not patterns:

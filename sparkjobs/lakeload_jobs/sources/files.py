@@ -23,6 +23,7 @@ from lakeload_jobs.rules.reader_options import option_problems
 from lakeload_jobs.rules.suggest import did_you_mean
 from lakeload_jobs.sources.inference import reads_as
 from lakeload_jobs.sources.listing import check_unchanged, list_inputs
+from lakeload_jobs.sources.opening import by_name, shortest
 from lakeload_jobs.sources.paths import plain_path, spark_path
 from lakeload_jobs.sources.s3 import S3Source
 from lakeload_jobs.sources.typed import TYPED_FORMATS, open_typed
@@ -74,27 +75,46 @@ def open_files(
     if s3 is not None:
         s3.connect(spark, source, listed)
     types = columns.types or {}
-    frame, names = _open(spark, source, listed, s3, types, on_bad_value, earlier or {})
-    _same_files(frame, listed)
+    opening = shortest(spark, source, listed)
+    while True:
+        reader = _reader(spark, source, on_bad_value).options(**opening.options)
+        if base := partition_base(listed, source.options):
+            reader = reader.option("basePath", spark_path(base, literal=False))
+        given = _Given(source, listed, opening.paths, s3)
+        frame, names = _open(reader, given, types, on_bad_value, earlier or {})
+        if opening.by_name or not _difference(frame, listed):
+            break
+        opening = by_name(listed)  # a file was added to the folder meanwhile
+    if different := _difference(frame, listed):
+        raise LoadFailed(
+            f"Spark and lakeload do not agree on whether `{different}` is to be read",
+            hint="is it being renamed or moved? else the reader options that choose files "
+            "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
+        )
     return FilesSource(frame, names, listed, _rows_need_all_columns(source), source, s3)
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What is opened: the files, and the paths that name them to Spark."""
+
+    source: FilesInput
+    files: tuple[FileState, ...]
+    paths: tuple[str, ...]
+    s3: S3Source | None
+
+
 def _open(
-    spark: SparkSession,
-    source: FilesInput,
-    files: Sequence[FileState],
-    s3: S3Source | None,
+    reader: DataFrameReader,
+    given: _Given,
     types: Mapping[str, str],
     on_bad_value: OnBadValue,
     earlier: Mapping[str, str],
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Return the frame and the names of the source's columns in it."""
-    paths = [spark_path(file.path) for file in files]
-    reader = _reader(spark, source, on_bad_value)
-    if base := partition_base(files, source.options):
-        reader = reader.option("basePath", spark_path(base, literal=False))
+    source, paths = given.source, list(given.paths)
     if source.format in TYPED_FORMATS:
-        frame = open_typed(reader, source, files, paths, s3)
+        frame = open_typed(reader, source, given.files, paths, given.s3)
         names = tuple(frame.columns)
         return cast_types(frame, _known(types, names), on_bad_value), names
     if source.format == "CSV":
@@ -106,16 +126,11 @@ def _open(
     return _read_text(reader, spark_format, schema, paths, on_bad_value), tuple(schema.names)
 
 
-def _same_files(frame: DataFrame, files: Sequence[FileState]) -> None:
-    """Check that Spark reads what was listed, no more and no less: what is recorded as loaded, and
-    watched for changes, must be what is loaded."""
+def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
+    """Return a file that Spark reads and was not listed, or the other way round: what is recorded
+    as loaded, and watched for changes, must be what is loaded."""
     opened = {plain_path(uri) for uri in frame.inputFiles()}
-    if missing := sorted({file.path for file in files} ^ opened):
-        raise LoadFailed(
-            f"Spark and lakeload do not agree on whether `{missing[0]}` is to be read",
-            hint="is it being renamed or moved? else the reader options that choose files "
-            "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
-        )
+    return min({file.path for file in files} ^ opened, default=None)
 
 
 def _check_options(source: FilesInput) -> None:

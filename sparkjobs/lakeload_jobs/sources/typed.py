@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
 
@@ -14,6 +15,8 @@ from lakeload_jobs.rules.input_files import FileState, is_s3
 from lakeload_jobs.sources.avro import merge, one_file_of_each_schema
 from lakeload_jobs.sources.paths import spark_path
 from lakeload_jobs.sources.s3 import S3Source
+
+_INSTANT = "timestamp with local time zone"
 
 TYPED_FORMATS = ("PARQUET", "ORC", "AVRO")
 
@@ -43,6 +46,13 @@ def open_typed(
         raise LoadFailed(
             f"none of the files has a schema, `{files[0].path}` among them",
             hint=f"are they {source.format} files, and complete?",
+        ) from error
+    except Py4JJavaError as error:
+        if source.format != "ORC" or _INSTANT not in str(error):
+            raise
+        raise LoadFailed(
+            f"Spark cannot read ORC columns of the type `{_INSTANT}`, as the files have",
+            hint="write them as `timestamp`, which is read as UTC, or load Parquet",
         ) from error
 
 

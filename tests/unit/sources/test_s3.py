@@ -1,0 +1,105 @@
+"""What Spark is told about S3: settings of a bucket, and a command for its credentials."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
+from lakeload_jobs.sources.paths import plain_path, spark_path
+from lakeload_jobs.sources.s3 import credential_process, s3a_settings
+
+PROFILE = Path("/run/0.profile")
+
+
+def identity(**changes: object) -> DestinationSpec:
+    return DestinationSpec("lake", "eu-west-1", **changes)  # type: ignore[arg-type]
+
+
+def test_a_bucket_of_aws_needs_its_region_alone() -> None:
+    settings = s3a_settings(identity(), "us-west-2", PROFILE)
+
+    assert settings["endpoint.region"] == "us-west-2"
+    assert settings["path.style.access"] == "false"
+    assert "endpoint" not in settings
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"), [("AUTO", "true"), ("PATH", "true"), ("VIRTUAL", "false")]
+)
+def test_another_store_is_reached_as_the_destination_is(style: str, expected: str) -> None:
+    place = EndpointsSpec(s3="http://127.0.0.1:9000")
+
+    settings = s3a_settings(identity(endpoints=place, addressing_style=style), "us-east-1", PROFILE)
+
+    assert settings["endpoint"] == "http://127.0.0.1:9000"
+    assert settings["connection.ssl.enabled"] == "false"
+    assert settings["path.style.access"] == expected
+
+
+def _answer(folder: Path, credentials: CredentialsSpec) -> subprocess.CompletedProcess[str]:
+    """Run the command as the AWS SDK does: the value of a profile, by the shell."""
+    file = folder / "0.json"
+    file.write_text(json.dumps(to_json(identity(credentials=credentials))))
+    command = credential_process(file, "attempt")
+    assert " #" not in command
+    assert " ;" not in command
+    return subprocess.run(
+        ["sh", "-c", command],
+        env=dict(os.environ),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_prints_keys_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "it's a #1 ;folder"
+    folder.mkdir()
+    # A file of that name in the working folder must not be imported instead of the library.
+    (folder / "boto3.py").write_text("raise SystemExit('wrong module')")
+    for name in ("key", "secret", "token"):
+        (folder / name).write_text(f"CANARY {name}")
+    keys = CredentialsSpec(
+        access_key_id=SecretReference("file", str(folder / "key")),
+        secret_access_key=SecretReference("file", str(folder / "secret")),
+        session_token=SecretReference("file", str(folder / "token")),
+    )
+
+    ended = _answer(folder, keys)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout) == {
+        "Version": 1,
+        "AccessKeyId": "CANARY key",
+        "SecretAccessKey": "CANARY secret",
+        "SessionToken": "CANARY token",
+    }
+
+
+def test_a_command_that_fails_says_why_on_stderr(tmp_path: Path) -> None:
+    missing = SecretReference("env", "NOT_SET_ANYWHERE")
+    keys = CredentialsSpec(access_key_id=missing, secret_access_key=missing)
+
+    ended = _answer(tmp_path, keys)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "NOT_SET_ANYWHERE" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("key", ["a b.csv", "50%25+é.csv", "a#b?.csv", "a[1]{x}*\\.csv"])
+def test_a_key_survives_the_way_through_spark(key: str) -> None:
+    path = f"s3://bucket/data/{key}"
+
+    assert spark_path(path, literal=False) == f"s3a://bucket/data/{key}"
+    assert spark_path("s3://b/a[1]") == "s3a://b/a\\[1\\]"
+    uri = "s3a://bucket/data/" + key.replace("%", "%25").replace(" ", "%20")
+    assert plain_path(uri) == path
