@@ -213,18 +213,24 @@ def test_a_young_void_stays_unclean_until_no_completion_can_be_running(
     assert void(patient) == "void"
     clean = Writer(objects).location.clean_key(1)
     assert objects.find(clean) is None
-    assert [job.action for job in Writer(patient, "job-2").open().settled] == ["clean"]
+    for number in (2, 3):
+        Writer(patient, f"job-{number}", files=0).run()
+    # No checkpoint may cover it yet.
+    assert objects.find(Writer(objects).location.checkpoint_key) is None
+    assert [job.action for job in Writer(patient, "job-4").open().settled] == ["clean"]
     # S3 finishes only now what it was asked to complete before the void.
     first = record.files[0]
     upload_id = objects.create_upload(first.key, {"attempt": record.attempt_id})
     part = objects.upload_part(first.key, upload_id, 1, b"job-1 late 0")
     objects.complete_upload(first.key, upload_id, (part,))
     with pytest.raises(AwsError, match="denied"):
-        Writer(patient, "job-2").open()
+        Writer(patient, "job-4").open()
     lake.server.s3.delete_object(Bucket=lake.seeded.bucket, Key=first.key)
     now[0] += timedelta(minutes=31)
-    Writer(patient, "job-2").open()
+    Writer(patient, "job-4", files=0).run()
     assert objects.find(clean) is not None
+    checkpoint = json.loads(lake.read(Writer(objects).location.checkpoint_key))
+    assert checkpoint["number"] == 4
 
 
 def test_a_damaged_job_can_be_kept_without_what_is_lost(objects: Objects, lake: Lake) -> None:
