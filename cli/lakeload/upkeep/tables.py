@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
 from typing import TypeVar
 
 from lakeload_jobs.contract.errors import InvalidInput
@@ -70,9 +70,13 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
 
 
 def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) -> list[T]:
-    """Return `work` of each table in order, several at a time. `work` raises nothing expected."""
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="upkeep") as pool:
-        return list(pool.map(work, tables))
+    """Return `work` of each table in order, several at a time. `work` raises nothing expected.
+
+    Ctrl-C ends it at once: a table may be waiting for minutes, and every step may be cut off. The
+    threads of `concurrent.futures` would be waited for.
+    """
+    with ThreadPool(AT_ONCE) as pool:
+        return pool.map(work, tables, chunksize=1)
 
 
 def _target(location: TableLocation) -> str:

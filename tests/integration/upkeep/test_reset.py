@@ -13,6 +13,7 @@ from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.log_removal import LogInUse, remove_log
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import GlueTarget
+from lakeload_jobs.lake.recovery import recover_table
 from lakeload_jobs.lake.reset import Removed, Resetter
 from lakeload_jobs.lake.reset_plan import TableCatalog
 from lakeload_jobs.rules.layout import TableLocation
@@ -125,8 +126,10 @@ def test_a_load_that_commits_while_the_reset_begins_is_reset_with_the_rest(
         return put(key, body)
 
     monkeypatch.setattr(admin_objects, "put_if_absent", overtaken)
-    assert reset(admin_objects).objects == 4
+    removed = reset(admin_objects)
+    assert (removed.number, removed.objects) == (3, 4)
     assert lake.data_keys() == []
+    assert resetter(admin_objects).plan().nothing_to_do
 
 
 def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
@@ -191,7 +194,10 @@ def test_the_glue_table_goes_with_its_last_pipeline(load: Load, admin_objects: O
     assert reset(admin_objects, "other", catalog).glue == (GLUE,)
     assert catalog.there == set()
     # Nothing owes the catalog anything any more, although no load had brought it into step.
-    assert Writer(admin_objects, "next").open().settled == ()
+    behind = recover_table(
+        admin_objects, ORDERS, catalog=None, parallelism=1, notify=lambda _: None, dry_run=True
+    )
+    assert behind.finished == ()
 
 
 def test_the_log_goes_only_when_nobody_else_needs_it(

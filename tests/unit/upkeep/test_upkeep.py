@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -139,3 +141,25 @@ def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
     late = make_run("late", AT, created_at=AT - timedelta(milliseconds=1))
     found = jobs([TableRun("shop.zebras", early), TableRun("shop.apes", late)])
     assert [job.job_id for job in found] == ["late", "early"]
+
+
+ENDLESS = """
+import os, signal, threading
+from lakeload.upkeep.tables import for_each
+
+def wait(table):
+    os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+
+try:
+    for_each(["orders", "visits"], wait)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_waits_for_no_table() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "stopped\n"
