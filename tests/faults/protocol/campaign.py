@@ -25,7 +25,7 @@ FULL: dict[str, int] = {
     "duplicate": 300,
     "delay": 120,
     "truncate": 180,
-    "zombie": 200,
+    "zombie": 240,
     "expired": 150,
     "together": 250,
     "together-faults": 250,

@@ -102,7 +102,7 @@ class Player:
         for upload in uploads:
             self._bucket.abort(upload)
             self._aborted.add(upload.upload_id)
-            self.result.struck["expire"] += 1
+        self.result.struck["expire"] += bool(uploads)
 
     def _deliver(self) -> None:
         for line in self._lines:

@@ -15,6 +15,7 @@ from tests.faults.protocol.steps import (
     COMPLETION,
     GLUE_STEPS,
     MENDING_STEPS,
+    PUBLISHING_STEPS,
     S3_STEPS,
     STAGING_STEPS,
     STATUSES,
@@ -203,7 +204,8 @@ def _zombie(dice: _Dice) -> tuple[Trouble, ...]:
 def _expire(dice: _Dice) -> tuple[Trouble, ...]:
     troubles = []
     for _ in range(dice.random.randint(1, 3)):
-        writer = dice.writer(what="kill")
+        among = PUBLISHING_STEPS if dice.random.random() < 0.7 else None
+        writer = dice.writer(what="kill", among=among)
         troubles.append(
             Trouble(
                 (writer,),

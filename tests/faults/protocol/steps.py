@@ -42,6 +42,13 @@ STAGING_STEPS: Steps = (
 )
 """Where a writer that stands still is in the way of those who clean up."""
 
+PUBLISHING_STEPS: Steps = (
+    ("PutObject", "*/log/0*.json", (1,)),
+    COMPLETION,
+    COMPLETION,
+)
+"""Where a writer dies that leaves uploads which must not be lost."""
+
 GLUE_STEPS: Steps = (
     ("GetDatabase", "*", (1,)),
     ("CreateDatabase", "*", (1,)),
