@@ -25,6 +25,8 @@ class Case:
     times: int = 1
     alone: bool = False
     """Whether it needs the machine for itself."""
+    before: tuple[str, ...] = ()
+    """Tables that have been loaded once before the trouble."""
     findings: Findings = field(default_factory=Findings)
     told: list[Told] = field(default_factory=list)
 
@@ -37,6 +39,7 @@ def run_cases(world: World, cases: Sequence[Case], *, at_once: int, note: Note) 
 
     The untroubled syncs take the tables of many cases together: starting Spark costs the most.
     """
+    _load_before(world, cases)
     together = [case for case in cases if not case.alone]
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(lambda case: _disturb(world, case, note), together))
@@ -52,14 +55,25 @@ def run_cases(world: World, cases: Sequence[Case], *, at_once: int, note: Note) 
             note(f"VIOLATED {case.name}: {case.findings}")
 
 
+def _load_before(world: World, cases: Sequence[Case]) -> None:
+    tables = [table for case in cases for table in case.before]
+    if not tables:
+        return
+    for told in untroubled(world, f"before-{tables[0]}", tables, "first"):
+        for case in cases:
+            case.told.append(told)
+        cases[0].findings.problems += check_truth(world, told, tables)
+
+
 def _disturb(world: World, case: Case, note: Note) -> None:
     rules = list(world.proxy.rules)
-    case.told += case.trouble(world, case)
+    troubled = case.trouble(world, case)
+    case.told += troubled
     # Rules of cases that run beside this one concern other tables.
     world.off(*(rule for rule in world.proxy.rules if _about(rule, case) and rule not in rules))
-    for told in case.told:
+    for told in troubled:
         case.findings.problems += check_truth(world, told, case.tables)
-    codes = [told.code for told in case.told]
+    codes = [told.code for told in troubled]
     note(f"{case.name}: {len(case.tables)} tables, exit codes {codes}")
 
 

@@ -29,15 +29,16 @@ _ACTIONS: dict[str, Action] = {
     "delay": delay(3),
     "truncated": truncate(20),
 }
+_CHECKPOINT = "*/log/checkpoint.json"
 _REQUESTS = (
-    ("GetObject", "*/log/checkpoint.json"),
+    ("GetObject", _CHECKPOINT),
     ("ListObjectsV2", "*"),
     ("CreateMultipartUpload", "*"),
     ("UploadPart", "*"),
     ("PutObject", "*/log/0*.json"),
     ("CompleteMultipartUpload", "*"),
     ("PutObject", "*/log/*.end"),
-    ("PutObject", "*/log/checkpoint.json"),
+    ("PutObject", _CHECKPOINT),
 )
 _GLUE_REQUESTS = (
     ("GetTable", "*"),
@@ -98,14 +99,21 @@ def _case(number: int, faults: Sequence[Fault]) -> Case:
             rules.append(world.on(operation, action, tables=about, key=key, times=times))
         told = run_sync(world, folder, JOB)
         world.off(*rules)
-        for table, (name, *_), rule in zip(case.tables, faults, rules, strict=True):
+        for table, (name, _, key, _), rule in zip(case.tables, faults, rules, strict=True):
             status = told.tables.get(table, {}).get("status")
             # One or two faults are what retries are for.
             if status != "LOADED":
                 error = told.tables.get(table, {}).get("error") or told.document.get("error")
-                case.findings.problems.append(f"{table}: {name} made it {status}: {error}")
+                case.findings.problems.append(f"{table}: {name} of {key} made it {status}: {error}")
             if not rule.hits:
-                case.findings.problems.append(f"{table}: {name} never happened")
+                case.findings.problems.append(f"{table}: {name} of {key} never came")
         return [told]
 
-    return Case("fault injected", f"injected-{number:02d}", tables, trouble, times=len(faults))
+    # The first load of a table writes no checkpoint.
+    before = tuple(
+        table
+        for table, (_, operation, key, _) in zip(tables, faults, strict=True)
+        if (operation, key) == ("PutObject", _CHECKPOINT)
+    )
+    name = f"injected-{number:02d}"
+    return Case("fault injected", name, tables, trouble, len(faults), before=before)

@@ -25,6 +25,8 @@ class Step:
     operation: str
     key: str = "*"
     skip: int = 0
+    later: bool = False
+    """Whether the first load of a table has no such step."""
 
 
 STEPS = (
@@ -37,7 +39,7 @@ STEPS = (
     Step("first-completion", "CompleteMultipartUpload"),
     Step("last-completion", "CompleteMultipartUpload", skip=FILES - 1),
     Step("end", "PutObject", "*/log/*.end"),
-    Step("checkpoint", "PutObject", "*/log/checkpoint.json"),
+    Step("checkpoint", "PutObject", "*/log/checkpoint.json", later=True),
 )
 GLUE_STEPS = (
     Step("glue-table", "CreateTable"),
@@ -64,7 +66,9 @@ def _step_kill(name: str, step: Step, tables: int, chosen: int, *, after: bool) 
     def trouble(world: World, case: Case) -> list[Told]:
         return [_killed(world, case, step, names[chosen], after=after)]
 
-    return Case(f"kill -9, {tables} table{'s' if tables > 1 else ''}", name, names, trouble)
+    kind = f"kill -9, {tables} table{'s' if tables > 1 else ''}"
+    before = (names[chosen],) if step.later else ()
+    return Case(kind, name, names, trouble, before=before)
 
 
 def _killed(world: World, case: Case, step: Step, table: str, *, after: bool) -> Told:
@@ -92,6 +96,7 @@ class Victim:
 
     def __init__(self) -> None:
         self._started = threading.Event()
+        self._killed = threading.Event()
         self._sync: Sync | None = None
         self.had_spark = False
         """Whether the kill struck a command that had started Spark."""
@@ -102,13 +107,18 @@ class Victim:
         """Wait for the end of the sync, by whatever cause."""
         self._sync = sync
         self._started.set()
-        return sync.end()
+        told = sync.end()
+        if told.code is None:
+            # The first to die is the command, and that is what ended.
+            self._killed.wait(LATE_SECONDS)
+        return told
 
     def kill(self) -> None:
         """kill -9 of the sync's processes, all of them."""
         self._started.wait()
         assert self._sync is not None
         self.had_spark = self._sync.kill()
+        self._killed.set()
 
     def kill_before(self, request: Request, forward: Forward) -> Response:
         """Kill; the server never sees the request."""

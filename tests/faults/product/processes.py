@@ -107,7 +107,7 @@ def _command(step: str, world: World, case: Case) -> list[Told]:
     found = next(each for each in STEPS if each.name == step)
     rule = world.on(
         found.operation,
-        before(lambda _: sync.get().kill_command_only()),
+        before(lambda _: sync.kill_command_only()),
         tables=case.tables,
         key=found.key,
         times=1,
@@ -169,6 +169,11 @@ def _outage(step: str, world: World, case: Case) -> list[Told]:
 
 class _Later(Victim):
     """A sync for rules that have to be there before it starts."""
+
+    def kill_command_only(self) -> None:
+        """kill -9 of `lakeload` alone."""
+        self.get().kill_command_only()
+        self._killed.set()
 
     def get(self) -> Sync:
         """Wait for the sync to be started and return it."""
