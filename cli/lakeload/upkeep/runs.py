@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.run_history import Fence, Run, newest
+from lakeload_jobs.lake.run_history import Fence, Recent, Run, read_runs, recent
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,24 @@ class Job:
 
 
 def read_history(objects: Objects, tables: Sequence[UpkeepTable], limit: int) -> History:
-    """Return the newest `limit` jobs-in-tables; one table's trouble leaves the others alone."""
+    """Return the newest `limit` records of all tables; one table's trouble leaves the others alone.
+
+    A table costs a GET and a LIST, and a GET for each of its records among these.
+    """
+    ends: dict[str, Recent] = {}
     runs: list[TableRun] = []
     fences: list[TableFence] = []
     troubles: list[TableTrouble] = []
 
     def look(table: UpkeepTable) -> None:
         try:
-            found, between = newest(objects, table.location, limit)
+            ends[table.target] = recent(objects, table.location, limit)
+        except LakeloadError as error:
+            troubles.append(TableTrouble(table.target, error))
+
+    def read(table: UpkeepTable) -> None:
+        try:
+            found, between = read_runs(objects, ends[table.target], since)
         except LakeloadError as error:
             troubles.append(TableTrouble(table.target, error))
             return
@@ -88,6 +98,9 @@ def read_history(objects: Objects, tables: Sequence[UpkeepTable], limit: int) ->
         fences.extend(TableFence(table.target, fence) for fence in between)
 
     for_each(tables, look)
+    written = sorted((e.modified for end in ends.values() for e in end.entries), reverse=True)
+    since = written[:limit][-1] if written else datetime.max.replace(tzinfo=UTC)
+    for_each([table for table in tables if table.target in ends], read)
     runs.sort(key=lambda item: (*_order(item), item.target), reverse=True)
     fences.sort(key=lambda item: (item.fence.committed_at, item.target), reverse=True)
     troubles.sort(key=lambda item: item.target)

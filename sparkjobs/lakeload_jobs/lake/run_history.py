@@ -44,16 +44,33 @@ class Fence:
     record: FenceRecord
 
 
-def newest(
-    objects: Objects, location: TableLocation, limit: int
-) -> tuple[tuple[Run, ...], tuple[Fence, ...]]:
-    """Return the newest `limit` records of a table, newest first: jobs, and fences.
+@dataclass(frozen=True)
+class Recent:
+    """The end of one table's log as a LIST shows it; no record has been read."""
 
-    Costs a GET, a LIST and a GET for each record; unfinished jobs cost a look at their files.
-    Raises `AwsError`, `LogDamaged`, `NewerFormat`.
+    log: CommitLog
+    entries: tuple[Entry, ...]
+
+
+def recent(objects: Objects, location: TableLocation, limit: int) -> Recent:
+    """Return the newest `limit` entries of a table, for a GET and a LIST.
+
+    Raises `AwsError`, `LogDamaged`.
     """
     log = CommitLog(objects, location)
-    entries = log.read(before=limit).entries[-limit:]
+    return Recent(log, log.read(before=limit).entries[-limit:])
+
+
+def read_runs(
+    objects: Objects, found: Recent, since: datetime
+) -> tuple[tuple[Run, ...], tuple[Fence, ...]]:
+    """Return the jobs and fences among entries written at `since` or later, newest first.
+
+    Costs a GET for each; unfinished jobs cost a look at their files. Raises `AwsError`,
+    `LogDamaged`, `NewerFormat`.
+    """
+    log = found.log
+    entries = [entry for entry in found.entries if entry.modified >= since]
     log.load_records(entry.number for entry in entries)
     runs, fences = [], []
     reset: set[str] = set()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import sleep
 
 import pytest
 
+from lakeload.upkeep.runs import read_history
+from lakeload.upkeep.tables import UpkeepTable
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.run_history import newest
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command
 from tests.servers.fault_proxy import FaultProxy
@@ -83,14 +85,17 @@ def test_one_damaged_log_leaves_the_others_alone(
 def test_only_the_newest_records_are_read(
     proxied: Objects, fault_proxy: FaultProxy, load: Load
 ) -> None:
+    old = load("job-old", table="visits", files=0)
+    sleep(1.1)  # S3 tells times to the second.
     for number in range(6):
         writer = load(f"job-{number}", files=0)
+    tables = [UpkeepTable(w.table, w.location) for w in (old, writer)]
     fault_proxy.requests.clear()
-    runs, _ = newest(proxied, writer.location, 2)
-    assert [run.record.job_id for run in runs] == ["job-5", "job-4"]
-    # The checkpoint, and the two records; one LIST.
-    assert fault_proxy.count("GetObject") == 3
-    assert len(fault_proxy.requests) == 4
+    history = read_history(proxied, tables, 2)
+    assert [item.run.record.job_id for item in history.runs] == ["job-5", "job-4"]
+    # Of each table the checkpoint and a LIST; then records of the newest second alone.
+    assert fault_proxy.count("ListObjectsV2") == 2
+    assert fault_proxy.count("GetObject", old.location.record_key(1)) == 0
 
 
 def test_without_a_file_this_machine_answers(
