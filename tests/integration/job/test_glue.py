@@ -16,6 +16,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, TableSpec
 from tests import athena
 from tests.integration.job.conftest import Job
+from tests.servers.fault_proxy import FaultProxy
 from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 
 SCHEMA = "supaflow_shop"
@@ -32,12 +33,12 @@ def glue_job(job: Job) -> Iterator[Job]:
         glue.delete_database(Name=database["Name"])
 
 
-def load(job: Job, table: TableSpec, **changes: Any) -> TableResult:
-    """Load with Glue on."""
+def load(job: Job, table: TableSpec, glue: str | None = None, **changes: Any) -> TableResult:
+    """Load with Glue on, at the endpoint `glue` if given."""
     place = job.lake.server.endpoint
     destination = {
         "parquet": ParquetSpec(update_glue_catalog=True),
-        "endpoints": EndpointsSpec(s3=place, sts=place, glue=place),
+        "endpoints": EndpointsSpec(s3=place, sts=place, glue=glue or place),
         "glue_database_prefix": "supaflow",
     }
     return job.load_one(replace(table, schema=SCHEMA), destination=destination, **changes)
@@ -135,9 +136,15 @@ def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None
     ]
 
 
-def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(glue_job: Job) -> None:
+def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(
+    glue_job: Job, fault_proxy: FaultProxy
+) -> None:
     table = glue_job.table(glue_job.file("1.csv", "id\n1\n"))
-    assert load(glue_job, table).status == "LOADED"
+    assert load(glue_job, table, fault_proxy.endpoint).status == "LOADED"
+    sent = [request.operation for request in fault_proxy.requests]
+    assert sent.count("BatchCreatePartition") == 1
+    assert len(sent) <= 6, "five for the first load and one for its partition"
+    fault_proxy.requests.clear()
     glue = glue_of(glue_job.lake)
     found: Any = glue.get_table(DatabaseName=SCHEMA, Name="orders")["Table"]
     storage = found["StorageDescriptor"]
@@ -147,7 +154,8 @@ def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(glue_
     glue.update_table(DatabaseName=SCHEMA, TableInput=changed)
     before = glue_job.lake.keys()
 
-    result = load(glue_job, glue_job.table(glue_job.file("2.csv", "id,added\n2,2\n")))
+    second = glue_job.table(glue_job.file("2.csv", "id,added\n2,2\n"))
+    result = load(glue_job, second, fault_proxy.endpoint)
 
     assert result.status == "FAILED"
     assert result.error is not None
@@ -155,3 +163,7 @@ def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(glue_
     assert "`added` is `string` in Glue and `int` in this load" in result.error.message
     assert glue_job.lake.keys() == before
     assert glue_job.lake.uploads() == []
+    assert [request.operation for request in fault_proxy.requests] == ["GetTable"]
+    allowed = glue_job.table(glue_job.file("3.csv", "id\n3\n"))
+    assert load(glue_job, allowed, fault_proxy.endpoint).status == "LOADED"
+    assert len(fault_proxy.requests) <= 1 + 3

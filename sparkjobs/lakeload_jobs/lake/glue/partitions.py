@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -38,24 +38,31 @@ def register(
     calls: GlueCalls,
     wanted: WantedTable,
     columns: Sequence[tuple[str, str]],
-    values: Sequence[str],
+    own: Collection[str],
+    others: Collection[str] = (),
     *,
     look_first: bool,
 ) -> None:
     """Register the partitions that Glue does not have. `columns` are those of its table.
 
     With `look_first` a single one is asked for before: most loads add to a partition that is
-    there. Raises `CatalogConflict` for one at another location, `LoadFailed`, `AwsError`.
+    there. One of `own` that is there has to lie at our location; `others` were found in the bucket
+    and may be many. Raises `CatalogConflict` for one that lies elsewhere, `LoadFailed`, `AwsError`.
     """
+    values = sorted({*own, *others})
     if look_first and len(values) == 1 and _is_registered(calls, wanted, values[0]):
         return
     rest = iter(values)
     while batch := list(islice(rest, MAX_BATCH)):
-        _register_batch(calls, wanted, columns, batch)
+        _register_batch(calls, wanted, columns, batch, own)
 
 
 def _register_batch(
-    calls: GlueCalls, wanted: WantedTable, columns: Sequence[tuple[str, str]], values: Sequence[str]
+    calls: GlueCalls,
+    wanted: WantedTable,
+    columns: Sequence[tuple[str, str]],
+    values: Sequence[str],
+    own: Collection[str],
 ) -> None:
     """One BatchCreatePartition, and another for what Glue could not do just then."""
     for _ in range(_PASSES):
@@ -63,7 +70,7 @@ def _register_batch(
             partition_input(columns, value, wanted.partition_location(value)) for value in values
         ]
         problems = calls.create_partitions(wanted.database, wanted.name, inputs)
-        failed = list(_failed(calls, wanted, problems))
+        failed = list(_failed(calls, wanted, problems, own))
         if not failed:
             return
         if any(problem.code not in _PASSING for problem in failed):
@@ -73,10 +80,15 @@ def _register_batch(
 
 
 def _failed(
-    calls: GlueCalls, wanted: WantedTable, problems: Iterable[PartitionProblem]
+    calls: GlueCalls,
+    wanted: WantedTable,
+    problems: Iterable[PartitionProblem],
+    own: Collection[str],
 ) -> Iterator[PartitionProblem]:
     """Yield the problems that are some: a partition that is there at its place is none."""
     for problem in problems:
+        if problem.code == _ALREADY and problem.value not in own:
+            continue
         if problem.code != _ALREADY or not _is_registered(calls, wanted, problem.value):
             yield problem
 

@@ -93,8 +93,14 @@ class TableStep:
             if changed is not None:
                 self.calls.update_table(wanted.database, changed, table.get("VersionId"))
         if wanted.registers:
-            values = sorted(self.partitions | others)
-            register(self.calls, wanted, columns, values, look_first=table is not None)
+            register(
+                self.calls,
+                wanted,
+                columns,
+                self.partitions,
+                others,
+                look_first=table is not None,
+            )
         if others and wanted.registers:
             self._complete()
 
