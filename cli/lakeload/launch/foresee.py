@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
 from lakeload.launch.spec import Attempt
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, TableHandling, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
@@ -130,7 +130,9 @@ def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:
     if any(table.opened and (table.opened.settled or not table.idle) for table in foreseen):
         return None
     results = tuple(map(_result, foreseen))
-    code = exit_code_of(results)
+    refused = all(table.error and table.error.exit_code == ExitCode.REFUSED for table in results)
+    # No table has started: what AWS refuses to all of them is a refusal of the run.
+    code = ExitCode.REFUSED if results and refused else exit_code_of(results)
     return Outcome("LOADED" if code == 0 else "FAILED", code, results)
 
 

@@ -22,7 +22,10 @@ from lakeload_jobs.sources.paths import plain_path
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
 # What follows the reason: Spark's advice to programmers, the state, the query.
 _AFTER = re.compile(r"\s*(?:Correct the value as per|SQLSTATE: [0-9A-Z]{5}).*", re.DOTALL)
-_FILE = re.compile(r"file(?::/+|:)(\S.*?)\.?(?=\s{2}|\s+SQLSTATE|\. Could not|$)", re.MULTILINE)
+_FILE = re.compile(
+    r"((?:file:/*|s3a://)\S.*?)\.?(?=\s{2}|\s+SQLSTATE|\. Could not|\. File does not|$)",
+    re.MULTILINE,
+)
 _PARSE_MODE = re.compile(r"\s*Parse Mode: .*", re.DOTALL)
 _MEMORY_HINT = (
     "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
@@ -168,7 +171,9 @@ def _file_in(text: str) -> str | None:
     found = _FILE.search(text) if "reading file" in text else None
     if not found:
         return None
-    return plain_path("file:///" + found[1].lstrip("/"))
+    if found[1].startswith("s3a:"):
+        return plain_path(found[1])
+    return plain_path("file:///" + found[1].removeprefix("file:").lstrip("/"))
 
 
 def _python_error(causes: list[_Cause]) -> ErrorInfo | None:

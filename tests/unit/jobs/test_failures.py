@@ -173,3 +173,21 @@ def test_anything_else_is_a_bug() -> None:
 
     assert info.exit_code == ExitCode.BUG
     assert "a bug in lakeload: KeyError" in info.message
+
+
+def test_an_object_that_cannot_be_read_is_named_as_the_user_named_it() -> None:
+    info = describe(
+        spark_error(
+            (
+                "org.apache.spark.SparkException",
+                "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+                "s3a://exports/day%201/a.csv. File does not exist. It is possible the underlying "
+                "files have been updated.\nYou can explicitly … SQLSTATE: KD001",
+            ),
+            ("java.io.FileNotFoundException", "No such file or directory"),
+        ),
+        "stage",
+    )
+
+    assert info.type == "UnreadableFile"
+    assert info.message.startswith("reading `s3://exports/day 1/a.csv`: ")
