@@ -1,0 +1,225 @@
+"""ORC and Avro files: what another writer put in is what is loaded."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from lakeload_jobs.contract.spec import ColumnsSpec
+from tests.integration.job.conftest import Job
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+WALL = datetime(2026, 1, 2, 3, 4, 5, 678901)
+
+
+def orc_file(job: Job, name: str, table: pa.Table) -> str:
+    """Write a table as ORC and return its path."""
+    path = job.file(name, b"")
+    orc.write_table(table, path, compression="ZSTD")
+    return path
+
+
+def avro_bytes(schema: dict[str, Any], records: list[dict[str, Any]], codec: str = "null") -> bytes:
+    """Return records as an Avro file."""
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, {"type": "record", "name": "r", **schema}, records, codec=codec)
+    return buffer.getvalue()
+
+
+def test_orc_keeps_types_and_nested_values(job: Job) -> None:
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.int64()),
+            "amount": pa.array([Decimal("12.30"), None], pa.decimal128(12, 2)),
+            "wall": pa.array([WALL, None], pa.timestamp("us")),
+            "day": pa.array([date(2026, 1, 2), None]),
+            "raw": pa.array([b"\x00\xff", None]),
+            "tags": pa.array([["x", None], []], pa.list_(pa.string())),
+            "who": pa.array([{"name": "Zoë", "age": 7}, None]),
+        }
+    )
+
+    result = job.load_one(job.table(orc_file(job, "a.orc", table), file_format="ORC"))
+
+    assert (result.status, result.error) == ("LOADED", None)
+    rows = job.rows(result)
+    assert rows.schema.field("amount").type == pa.decimal128(12, 2)
+    # ORC's `timestamp` has no zone; Spark takes it for UTC.
+    assert rows.schema.field("wall").type == pa.timestamp("us", "UTC")
+    assert job.values(result) == [
+        row | {"wall": row["wall"] and row["wall"].replace(tzinfo=UTC)} for row in table.to_pylist()
+    ]
+
+
+def test_an_orc_type_that_spark_does_not_know_is_named(job: Job) -> None:
+    table = pa.table({"at": pa.array([AT], pa.timestamp("us", "UTC"))})
+
+    result = job.load_one(job.table(orc_file(job, "a.orc", table), file_format="ORC"))
+
+    assert result.error is not None
+    assert "`timestamp with local time zone`" in result.error.message
+
+
+def test_orc_files_of_different_columns_are_united(job: Job) -> None:
+    first = orc_file(job, "a.orc", pa.table({"id": [1], "a": ["x"]}))
+    second = orc_file(job, "b.orc", pa.table({"id": [2], "b": [2.5]}))
+
+    result = job.load_one(job.table(first, second, file_format="ORC"))
+
+    found = sorted(job.values(result), key=lambda row: row["id"])
+    assert found == [{"id": 1, "a": "x", "b": None}, {"id": 2, "a": None, "b": 2.5}]
+    assert job.rows(result)["_supa_index"].to_pylist() == [1, 2]
+
+
+def test_a_file_that_is_not_orc_is_named(job: Job) -> None:
+    path = job.file("a.orc", "id\n1\n")
+
+    result = job.load_one(job.table(path, file_format="ORC"))
+
+    assert result.error is not None
+    assert result.error.exit_code == 1
+    assert path in result.error.message
+
+
+AVRO = {
+    "fields": [
+        {"name": "id", "type": "long"},
+        {
+            "name": "amount",
+            "type": [
+                "null",
+                {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+            ],
+        },
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "wall", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "kind", "type": {"type": "enum", "name": "k", "symbols": ["A", "B"]}},
+        {"name": "raw", "type": "bytes"},
+        {"name": "tags", "type": {"type": "array", "items": ["null", "string"]}},
+        {"name": "more", "type": {"type": "map", "values": "double"}},
+        {
+            "name": "who",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "w",
+                    "fields": [
+                        {"name": "name", "type": "string"},
+                        {"name": "age", "type": "int"},
+                    ],
+                },
+            ],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_avro_keeps_logical_types_and_nested_values(job: Job, codec: str) -> None:
+    records = [
+        {
+            "id": 1,
+            "amount": Decimal("12.30"),
+            "at": AT,
+            "wall": WALL,
+            "day": date(2026, 1, 2),
+            "kind": "B",
+            "raw": b"\x00\xff",
+            "tags": ["x", None],
+            "more": {"k": 1.5},
+            "who": {"name": "Zoë", "age": 7},
+        }
+    ]
+    records.append(records[0] | {"id": 2, "amount": None, "who": None, "tags": []})
+    path = job.file("a.avro", avro_bytes(AVRO, records, codec))
+
+    result = job.load_one(job.table(path, file_format="AVRO"))
+
+    assert (result.status, result.error) == ("LOADED", None)
+    rows = job.rows(result)
+    assert rows.schema.field("amount").type == pa.decimal128(12, 2)
+    assert rows.schema.field("at").type == pa.timestamp("us", "UTC")
+    assert rows.schema.field("wall").type == pa.timestamp("us")
+    assert job.values(result) == [{**record, "more": [("k", 1.5)]} for record in records]
+
+
+def test_avro_files_of_different_columns_are_united(job: Job) -> None:
+    """Spark alone takes the schema of one file, and drops what only others have."""
+    first = {"fields": [{"name": "id", "type": "int"}, {"name": "a", "type": "string"}]}
+    second = {"fields": [{"name": "id", "type": "long"}, {"name": "b", "type": ["null", "float"]}]}
+    paths = [
+        job.file("a.avro", avro_bytes(first, [{"id": 1, "a": "x"}])),
+        job.file("b.avro", avro_bytes(second, [{"id": 2**40, "b": 2.5}])),
+    ]
+
+    result = job.load_one(job.table(*paths, file_format="AVRO"))
+
+    assert (result.status, result.error) == ("LOADED", None)
+    found = sorted(job.values(result), key=lambda row: row["id"])
+    assert found == [{"id": 1, "a": "x", "b": None}, {"id": 2**40, "a": None, "b": 2.5}]
+
+
+def test_an_avro_column_of_two_types_names_both_files(job: Job) -> None:
+    paths = [
+        job.file("a.avro", avro_bytes({"fields": [{"name": "v", "type": "int"}]}, [{"v": 1}])),
+        job.file("b.avro", avro_bytes({"fields": [{"name": "v", "type": "string"}]}, [{"v": "x"}])),
+    ]
+
+    result = job.load_one(job.table(*paths, file_format="AVRO"))
+
+    assert result.error is not None
+    assert all(path in result.error.message for path in paths)
+    assert "is int in" in result.error.message
+    assert "string in" in result.error.message
+
+
+def test_a_file_that_is_not_avro_is_named(job: Job) -> None:
+    path = job.file("a.avro", "id\n1\n")
+
+    result = job.load_one(job.table(path, file_format="AVRO"))
+
+    assert result.error is not None
+    assert f"reading `{path}`: it is not an Avro file" in result.error.message
+
+
+def test_a_damaged_avro_file_fails_the_table(job: Job) -> None:
+    records = [{"id": n} for n in range(20_000)]
+    content = avro_bytes({"fields": [{"name": "id", "type": "long"}]}, records)
+    path = job.file("a.avro", content[: len(content) // 2])
+
+    result = job.load_one(job.table(path, file_format="AVRO"))
+
+    assert (result.status, job.lake.data_keys()) == ("FAILED", [])
+    assert result.error is not None
+    assert path in result.error.message
+
+
+def test_types_and_columns_apply_to_avro_as_to_parquet(job: Job) -> None:
+    schema = {"fields": [{"name": "n", "type": "string"}, {"name": "t", "type": "string"}]}
+    job.file("avro/day=2026-01-01/a.avro", avro_bytes(schema, [{"n": "7", "t": "x"}]))
+    path = job.file("avro/day=2026-01-02/b.avro", avro_bytes(schema, [{"n": "8", "t": "y"}]))
+    columns = ColumnsSpec(types={"n": "bigint"}, exclude=("t",))
+    table = job.table(str(Path(path).parent.parent), file_format="AVRO", columns=columns)
+
+    found = sorted(job.values(job.load_one(table)), key=lambda row: row["n"])
+
+    assert found == [{"n": 7, "day": date(2026, 1, 1)}, {"n": 8, "day": date(2026, 1, 2)}]
+
+
+def test_an_avro_time_is_its_number(job: Job) -> None:
+    schema = {"fields": [{"name": "t", "type": {"type": "long", "logicalType": "time-micros"}}]}
+    path = job.file("a.avro", avro_bytes(schema, [{"t": time(1, 2, 3)}]))
+
+    (row,) = job.values(job.load_one(job.table(path, file_format="AVRO")))
+
+    assert row == {"t": 3_723_000_000}
