@@ -81,7 +81,6 @@ class Resetter:
         if number is None:
             return Removed(None)
         plan = self.plan()
-        self._need_no_catalog(plan)
         deleted = run_all(self._delete, plan.objects, self._parallelism)
         gone = [item for item, done in zip(plan.objects, deleted, strict=True) if done]
         dropped = tuple(target for target in plan.glue if self._drop(target))
@@ -145,11 +144,6 @@ class Resetter:
         with contextlib.suppress(AwsError):
             for source in sources:
                 bindings.release(self._pipeline, source, self._log.location)
-
-    def _need_no_catalog(self, plan: ResetPlan) -> None:
-        """Say that the catalog owes these jobs nothing: or the next run would register them."""
-        behind = [own.number for own in plan.records if own.record.glue and not own.entry.cataloged]
-        run_all(self._log.mark_cataloged, behind, self._parallelism)
 
     def _delete(self, item: OwnObject) -> bool:
         return self._objects.delete(item.key, item.etag)
