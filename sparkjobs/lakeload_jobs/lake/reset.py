@@ -9,6 +9,7 @@ between is finished by running it again: the fence is found.
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -119,6 +120,7 @@ class Resetter:
             records, begun = own_records(self._log, view, self._pipeline)
             if begun is not None or not records:
                 return begun
+            self._ask_to_delete()
             for own in records:
                 self._end(own)
             # Taken by whoever was faster: perhaps a job of this pipeline, so look again.
@@ -126,6 +128,13 @@ class Resetter:
                 return view.next_number
             if self._log.record(view.next_number) == fence:
                 return view.next_number
+
+    def _ask_to_delete(self) -> None:
+        """Raise `AwsError` where objects of the table may not be deleted, while nothing is begun.
+
+        The key is nobody's: IAM answers before S3 looks for it.
+        """
+        self._objects.delete(f"{self._log.location.data_path}_{uuid.uuid4()}", '"nobody"')
 
     def _end(self, own: OwnRecord) -> None:
         """Publish or void an unfinished job: nothing of it may appear behind the reset (P16)."""

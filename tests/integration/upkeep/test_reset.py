@@ -150,16 +150,35 @@ def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
     assert Writer(admin_objects, "job-2").open().already is not None
 
 
-def test_an_interrupted_reset_stops_the_pipeline_and_is_finished_by_the_next(
+def test_a_role_that_may_not_delete_begins_nothing(
     load: Load, objects: Objects, admin_objects: Objects, lake: Lake
 ) -> None:
     load("job-1")
-    load("theirs", pipeline="other")
-    # This role may not delete data: the reset gets as far as its record.
+    before = lake.keys()
     with pytest.raises(AwsError) as caught:
         reset(objects)
     assert "s3:DeleteObject" in (caught.value.hint or "")
-    assert "part-job-1-" in caught.value.message
+    assert ORDERS.data_path in caught.value.message
+    assert lake.keys() == before
+    assert Writer(admin_objects, "job-2").open().next_number == 2
+
+
+def test_an_interrupted_reset_stops_the_pipeline_and_is_finished_by_the_next(
+    load: Load, admin_objects: Objects, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("job-1")
+    load("theirs", pipeline="other")
+    delete = admin_objects.delete
+
+    def cut_off(key: str, etag: str) -> bool:
+        if "part-job-1-" in key:
+            raise KeyboardInterrupt
+        return delete(key, etag)
+
+    with monkeypatch.context() as until_then:
+        until_then.setattr(admin_objects, "delete", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            reset(admin_objects)
     with pytest.raises(LoadFailed, match="is being reset"):
         Writer(admin_objects, "job-2").open()
     load("theirs-2", pipeline="other")
