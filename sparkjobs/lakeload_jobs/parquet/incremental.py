@@ -56,8 +56,8 @@ def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[st
         found.append("`--reload` changes nothing here: without `incremental` all is loaded always")
     elif reload and selection is not None:
         found.append(
-            f"`--reload` appended {len(selection.files):,} files whatever had been loaded before "
-            f"({selection.known:,} of them had)"
+            f"`--reload` appended all files ({len(selection.files):,}) whatever had been loaded "
+            f"before ({selection.known:,} of them had)"
         )
     elif selection is not None and selection.again:
         shown = ", ".join(f"`{path}`" for path in selection.again[:_SHOWN])

@@ -14,16 +14,17 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.admission import Conflict
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.catalog_step import union
 from lakeload_jobs.lake.glue import glue_target
-from lakeload_jobs.lake.new_files import Selection
 from lakeload_jobs.lake.identity import table_settings
+from lakeload_jobs.lake.new_files import Selection
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import Column, StagedFile
 from lakeload_jobs.lake.table_log import Opened, TableLog
 from lakeload_jobs.lake.upload_registry import UploadRegistry
+from lakeload_jobs.parquet.aborting import abort_uploads
 from lakeload_jobs.parquet.catalog import check_catalog, lagging
 from lakeload_jobs.parquet.incremental import (
     select,
@@ -47,9 +48,6 @@ from lakeload_jobs.parquet.stage import (
 from lakeload_jobs.rules.layout import TableLocation
 from lakeload_jobs.sources.batches import map_batches
 from lakeload_jobs.sources.counting import partition_count, partition_rows
-
-_ABORT_PASSES = 5
-_ABORT_PAUSE = 0.5
 
 Enter = Callable[[str], None]
 """Told the name of each step as it begins; raises `Interrupted` when the run is to stop."""
@@ -161,7 +159,9 @@ def _nothing_new(
             column_map=opened.column_map,
             started_at=datetime.now(UTC),
         )
-        error = log.commit(with_files(record, selection)).catalog_error
+        # Whoever came in between has moved the state as well; of ours nobody needs to know.
+        with contextlib.suppress(Conflict):
+            error = log.commit(with_files(record, selection)).catalog_error
     seconds = time.monotonic() - started
     notes = selection_notes(selection)
     return nothing_new(load.table, seconds=seconds, notes=notes, catalog_error=error)
@@ -182,7 +182,7 @@ def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:
         load.enter("commit")
         registry.hand_over()
     except BaseException:
-        _abort(load.objects, registry, staged)
+        abort_uploads(load.objects, registry, staged)
         raise
     return reports
 
@@ -232,24 +232,3 @@ def _registry_folder(load: TableLoad) -> Path:
     """The run's own folder: the table's place in the spec keeps tables apart."""
     number = load.spec.tables.index(load.table)
     return Path(load.spec.result_path).parent / "uploads" / str(number)
-
-
-def _abort(objects: Objects, registry: UploadRegistry, staged: list[StagedFile]) -> None:
-    """Abort every upload of this attempt, also those of tasks that are only now being killed.
-
-    S3 may keep a part that arrives during an abort, so it is repeated until nothing is listed.
-    What AWS refuses here must not hide why the load failed.
-    """
-    for _ in range(_ABORT_PASSES):
-        uploads = {(note.key, note.upload_id) for note in registry.close()}
-        uploads |= {(file.key, file.upload_id) for file in staged}
-        if not uploads:
-            return
-        with contextlib.suppress(AwsError):
-            for key, upload_id in sorted(uploads):
-                objects.abort_upload(key, upload_id)
-            folders = {key.rpartition("/")[0] + "/" for key, _ in uploads}
-            left = {u.upload_id for folder in folders for u in objects.list_uploads(folder)}
-            if not left & {upload_id for _, upload_id in uploads}:
-                return
-        time.sleep(_ABORT_PAUSE)
