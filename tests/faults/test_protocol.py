@@ -28,7 +28,7 @@ def test_every_committed_row_is_there_once_whatever_happens_to_its_writers(drawn
     again = f"python -m tests.faults.protocol --base-seed {seed} --share 0.01"
     problems = []
     times = 0
-    for result, tallies in tally(campaign(Settings(seed, FIFTY))):
+    for result, tallies in tally(campaign(Settings(seed, FIFTY, emulators=1, lanes=6))):
         problems += [(result.episode.name, result.episode.seed, text) for text in result.problems]
         times = sum(one.times for one in tallies.values())
     assert problems == [], again
