@@ -95,7 +95,7 @@ class _Dice:
 
     def __init__(self, seed: int, glue: bool) -> None:
         self.random = random.Random(seed)  # noqa: S311
-        self.glue = glue and self.random.random() < 0.3
+        self.glue = glue and self.random.random() < 0.4
         self.incremental = self.random.random() < 0.4
         self._jobs = 0
         self._upto = 0
@@ -134,14 +134,14 @@ class _Dice:
         if what == "half-success":
             return (COMPLETION,)
         number = self.random.random()
-        if number < 0.4:
+        if number < 0.35:
             requests = 5 + 3 * files + (4 if self.glue else 0)
             return (("*", "*", range(1, requests + 1)),)
-        if number < 0.46 and what not in ("freeze", "hold", "delay", "kill-late"):
+        if number < 0.4 and what not in ("freeze", "hold", "delay", "kill-late"):
             return (STS_STEP,)
-        if number < 0.52:
+        if number < 0.46:
             return MENDING_STEPS
-        if self.glue and number < 0.8:
+        if self.glue and number < 0.9:
             return GLUE_STEPS
         return S3_STEPS if files else S3_STEPS[:4]
 
