@@ -141,6 +141,32 @@ def test_a_folder_that_comes_back_is_remembered() -> None:
     assert pipeline.run(replace(old, modified=9), new) == ()
 
 
+BACK = [
+    # (what is listed in each run, the file that is put again at the end)
+    pytest.param(["a1 a2", "a2 a3", "a2 a3 b4"], "a1", id="its folder lost its fold"),
+    pytest.param(["a5 b1", "a5 a6"], "b1", id="its folder never had one and is empty"),
+    pytest.param(["a5 b1", "a5 a6", "a5 a6 a7"], "b1", id="a quick run came between"),
+    pytest.param(["a5 b1", "a5 c2"], "b1", id="another file took its place"),
+]
+
+
+@pytest.mark.parametrize("folds", [0, 1, 2])
+@pytest.mark.parametrize(("runs", "back"), BACK)
+def test_an_object_that_is_put_again_is_remembered_wherever_its_folder_was_folded(
+    runs: list[str], back: str, folds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loaded_files, "MAX_FOLDERS", folds)
+    pipeline = Pipeline()
+
+    def listed(names: str) -> list[FileState]:
+        return [s3(f"{name[0]}/{name[1]}", name, int(name[1])) for name in names.split()]
+
+    for names in runs:
+        assert pipeline.run(*listed(names))
+    again = replace(listed(back)[0], modified=20)
+    assert pipeline.run(*listed(runs[-1]), again) == ()
+
+
 def test_the_same_name_in_two_folders_is_two_files() -> None:
     pipeline = Pipeline()
     pipeline.run(local("a/x.csv", 5))
