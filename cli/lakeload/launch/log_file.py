@@ -8,6 +8,7 @@ from pathlib import Path
 LIMIT = 64 * 1024 * 1024
 HEAD = 1024 * 1024
 TAIL = 1024 * 1024
+_TRIES = 10
 
 
 def open_log(path: Path) -> int:
@@ -20,11 +21,18 @@ def trim(path: Path, limit: int = LIMIT, head: int = HEAD, tail: int = TAIL) -> 
 
     A file instead of a pipe keeps the job independent of whoever reads its output, and its size
     is looked at ten times a second: only a flood faster than `limit` in that time passes it, and
-    only until the next look. What is written between reading the tail and cutting is lost.
+    only until the next look. What is written between reading the tail and cutting is lost, so the
+    tail is read again while the log still grows.
     """
-    if path.stat().st_size <= limit:
+    size = path.stat().st_size
+    if size <= limit:
         return False
     last = read_tail(path, tail)
+    for _ in range(_TRIES):
+        read, size = size, path.stat().st_size
+        if read == size:
+            break
+        last = read_tail(path, tail)
     with path.open("r+b") as log:
         log.truncate(head)
     with path.open("ab") as log:
