@@ -46,11 +46,12 @@ def test_connection(
 ) -> None:
     """Test identity, role, bucket and permissions, and say what to mend.
 
-    Writes and removes objects of its own below `_lakeload/probe/` of the prefix.
+    Writes and removes objects of its own below `_lakeload/probe/` of the prefix,
+    and a Glue database of its own where the destination uses Glue.
     Exit code 0 when every required probe passed, 3 otherwise.
     """
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-    from lakeload.ui.checks import ChecksView, show_verdict
+    from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
 
     destination = destination_spec(load_destination(file, os.environ))
     options = ConnectionOptions(
@@ -60,9 +61,13 @@ def test_connection(
         skip=frozenset(skip or ()),
     )
     test = ConnectionTest(destination, options)
-    with ChecksView(test.probes) as view, closing(test.run()) as results:
-        for result in results:
-            view.add(result)
+    try:
+        with ChecksView(test.probes) as view, closing(test.run()) as results:
+            for result in results:
+                view.add(result)
+    except KeyboardInterrupt:
+        show_interrupted(test.verdict())
+        raise
     verdict = test.verdict()
     show_verdict(verdict, destination)
     if not verdict.passed:

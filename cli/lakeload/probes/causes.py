@@ -1,7 +1,7 @@
 """Why AWS says no: likely causes by error code, the likeliest first (F76–F83).
 
-Codes decide, with one exception: STS answers a wrong clock and a wrong secret with the same code,
-and only the text tells them apart.
+Codes decide, with one exception: STS and Glue answer a wrong clock and a wrong secret with the same
+code, and only the text tells them apart.
 """
 
 from __future__ import annotations
@@ -74,12 +74,27 @@ _CAUSES: dict[str, tuple[str, ...]] = {
     ),
     "ContentDiffers": ("a gateway between here and the store changes bodies",),
     "SlowDown": ("the store is busy: try again in a minute",),
+    "InvalidAction": (
+        "the endpoint is not AWS's own Glue, and does not know this call",
+        "a proxy or gateway lets only some calls through",
+    ),
+    "GlueEncryptionException": (
+        "Glue's catalog is encrypted, and the KMS key's policy does not let this identity use it "
+        "(kms:Decrypt, kms:Encrypt, kms:GenerateDataKey)",
+    ),
+    "ResourceNumberLimitExceededException": (
+        "the account's quota of databases, tables or partitions in Glue is used up",
+    ),
 }
 _CAUSES["NotImplemented"] = _CAUSES["ConditionalWritesUnsupported"]
 _CAUSES["PreconditionFailed"] = _CAUSES["NoSuchUpload"] = _CAUSES["ConditionalWritesUnsupported"]
 _CAUSES["ConnectionClosedError"] = _CAUSES["ReadTimeoutError"]
 _CAUSES["TimedOut"] = (_CAUSES["ReadTimeoutError"][0], *_CAUSES["ConnectTimeoutError"])
 _CAUSES["UnrecognizedClientException"] = _CAUSES["InvalidClientTokenId"]
+_CAUSES["ExpiredTokenException"] = _CAUSES["ExpiredToken"]
+_CAUSES["InvalidSignatureException"] = _CAUSES["SignatureDoesNotMatch"]
+_CAUSES["UnknownOperationException"] = _CAUSES["InvalidAction"]
+_CAUSES["InternalServiceException"] = _CAUSES["OperationTimeoutException"] = _CAUSES["SlowDown"]
 _CAUSES["ThrottlingException"] = _CAUSES["Throttling"] = _CAUSES["SlowDown"]
 
 
@@ -101,6 +116,6 @@ def is_clock(error: Exception) -> bool:
     if error.code == "RequestTimeTooSkewed":
         return True
     told = error.message
-    return error.code == "SignatureDoesNotMatch" and (
+    return error.code in ("SignatureDoesNotMatch", "InvalidSignatureException") and (
         "Signature expired" in told or "Signature not yet current" in told
     )

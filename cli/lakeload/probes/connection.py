@@ -6,8 +6,10 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from lakeload.probes.glue import glue_probes
 from lakeload.probes.model import Probe, ProbeResult, Verdict
 from lakeload.probes.probe_objects import ProbeObjects
+from lakeload.probes.probe_tables import ProbeTables
 from lakeload.probes.runner import Deadline, run_probes
 from lakeload.probes.s3 import s3_probes
 from lakeload.probes.sts import sts_probes
@@ -58,10 +60,13 @@ class ConnectionTest:
             conditional=not destination.single_writer,
         )
         self._objects = ProbeObjects(destination, session, objects)
+        self._tables = ProbeTables(destination, session)
         sts = sts_probes(destination, session, wait=options.wait, deadline=self._deadline)
+        uses_glue = destination.parquet.update_glue_catalog
+        glue = glue_probes(destination, self._tables) if uses_glue else []
         self.probes = tuple(
             probe
-            for probe in [*sts, *s3_probes(destination, self._objects)]
+            for probe in [*sts, *s3_probes(destination, self._objects), *glue]
             if not (options.read_only and probe.writes)
             and (options.only is None or probe.name in options.only)
         )
@@ -77,8 +82,9 @@ class ConnectionTest:
                 self._results.append(result)
                 yield result
         finally:
-            left = self._deadline.left + self._options.timeout * CLEANUP_SHARE
-            self._left_behind = self._objects.remove_all(Deadline(left))
+            rest = Deadline(self._deadline.left + self._options.timeout * CLEANUP_SHARE)
+            tables = self._tables.remove_all(rest)
+            self._left_behind = (*self._objects.remove_all(rest), *tables)
 
     def verdict(self) -> Verdict:
         """Return what has been found so far."""

@@ -62,7 +62,7 @@ class Probe:
     action: str
     """The IAM action it needs; '' when no policy decides."""
     resource: str
-    """The ARN the action is asked for."""
+    """The ARN the action is asked for; all of them where AWS checks several."""
     run: Callable[[], str]
     explain: Callable[[Exception], tuple[str, ...]]
     needs: tuple[str, ...] = ()
@@ -86,7 +86,8 @@ class ProbeResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The whole test. `left_behind` are URLs of probe objects that could not be removed."""
+    """The whole test. `left_behind` are URLs of probe objects that could not be removed, and
+    the probe database of Glue with the command that deletes it."""
 
     results: tuple[ProbeResult, ...]
     left_behind: tuple[str, ...]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from lakeload.probes.model import ProbeFailed
-from lakeload.probes.runner import Deadline, within
+from lakeload.probes.runner import Deadline, succeeds, within
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.answers import Completion, OpenUpload
@@ -129,10 +128,10 @@ class ProbeObjects:
         """Remove what the probes wrote; return the URLs of what could not be removed."""
         left = []
         for upload_id, key in self._open_uploads(deadline):
-            if not _done(partial(self.objects.abort_upload, key, upload_id), deadline):
+            if not succeeds(partial(self.objects.abort_upload, key, upload_id), deadline):
                 left.append(f"{self.objects.url(key)} (multipart upload)")
         for key in sorted(self._written):
-            if not _done(partial(self._delete, key), deadline):
+            if not succeeds(partial(self._delete, key), deadline):
                 left.append(self.objects.url(key))
         return tuple(left)
 
@@ -174,11 +173,3 @@ def _no_conditions(operation: str, url: str) -> ProbeFailed:
         code="ConditionalWritesUnsupported",
         hint="update the store; or set `single_writer: true`, and then never run two loads at once",
     )
-
-
-def _done(call: Callable[[], None], deadline: Deadline) -> bool:
-    try:
-        within(call, deadline)
-    except LakeloadError:
-        return False
-    return True

@@ -92,6 +92,15 @@ def within(call: Callable[[], T], deadline: Deadline) -> T:
     return outcome[0]
 
 
+def succeeds(call: Callable[[], None], deadline: Deadline) -> bool:
+    """Return whether `call` ended well before the deadline."""
+    try:
+        within(call, deadline)
+    except LakeloadError:
+        return False
+    return True
+
+
 def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
     started = time.monotonic()
     detail, failure, status = "", None, Status.PASSED

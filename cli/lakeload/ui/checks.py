@@ -86,10 +86,23 @@ def show_verdict(verdict: Verdict, destination: DestinationSpec) -> None:
         for result in verdict.results:
             if result.failure is not None:
                 console.answer(_paragraph(result, result.failure))
-        for url in verdict.left_behind:
-            console.answer(Text(f"\nleft behind: {url} could not be removed; delete it", "yellow"))
+        for text in _left_behind(verdict):
+            console.answer(text)
         console.answer("")
     console.answer(_conclusion(verdict, destination))
+
+
+def show_interrupted(verdict: Verdict) -> None:
+    """Name on stderr what an interrupted test could not remove."""
+    for text in _left_behind(verdict):
+        console.note(text)
+
+
+def _left_behind(verdict: Verdict) -> list[Text]:
+    return [
+        Text(f"\nleft behind: {what} could not be removed; delete it", "yellow")
+        for what in verdict.left_behind
+    ]
 
 
 def verdict_json(verdict: Verdict, destination: DestinationSpec) -> dict[str, Any]:

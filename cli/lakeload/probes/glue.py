@@ -1,0 +1,213 @@
+"""Probes of AWS Glue, for destinations that use it as their catalog (F13, F28, F81; B11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from lakeload.probes.causes import likely_causes
+from lakeload.probes.glue_access import Scope, denied_causes, resources
+from lakeload.probes.model import Level, Probe
+from lakeload.probes.probe_tables import ProbeTables
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.aws import AwsError
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A probe but for the ARNs and the causes, which follow from the destination."""
+
+    name: str
+    proves: str
+    operation: str
+    run: Callable[[], str]
+    scope: Scope
+    needs: tuple[str, ...] = ("glue",)
+    level: Level = Level.REQUIRED
+    lost: str = ""
+    """What a role without the permission does without; '' when a load needs it."""
+    of_partitions: bool = False
+    """Whether only registered partitions need it."""
+
+
+def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe]:
+    """Return the probes of Glue; those that write do so in a database of the test's own.
+
+    Deleting is asked first, about nothing. A role that may not delete gets no database made, and
+    the other questions are then asked about nothing as well.
+    """
+    writing = (*_deleting(tables), *_making(tables), *_changing(tables))
+    return [
+        *(_probe(question, destination, tables, writes=False) for question in _reading(tables)),
+        *(_probe(question, destination, tables, writes=True) for question in writing),
+    ]
+
+
+def _reading(tables: ProbeTables) -> list[_Question]:
+    return [
+        _Question(
+            "glue",
+            "Glue answers in the configured region",
+            "GetDatabase",
+            tables.reach,
+            "database",
+            ("credentials", "assume-role"),
+        ),
+        _Question(
+            "glue-catalog",
+            "the account's catalog can be read",
+            "GetCatalog",
+            tables.get_catalog,
+            "catalog",
+            level=Level.USEFUL,
+            lost="nothing that a Parquet table needs is lost: only Iceberg tables in Glue ask for "
+            "the catalog itself",
+        ),
+        _Question(
+            "glue-get-database",
+            "a schema's database can be looked up",
+            "GetDatabase",
+            tables.get_database,
+            "database",
+        ),
+        _Question(
+            "glue-get-table",
+            "a table and its columns can be looked up",
+            "GetTable",
+            tables.get_table,
+            "table",
+        ),
+        _Question(
+            "glue-get-partition",
+            "a partition can be looked up",
+            "GetPartition",
+            tables.get_partition,
+            "table",
+            of_partitions=True,
+        ),
+    ]
+
+
+def _deleting(tables: ProbeTables) -> list[_Question]:
+    return [
+        _Question(
+            "glue-delete-table",
+            "the table of this test can be deleted",
+            "DeleteTable",
+            tables.delete_no_table,
+            "table",
+            level=Level.USEFUL,
+            lost="loads do without it; `reset` cannot drop tables, and this test makes nothing "
+            "that it could not remove, so `glue:CreateDatabase` stays unproven",
+        ),
+        _Question(
+            "glue-delete-database",
+            "the database of this test can be deleted",
+            "DeleteDatabase",
+            tables.delete_no_database,
+            "database",
+            level=Level.USEFUL,
+            lost="loads and `reset` do without it; this test makes nothing that it could not "
+            "remove, so `glue:CreateDatabase` stays unproven",
+        ),
+    ]
+
+
+def _making(tables: ProbeTables) -> list[_Question]:
+    return [
+        _Question(
+            "glue-create-database",
+            "a new schema gets its database",
+            "CreateDatabase",
+            tables.create_database,
+            "database",
+            ("glue", "glue-delete-table", "glue-delete-database"),
+            lost="allow it; or make the database of each schema before its first load, and use "
+            "--skip glue-create-database",
+        ),
+        _Question(
+            "glue-create-table",
+            "a new table is made in Glue",
+            "CreateTable",
+            tables.create_table,
+            "table",
+        ),
+    ]
+
+
+def _changing(tables: ProbeTables) -> list[_Question]:
+    return [
+        _Question(
+            "glue-update-table",
+            "added columns follow",
+            "UpdateTable",
+            tables.update_table,
+            "table",
+            ("glue-get-table",),
+        ),
+        _Question(
+            "glue-add-partitions",
+            "partitions can be registered, many in one call",
+            "BatchCreatePartition",
+            tables.add_partitions,
+            "table",
+            of_partitions=True,
+        ),
+        _Question(
+            "glue-update-partition",
+            "a registered partition can be changed",
+            "UpdatePartition",
+            tables.update_partition,
+            "table",
+            level=Level.USEFUL,
+            lost="no load needs it, and nothing is lost in Athena: a partition keeps the columns "
+            "of its first load, which only tools that list them show",
+            of_partitions=True,
+        ),
+    ]
+
+
+def _probe(
+    question: _Question, destination: DestinationSpec, tables: ProbeTables, *, writes: bool
+) -> Probe:
+    about = (question.operation, question.scope, destination)
+    resource = resources(*about)
+    denied = denied_causes(question.name, *about, tables.database)
+    return Probe(
+        name=question.name,
+        proves=question.proves,
+        level=question.level,
+        action=f"glue:{question.operation}",
+        resource=resource,
+        run=partial(_run, question, resource),
+        explain=partial(likely_causes, denied=denied),
+        needs=question.needs,
+        writes=writes,
+        beside_the_point=_without_partitions(destination) if question.of_partitions else "",
+    )
+
+
+def _run(question: _Question, resource: str) -> str:
+    """Ask. What a denial costs is more telling here than what a load would say of it."""
+    try:
+        return question.run()
+    except AwsError as error:
+        if not error.denied:
+            raise
+        raise AwsError(
+            error.message,
+            code=error.code,
+            status=error.status,
+            request_id=error.request_id,
+            operation=error.operation,
+            hint=question.lost or f"allow `glue:{question.operation}` on {resource}",
+        ) from error
+
+
+def _without_partitions(destination: DestinationSpec) -> str:
+    if destination.parquet.partition_strategy == "NONE":
+        return "`partition_strategy: NONE` makes no partitions"
+    if destination.parquet.partition_projection:
+        return "`partition_projection: true` registers no partitions"
+    return ""

@@ -1,0 +1,248 @@
+"""What the Glue probes do: the requests a load sends, in a database of the test's own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from lakeload.probes.model import ProbeFailed
+from lakeload.probes.runner import Deadline, succeeds
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.lake.glue.calls import GlueCalls
+from lakeload_jobs.lake.glue.tables import WantedTable, partition_input, table_input, united
+from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.rules.names import MAX_NAME_LENGTH, PARTITION_KEY, normalize, schema_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
+
+TABLE = "probe"
+PARTITION = "probe"
+_MISSING = "EntityNotFoundException"
+# Both mean that a first try of the client acted and its answer was lost: nobody else writes here.
+_TWICE = ("AlreadyExistsException", "ConcurrentModificationException")
+_MARK_LENGTH = 12
+_ROOM = MAX_NAME_LENGTH - len("_lakeload_probe_") - _MARK_LENGTH
+
+
+def database_prefix(destination: DestinationSpec) -> str:
+    """Return how the names of the destination's Glue databases begin; '' when only pipelines say.
+
+    Cut where a longer one would leave no room for the rest of the test's own name.
+    """
+    prefix = destination.glue_database_prefix
+    return normalize(prefix, lower=True, max_length=_ROOM) if prefix.strip() else ""
+
+
+@dataclass
+class ProbeTables:
+    """The Glue probes of one test. Its database is its own, so tests may run side by side.
+
+    AWS looks at permissions before it looks for what a call is about. So whatever cannot be made,
+    or could not be removed again, is asked for where it does not exist: "not found" then says that
+    the call is allowed.
+    """
+
+    destination: DestinationSpec
+    session: AwsSession
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:_MARK_LENGTH])
+    _tried: bool = False
+    """The database may be there."""
+    _made: set[str] = field(default_factory=set)
+    """What certainly is there: database, table, partition."""
+    _busy: Lock = field(default_factory=Lock)
+    _over: bool = False
+
+    @cached_property
+    def database(self) -> str:
+        """The name of the database, below `glue_database_prefix`."""
+        own = f"lakeload_probe_{self._mark}"
+        return schema_name(
+            glue_prefix=database_prefix(self.destination),
+            destination_prefix=own,
+            source_schema=None,
+            lower=True,
+        )
+
+    def reach(self) -> str:
+        """Glue answers; a refusal is an answer too."""
+        try:
+            self._calls.get_database(self.database)
+        except AwsError as error:
+            if not error.denied:
+                raise
+        return f"in {self.destination.region}"
+
+    def get_catalog(self) -> str:
+        """The account's catalog can be read."""
+        role = self.destination.credentials.role_arn or ""
+        with aws_call("reading the properties of Glue's catalog"):
+            account = role.split(":")[4] if role else ""
+            account = account or self.session.sts.get_caller_identity()["Account"]
+            self.session.glue.get_catalog(CatalogId=account)
+        return ""
+
+    def get_database(self) -> str:
+        """A database can be looked up."""
+        self._calls.get_database(self.database)
+        return ""
+
+    def get_table(self) -> str:
+        """A table can be looked up."""
+        self._calls.get_table(self.database, TABLE)
+        return ""
+
+    def get_partition(self) -> str:
+        """A partition can be looked up."""
+        self._calls.get_partition(self.database, TABLE, PARTITION)
+        return ""
+
+    def delete_no_table(self) -> str:
+        """The table may be deleted: asked before there is one, so that none stays behind."""
+        self._calls.delete_table(self.database, TABLE)
+        return ""
+
+    def delete_no_database(self) -> str:
+        """The database may be deleted: asked before there is one, so that none stays behind."""
+        self._delete_database()
+        return ""
+
+    def create_database(self) -> str:
+        """A database can be made."""
+        with self._writing():
+            self._tried = True
+            place = self._wanted.database_location
+            database: DatabaseInputTypeDef = {"Name": self.database, "LocationUri": place}
+            return self._ask(partial(self._calls.create_database, database), makes="database")
+
+    def create_table(self) -> str:
+        """A table can be made."""
+        with self._writing():
+            table = table_input(self._wanted)
+            create = partial(self._calls.create_table, self.database, table)
+            return self._ask(create, within="database", makes="table")
+
+    def update_table(self) -> str:
+        """A column can be added to exactly the version that was read."""
+        with self._writing():
+            there = self._calls.get_table(self.database, TABLE)
+            wider = replace(self._wanted, columns=(*self._wanted.columns, ("added", "string")))
+            changed = united(there, wider) if there is not None else None
+            version = there.get("VersionId") if there is not None else None
+            table = changed or table_input(wider)
+            return self._ask(
+                partial(self._calls.update_table, self.database, table, version), within="table"
+            )
+
+    def add_partitions(self) -> str:
+        """Partitions can be registered in one call."""
+        with self._writing():
+            return self._ask(self._create_partition, within="table", makes="partition")
+
+    def update_partition(self) -> str:
+        """A registered partition can be changed."""
+        with self._writing():
+            return self._ask(self._change_partition, within="partition")
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove the database and what is in it; return what could not be removed, and how to.
+
+        A call that is still under way is waited for: it could make the database after its removal.
+        """
+        idle = self._busy.acquire(timeout=deadline.left / 2)
+        self._over = True
+        try:
+            if not self._tried:
+                return ()
+            # Glue hides a database's tables with it; one by one they are gone at once.
+            succeeds(partial(self._calls.delete_table, self.database, TABLE), deadline)
+            if succeeds(self._delete_database, deadline) and idle:
+                return ()
+        finally:
+            if idle:
+                self._busy.release()
+        place = f"--region {self.destination.region}"
+        command = f"aws glue delete-database --name {self.database} {place}"
+        return (f"Glue's database `{self.database}` (`{command}`)",)
+
+    @cached_property
+    def _calls(self) -> GlueCalls:
+        destination = self.destination
+        return GlueCalls(self.session, destination.region, destination.credentials.role_arn)
+
+    @cached_property
+    def _wanted(self) -> WantedTable:
+        destination = self.destination
+        place = f"{probe_path(destination.prefix)}{self.database}/{TABLE}/"
+        return WantedTable(
+            database=self.database,
+            name=TABLE,
+            location=f"s3://{destination.bucket}/{place}",
+            columns=(("id", "bigint"),),
+            partition_key=PARTITION_KEY,
+            strategy="SYNC_ID",
+            created_by="test-connection",
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._busy:
+            if self._over:
+                raise ProbeFailed(
+                    "the test is over", code="TimedOut", hint="give it longer with --timeout"
+                )
+            yield
+
+    def _ask(self, call: Callable[[], None], *, within: str = "", makes: str = "") -> str:
+        """Call; without what it is about `within`, "not found" is the answer hoped for."""
+        absent = bool(within) and within not in self._made
+        fine: Collection[str] = (*_TWICE, _MISSING) if absent else _TWICE
+        try:
+            call()
+        except AwsError as error:
+            if error.code not in fine:
+                raise
+        if absent:
+            return f"allowed, but not done: no {within}"
+        if makes:
+            self._made.add(makes)
+        return ""
+
+    def _create_partition(self) -> None:
+        wanted = self._wanted
+        place = wanted.partition_location(PARTITION)
+        one = partition_input(wanted.columns, PARTITION, place)
+        for problem in self._calls.create_partitions(self.database, TABLE, [one]):
+            if problem.code in _TWICE:
+                continue
+            raise ProbeFailed(
+                f"Glue did not register a partition of its table `{wanted.full_name}`: "
+                f"{problem.code}: {problem.message}",
+                code=problem.code,
+                hint="see what AWS says about this code",
+            )
+
+    def _change_partition(self) -> None:
+        wanted = self._wanted
+        place = wanted.partition_location(PARTITION)
+        with aws_call(f"changing a partition of Glue's table `{wanted.full_name}`"):
+            self.session.glue.update_partition(
+                DatabaseName=self.database,
+                TableName=TABLE,
+                PartitionValueList=[PARTITION],
+                PartitionInput=partition_input(wanted.columns, PARTITION, place),
+            )
+
+    def _delete_database(self) -> None:
+        try:
+            with aws_call(f"deleting Glue's database `{self.database}`"):
+                self.session.glue.delete_database(Name=self.database)
+        except AwsError as error:
+            if error.code != _MISSING:
+                raise

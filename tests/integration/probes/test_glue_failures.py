@@ -1,0 +1,214 @@
+"""The probes of Glue when something else is wrong, and what they leave whatever happens."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload.probes.connection import ConnectionOptions, ConnectionTest
+from lakeload.probes.model import Status
+from tests.integration.probes.glue_permissions import (
+    CATALOG,
+    DATABASE,
+    GLUE_PROBES,
+    PREFIX,
+    TABLE,
+    allow,
+    glue_arn,
+    use,
+)
+from tests.integration.probes.glue_world import (
+    ask,
+    assert_nothing_left,
+    probe_databases,
+    problems,
+)
+from tests.integration.probes.misconfigurations import Case, World
+from tests.integration.probes.test_command import _json, _run
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import Action, Forward, Response, answer, delay, drop_answer
+
+
+def _case(name: str, bend: Any, probe: str, code: str, says: str, **more: Any) -> Case:
+    return Case(name, bend, probe, code, says, **{"timeout": 20, **more})
+
+
+def _blank_prefix(world: World) -> None:
+    world.change(glue_database_prefix="")
+
+
+def _say(status: int, code: str, text: str = "injected") -> Any:
+    action: Action = answer(status, code, text)
+    return lambda world: world.proxy.on("GetDatabase", action)
+
+
+CASES = [
+    _case(
+        "databases of another prefix",
+        lambda world: world.change(glue_database_prefix="analytics"),
+        *("glue-get-database", "AccessDeniedException", "of another prefix"),
+    ),
+    _case(
+        "a policy for certain databases and no prefix",
+        _blank_prefix,
+        *("glue-get-database", "AccessDeniedException", "set the prefix, or use --skip"),
+    ),
+    _case(
+        "nobody listens at the Glue endpoint",
+        lambda world: world.endpoints(glue="http://127.0.0.1:9"),
+        *("glue", "EndpointConnectionError", "the region does not exist"),
+    ),
+    _case(
+        "credentials that expired before Glue",
+        _say(400, "ExpiredTokenException"),
+        *("glue", "ExpiredTokenException", "log in again"),
+    ),
+    _case(
+        "clock that is wrong, as Glue says it",
+        _say(400, "InvalidSignatureException", "Signature expired: 1 is now earlier than 2"),
+        *("glue", "InvalidSignatureException", "compare `date -u`"),
+    ),
+    _case(
+        "Glue that is busy all the time",
+        _say(400, "ThrottlingException"),
+        *("glue", "ThrottlingException", "busy"),
+    ),
+    _case(
+        "encrypted catalog without its key",
+        lambda world: world.proxy.on("CreateTable", answer(400, "GlueEncryptionException")),
+        *("glue-create-table", "GlueEncryptionException", "kms:Decrypt"),
+    ),
+    _case(
+        "quota of databases used up",
+        lambda world: world.proxy.on(
+            "CreateDatabase", answer(400, "ResourceNumberLimitExceededException")
+        ),
+        *("glue-create-database", "ResourceNumberLimitExceededException", "quota"),
+    ),
+    _case(
+        "partition that Glue does not make",
+        lambda world: world.proxy.on("BatchCreatePartition", _partition_problem),
+        *("glue-add-partitions", "InvalidInputException", "did not register a partition"),
+    ),
+    _case(
+        "database whose making is never answered",
+        lambda world: world.proxy.on("CreateDatabase", drop_answer, times=2),
+        *("glue-create-database", "ConnectionClosedError", "does not answer"),
+    ),
+    _case(
+        "catalog that does not know a call",
+        lambda world: world.proxy.rules.clear(),
+        *("glue-catalog", "InvalidAction", "not AWS's own Glue"),
+        warning=True,
+    ),
+]
+
+
+def _partition_problem(request: Request, forward: Forward) -> Response:
+    detail = '{"ErrorCode": "InvalidInputException", "ErrorMessage": "no"}'
+    body = f'{{"Errors": [{{"PartitionValues": ["probe"], "ErrorDetail": {detail}}}]}}'
+    return replace(forward(request), body=body.encode())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_misconfiguration_of_glue_is_named_by_its_probe(case: Case, glue_world: World) -> None:
+    case.bend(glue_world)
+    verdict = ask(glue_world, timeout=case.timeout)
+    problem = next(result for result in verdict.results if result.failure is not None)
+    failure = problem.failure
+    assert failure is not None
+    told = "\n".join([failure.message, *failure.causes, failure.hint or ""])
+    assert (problem.probe.name, failure.code) == (case.probe, case.code), told
+    assert case.says in told
+    assert problem.status is (Status.WARNING if case.warning else Status.FAILED)
+    assert verdict.seconds < case.timeout + 1
+    assert_nothing_left(glue_world, verdict)
+
+
+def test_an_answer_that_was_lost_once_is_no_failure(glue_world: World) -> None:
+    for operation in ("CreateDatabase", "CreateTable", "UpdateTable", "BatchCreatePartition"):
+        glue_world.proxy.on(operation, drop_answer, times=1)
+    verdict = ask(glue_world)
+    assert problems(verdict) == {}
+    assert_nothing_left(glue_world, verdict)
+
+
+def test_what_cannot_be_removed_is_named_with_the_command_that_does(glue_world: World) -> None:
+    glue_world.proxy.on("DeleteDatabase", answer(500, "InternalServiceException"), skip=1)
+    verdict = ask(glue_world)
+    (name,) = probe_databases(glue_world.lake)
+    assert re.fullmatch(r"supaflow_lakeload_probe_[0-9a-f]{12}", name)
+    (told,) = verdict.left_behind
+    assert f"`aws glue delete-database --name {name} --region us-east-1`" in told
+
+
+def test_a_test_that_is_given_up_in_the_middle_removes_what_it_made(glue_world: World) -> None:
+    test = ConnectionTest(glue_world.destination, ConnectionOptions(timeout=15))
+    with closing(test.run()) as results:
+        for result in results:
+            if result.probe.name == "glue-create-table":
+                assert probe_databases(glue_world.lake)
+                break
+    assert_nothing_left(glue_world, test.verdict())
+
+
+def test_two_tests_at_once_do_not_collide(glue_world: World) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        verdicts = list(pool.map(lambda _: ask(glue_world), range(2)))
+    assert [problems(verdict) for verdict in verdicts] == [{}, {}]
+    made = [r.body for r in glue_world.proxy.requests if r.operation == "CreateDatabase"]
+    assert len(set(made)) == 2
+    assert_nothing_left(glue_world, verdicts[0])
+
+
+def _settings(glue_world: World) -> dict[str, Any]:
+    place = glue_world.proxy.endpoint
+    return {
+        "endpoints": {"s3": place, "sts": place, "glue": place},
+        "parquet": {"update_glue_catalog": True},
+        "glue_database_prefix": PREFIX,
+    }
+
+
+def test_the_command_shows_what_glue_lacks(glue_world: World, tmp_path: Path) -> None:
+    use(glue_world.lake, allow(["GetDatabase", "GetTable"], CATALOG, DATABASE, TABLE))
+    file = glue_world.lake.write_destination(tmp_path, **_settings(glue_world))
+    done = _run(file)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert f"IAM action: glue:CreateTable on {glue_arn(TABLE)}, " in done.stdout
+    assert "hint: allow `glue:CreateTable` on " in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("connection failed at glue-get-partition")
+    names = [probe["name"] for probe in _json(_run(file, "--output", "json"))["probes"]]
+    assert names[-len(GLUE_PROBES) :] == GLUE_PROBES
+
+
+def test_ctrl_c_in_the_middle_removes_what_was_made(glue_world: World, tmp_path: Path) -> None:
+    arrived = threading.Event()
+
+    def slowly(request: Request, forward: Forward) -> Response:
+        arrived.set()
+        return delay(1)(request, forward)
+
+    glue_world.proxy.on("CreateDatabase", slowly)
+    file = glue_world.lake.write_destination(tmp_path, **_settings(glue_world))
+    program = [sys.executable, "-m", "lakeload", "test-connection", str(file)]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert arrived.wait(60)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "left behind" not in out + err
+    assert glue_world.proxy.count("CreateDatabase") == 1
+    assert probe_databases(glue_world.lake) == []
