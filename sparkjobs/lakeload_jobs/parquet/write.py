@@ -80,23 +80,8 @@ def load_table(load: TableLoad) -> TableResult:
     started = time.monotonic()
     started_at = datetime.now(UTC)
     load.enter("open")
+    log, opened = _open(load)
     spec, table = load.spec, load.table
-    log = TableLog(
-        load.objects,
-        load.location,
-        parallelism=spec.destination.parquet.upload_parallelism,
-        notify=load.notify,
-        catalog=load.catalog,
-    )
-    opened = log.open(
-        pipeline=spec.pipeline,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        fingerprint=table.fingerprint,
-        source=table.source,
-        table_handling=spec.table_handling,
-        settings=table_settings(spec.destination, load.location),
-    )
     if opened.already is not None:
         return table_result(
             table,
@@ -108,12 +93,7 @@ def load_table(load: TableLoad) -> TableResult:
     selection = select(spec, table, load.objects, opened)
     if selection is not None and not selection.files:
         return _nothing_new(load, log, opened, selection, started)
-    target = glue_target(spec.destination, load.location)
-    unasked = check_catalog(load.catalog, target, opened.columns)
-    files = None if selection is None else selection.files
-    prepared = prepare(load.spark, spec, table, opened, files)
-    columns = (Column(name, kind) for name, kind in prepared.columns.items())
-    unasked = unasked or check_catalog(load.catalog, target, union(opened.columns, columns))
+    prepared, unasked = _prepared(load, opened, selection)
     reports = _staged(load, prepared)
     record = load_record(
         spec,
@@ -142,6 +122,43 @@ def load_table(load: TableLoad) -> TableResult:
         ),
         catalog_error=committed.catalog_error,
     )
+
+
+def _open(load: TableLoad) -> tuple[TableLog, Opened]:
+    spec = load.spec
+    log = TableLog(
+        load.objects,
+        load.location,
+        parallelism=spec.destination.parquet.upload_parallelism,
+        notify=load.notify,
+        catalog=load.catalog,
+    )
+    opened = log.open(
+        pipeline=spec.pipeline,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        fingerprint=load.table.fingerprint,
+        source=load.table.source,
+        table_handling=spec.table_handling,
+        settings=table_settings(spec.destination, load.location),
+    )
+    return log, opened
+
+
+def _prepared(
+    load: TableLoad, opened: Opened, selection: Selection | None
+) -> tuple[Prepared, tuple[str, ...]]:
+    """Return the frame, and a warning where the catalog could not be asked.
+
+    The catalog is asked before the source is read, and again when the columns are known.
+    """
+    target = glue_target(load.spec.destination, load.location)
+    unasked = check_catalog(load.catalog, target, opened.columns)
+    files = None if selection is None else selection.files
+    prepared = prepare(load.spark, load.spec, load.table, opened, files)
+    columns = (Column(name, kind) for name, kind in prepared.columns.items())
+    unasked = unasked or check_catalog(load.catalog, target, union(opened.columns, columns))
+    return prepared, unasked
 
 
 def _nothing_new(
