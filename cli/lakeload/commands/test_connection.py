@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing
+import signal
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +64,7 @@ def test_connection(
     )
     test = ConnectionTest(destination, options)
     try:
-        with ChecksView(test.probes) as view, closing(test.run()) as results:
+        with _stoppable(), ChecksView(test.probes) as view, closing(test.run()) as results:
             for result in results:
                 view.add(result)
     except KeyboardInterrupt:
@@ -72,6 +74,21 @@ def test_connection(
     show_verdict(verdict, destination)
     if not verdict.passed:
         raise typer.Exit(ExitCode.REFUSED)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal end the test as Ctrl-C does: after it has cleaned up."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # nohup starts us with SIGHUP ignored, and it has to stay so.
+    changed = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, old in changed.items():
+            signal.signal(number, old)
 
 
 def _seconds(option: str, text: str, *, least: float = 0.0) -> float:

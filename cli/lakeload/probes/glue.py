@@ -172,15 +172,14 @@ def _probe(
     question: _Question, destination: DestinationSpec, tables: ProbeTables, *, writes: bool
 ) -> Probe:
     about = (question.operation, question.scope, destination)
-    resource = resources(*about)
     denied = denied_causes(question.name, *about, tables.database)
     return Probe(
         name=question.name,
         proves=question.proves,
         level=question.level,
         action=f"glue:{question.operation}",
-        resource=resource,
-        run=partial(_run, question, resource),
+        resource=resources(*about),
+        run=partial(_run, question),
         explain=partial(likely_causes, denied=denied),
         needs=question.needs,
         writes=writes,
@@ -188,12 +187,13 @@ def _probe(
     )
 
 
-def _run(question: _Question, resource: str) -> str:
+def _run(question: _Question) -> str:
     """Ask. What a denial costs is more telling here than what a load would say of it."""
     try:
         return question.run()
     except AwsError as error:
-        if not error.denied:
+        needless = question.level is Level.USEFUL and error.hint is None
+        if not error.denied and not needless:
             raise
         raise AwsError(
             error.message,
@@ -201,7 +201,8 @@ def _run(question: _Question, resource: str) -> str:
             status=error.status,
             request_id=error.request_id,
             operation=error.operation,
-            hint=question.lost or f"allow `glue:{question.operation}` on {resource}",
+            hint=question.lost or f"allow `glue:{question.operation}` on all of these resources",
+            retryable=error.retryable,
         ) from error
 
 

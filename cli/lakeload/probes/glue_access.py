@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lakeload.probes.probe_tables import database_prefix
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.names import MAX_NAME_LENGTH, normalize
 
 Scope = Literal["catalog", "database", "table"]
 """What a call is about."""
+
+MARK_LENGTH = 12
+"""Random characters at the end of the name of a test's database."""
+_ROOM = MAX_NAME_LENGTH - len("_lakeload_probe_") - MARK_LENGTH
+
+
+def database_prefix(destination: DestinationSpec) -> str:
+    """Return how the names of the destination's Glue databases begin; '' when only pipelines say.
+
+    Cut where a longer one would leave no room for the rest of the test's own name.
+    """
+    prefix = destination.glue_database_prefix
+    return normalize(prefix, lower=True, max_length=_ROOM) if prefix.strip() else ""
 
 
 def resources(operation: str, scope: Scope, destination: DestinationSpec) -> str:

@@ -10,14 +10,16 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from lakeload.probes.glue_access import MARK_LENGTH, database_prefix
 from lakeload.probes.model import ProbeFailed
-from lakeload.probes.runner import Deadline, succeeds
+from lakeload.probes.runner import Deadline, succeeds, within
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.lake.glue.calls import GlueCalls
 from lakeload_jobs.lake.glue.tables import WantedTable, partition_input, table_input, united
 from lakeload_jobs.rules.layout import probe_path
-from lakeload_jobs.rules.names import MAX_NAME_LENGTH, PARTITION_KEY, normalize, schema_name
+from lakeload_jobs.rules.names import PARTITION_KEY, schema_name
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
@@ -27,17 +29,6 @@ PARTITION = "probe"
 _MISSING = "EntityNotFoundException"
 # Both mean that a first try of the client acted and its answer was lost: nobody else writes here.
 _TWICE = ("AlreadyExistsException", "ConcurrentModificationException")
-_MARK_LENGTH = 12
-_ROOM = MAX_NAME_LENGTH - len("_lakeload_probe_") - _MARK_LENGTH
-
-
-def database_prefix(destination: DestinationSpec) -> str:
-    """Return how the names of the destination's Glue databases begin; '' when only pipelines say.
-
-    Cut where a longer one would leave no room for the rest of the test's own name.
-    """
-    prefix = destination.glue_database_prefix
-    return normalize(prefix, lower=True, max_length=_ROOM) if prefix.strip() else ""
 
 
 @dataclass
@@ -51,11 +42,13 @@ class ProbeTables:
 
     destination: DestinationSpec
     session: AwsSession
-    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:_MARK_LENGTH])
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:MARK_LENGTH])
     _tried: bool = False
     """The database may be there."""
     _made: set[str] = field(default_factory=set)
     """What certainly is there: database, table, partition."""
+    _unanswered: bool = False
+    """The database may still come."""
     _busy: Lock = field(default_factory=Lock)
     _over: bool = False
 
@@ -116,17 +109,23 @@ class ProbeTables:
     def create_database(self) -> str:
         """A database can be made."""
         with self._writing():
-            self._tried = True
+            self._tried = self._unanswered = True
             place = self._wanted.database_location
             database: DatabaseInputTypeDef = {"Name": self.database, "LocationUri": place}
-            return self._ask(partial(self._calls.create_database, database), makes="database")
+            try:
+                detail = self._ask(partial(self._calls.create_database, database), makes="database")
+            except AwsError as error:
+                self._unanswered = error.may_have_acted
+                raise
+            self._unanswered = False
+            return detail
 
     def create_table(self) -> str:
         """A table can be made."""
         with self._writing():
             table = table_input(self._wanted)
             create = partial(self._calls.create_table, self.database, table)
-            return self._ask(create, within="database", makes="table")
+            return self._ask(create, inside="database", makes="table")
 
     def update_table(self) -> str:
         """A column can be added to exactly the version that was read."""
@@ -137,18 +136,18 @@ class ProbeTables:
             version = there.get("VersionId") if there is not None else None
             table = changed or table_input(wider)
             return self._ask(
-                partial(self._calls.update_table, self.database, table, version), within="table"
+                partial(self._calls.update_table, self.database, table, version), inside="table"
             )
 
     def add_partitions(self) -> str:
         """Partitions can be registered in one call."""
         with self._writing():
-            return self._ask(self._create_partition, within="table", makes="partition")
+            return self._ask(self._create_partition, inside="table", makes="partition")
 
     def update_partition(self) -> str:
         """A registered partition can be changed."""
         with self._writing():
-            return self._ask(self._change_partition, within="partition")
+            return self._ask(self._change_partition, inside="partition")
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Remove the database and what is in it; return what could not be removed, and how to.
@@ -162,14 +161,23 @@ class ProbeTables:
                 return ()
             # Glue hides a database's tables with it; one by one they are gone at once.
             succeeds(partial(self._calls.delete_table, self.database, TABLE), deadline)
-            if succeeds(self._delete_database, deadline) and idle:
+            if self._remove_database(deadline):
                 return ()
         finally:
             if idle:
                 self._busy.release()
+        unclear = ", whose making got no clear answer" if self._unanswered else ""
         place = f"--region {self.destination.region}"
         command = f"aws glue delete-database --name {self.database} {place}"
-        return (f"Glue's database `{self.database}` (`{command}`)",)
+        return (f"Glue's database `{self.database}`{unclear} (`{command}`)",)
+
+    def _remove_database(self, deadline: Deadline) -> bool:
+        """Return whether the database is gone for good."""
+        try:
+            found = within(self._delete_database, deadline)
+        except LakeloadError:
+            return False
+        return found or not self._unanswered
 
     @cached_property
     def _calls(self) -> GlueCalls:
@@ -199,9 +207,9 @@ class ProbeTables:
                 )
             yield
 
-    def _ask(self, call: Callable[[], None], *, within: str = "", makes: str = "") -> str:
-        """Call; without what it is about `within`, "not found" is the answer hoped for."""
-        absent = bool(within) and within not in self._made
+    def _ask(self, call: Callable[[], None], *, inside: str = "", makes: str = "") -> str:
+        """Call; without what it is about (`inside`), "not found" is the answer hoped for."""
+        absent = bool(inside) and inside not in self._made
         fine: Collection[str] = (*_TWICE, _MISSING) if absent else _TWICE
         try:
             call()
@@ -209,7 +217,7 @@ class ProbeTables:
             if error.code not in fine:
                 raise
         if absent:
-            return f"allowed, but not done: no {within}"
+            return f"allowed, but not done: no {inside}"
         if makes:
             self._made.add(makes)
         return ""
@@ -239,10 +247,13 @@ class ProbeTables:
                 PartitionInput=partition_input(wanted.columns, PARTITION, place),
             )
 
-    def _delete_database(self) -> None:
+    def _delete_database(self) -> bool:
+        """Return whether there was one."""
         try:
             with aws_call(f"deleting Glue's database `{self.database}`"):
                 self.session.glue.delete_database(Name=self.database)
         except AwsError as error:
             if error.code != _MISSING:
                 raise
+            return False
+        return True

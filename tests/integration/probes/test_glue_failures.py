@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status
 from tests.integration.probes.glue_permissions import (
     CATALOG,
     DATABASE,
-    GLUE_PROBES,
     PREFIX,
     TABLE,
     allow,
@@ -34,9 +34,17 @@ from tests.integration.probes.glue_world import (
     problems,
 )
 from tests.integration.probes.misconfigurations import Case, World
-from tests.integration.probes.test_command import _json, _run
+from tests.integration.probes.test_command import _run
 from tests.servers.aws_requests import Request
-from tests.servers.fault_proxy import Action, Forward, Response, answer, delay, drop_answer
+from tests.servers.fault_proxy import (
+    Action,
+    Forward,
+    Response,
+    answer,
+    delay,
+    drop_answer,
+    drop_request,
+)
 
 
 def _case(name: str, bend: Any, probe: str, code: str, says: str, **more: Any) -> Case:
@@ -108,7 +116,7 @@ CASES = [
     _case(
         "catalog that does not know a call",
         lambda world: world.proxy.rules.clear(),
-        *("glue-catalog", "InvalidAction", "not AWS's own Glue"),
+        *("glue-catalog", "InvalidAction", "nothing that a Parquet table needs is lost"),
         warning=True,
     ),
 ]
@@ -135,6 +143,13 @@ def test_a_misconfiguration_of_glue_is_named_by_its_probe(case: Case, glue_world
     assert_nothing_left(glue_world, verdict)
 
 
+def test_without_a_role_aws_says_whose_catalog_it_is(glue_world: World) -> None:
+    glue_world.administrator()
+    assert problems(ask(glue_world)) == {"assume-role": "skipped"}
+    (asked,) = [r.body for r in glue_world.proxy.requests if r.operation == "GetCatalog"]
+    assert ACCOUNT_ID.encode() in asked
+
+
 def test_an_answer_that_was_lost_once_is_no_failure(glue_world: World) -> None:
     for operation in ("CreateDatabase", "CreateTable", "UpdateTable", "BatchCreatePartition"):
         glue_world.proxy.on(operation, drop_answer, times=1)
@@ -150,6 +165,12 @@ def test_what_cannot_be_removed_is_named_with_the_command_that_does(glue_world: 
     assert re.fullmatch(r"supaflow_lakeload_probe_[0-9a-f]{12}", name)
     (told,) = verdict.left_behind
     assert f"`aws glue delete-database --name {name} --region us-east-1`" in told
+
+
+def test_a_database_that_may_still_come_is_named(glue_world: World) -> None:
+    glue_world.proxy.on("CreateDatabase", drop_request, times=2)
+    (told,) = ask(glue_world).left_behind
+    assert "whose making got no clear answer (`aws glue delete-database" in told
 
 
 def test_a_test_that_is_given_up_in_the_middle_removes_what_it_made(glue_world: World) -> None:
@@ -186,13 +207,14 @@ def test_the_command_shows_what_glue_lacks(glue_world: World, tmp_path: Path) ->
     done = _run(file)
     assert (done.returncode, done.stderr) == (3, "")
     assert f"IAM action: glue:CreateTable on {glue_arn(TABLE)}, " in done.stdout
-    assert "hint: allow `glue:CreateTable` on " in done.stdout
+    assert "hint: allow `glue:CreateTable` on all of these resources" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("connection failed at glue-get-partition")
-    names = [probe["name"] for probe in _json(_run(file, "--output", "json"))["probes"]]
-    assert names[-len(GLUE_PROBES) :] == GLUE_PROBES
 
 
-def test_ctrl_c_in_the_middle_removes_what_was_made(glue_world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_removes_what_was_made(
+    number: signal.Signals, glue_world: World, tmp_path: Path
+) -> None:
     arrived = threading.Event()
 
     def slowly(request: Request, forward: Forward) -> Response:
@@ -206,7 +228,7 @@ def test_ctrl_c_in_the_middle_removes_what_was_made(glue_world: World, tmp_path:
         program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert arrived.wait(60)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(number)
         out, err = run.communicate(timeout=60)
     assert run.returncode == 130, err
     assert "left behind" not in out + err
