@@ -110,7 +110,7 @@ CASES = [
     ),
     _case(
         "database whose making is never answered",
-        lambda world: world.proxy.on("CreateDatabase", drop_answer, times=2),
+        lambda world: world.proxy.on("CreateDatabase", drop_answer),
         *("glue-create-database", "ConnectionClosedError", "does not answer"),
     ),
     _case(
@@ -168,7 +168,7 @@ def test_what_cannot_be_removed_is_named_with_the_command_that_does(glue_world: 
 
 
 def test_a_database_that_may_still_come_is_named(glue_world: World) -> None:
-    glue_world.proxy.on("CreateDatabase", drop_request, times=2)
+    glue_world.proxy.on("CreateDatabase", drop_request)
     (told,) = ask(glue_world).left_behind
     assert "whose making got no clear answer (`aws glue delete-database" in told
 
