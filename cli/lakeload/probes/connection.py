@@ -35,6 +35,8 @@ class ConnectionOptions:
     skip: frozenset[str] = frozenset()
     only: frozenset[str] | None = None
     """Leave every other probe out; None runs them all."""
+    attempts: int = 2
+    """How often a request is sent that the server or the network fails."""
 
 
 class ConnectionTest:
@@ -47,10 +49,10 @@ class ConnectionTest:
         session = AwsSession(
             destination,
             label="test-connection",
-            # Both tries fit, so that AWS's own error comes before "no answer within …".
+            # All tries fit, so that AWS's own error comes before "no answer within …".
             connect_timeout=min(5, options.timeout / 6),
             read_timeout=min(10, options.timeout / 5),
-            max_attempts=2,
+            max_attempts=options.attempts,
         )
         objects = Objects(
             session,

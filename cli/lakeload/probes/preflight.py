@@ -21,7 +21,8 @@ def preflight(destination: DestinationSpec) -> None:
 
     Raises `Refused` with what AWS said, and in the hint what to do.
     """
-    options = ConnectionOptions(timeout=TIMEOUT_SECONDS, read_only=True, only=NAMES)
+    # A load that gives up has to be started again by somebody: try more often than a test does.
+    options = ConnectionOptions(timeout=TIMEOUT_SECONDS, read_only=True, only=NAMES, attempts=3)
     for result in ConnectionTest(destination, options).run():
         if result.failure is not None:
             raise Refused(

@@ -1,0 +1,24 @@
+"""What `sync` asks before it starts Spark must not fail where a retry would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeload.config.load import load_destination
+from lakeload.config.spec import destination_spec
+from lakeload.probes.preflight import preflight
+from tests.servers.fault_proxy import FaultProxy, answer
+from tests.servers.ministack import Lake
+
+
+@pytest.mark.parametrize("operation", ["AssumeRole", "HeadBucket", "ListObjectsV2"])
+def test_two_failures_of_the_server_are_no_refusal(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path, operation: str
+) -> None:
+    path = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
+    destination = destination_spec(load_destination(path, base_identity.environment))
+    rule = fault_proxy.on(operation, answer(500, "InternalError"), times=2)
+    preflight(destination)
+    assert rule.hits > 2
