@@ -100,8 +100,8 @@ class Player:
         if trouble.expire == "some" and uploads:
             uploads = self._random.sample(uploads, self._random.randint(1, len(uploads)))
         for upload in uploads:
-            self._bucket.abort(upload)
-            self._aborted.add(upload.upload_id)
+            if self._bucket.abort(upload):
+                self._aborted.add(upload.upload_id)
         self.result.struck["expire"] += bool(uploads)
 
     def _deliver(self) -> None:

@@ -68,9 +68,14 @@ class Bucket:
             OpenUpload(_text(item, "Key"), _text(item, "UploadId")) for item in _all(page, "Upload")
         ]
 
-    def abort(self, upload: OpenUpload) -> None:
-        """Abort an upload, as a lifecycle rule does."""
-        self._send("DELETE", f"/{quote(upload.key)}?uploadId={quote(upload.upload_id, safe='')}")
+    def abort(self, upload: OpenUpload) -> bool:
+        """Abort an upload, as a lifecycle rule does; False when somebody was faster."""
+        rest = f"{quote(upload.key)}?uploadId={quote(upload.upload_id, safe='')}"
+        path = f"/{self.name}/{rest}"
+        status, _, data = self._exchange("DELETE", path, b"", _signed("s3"))
+        if status >= 300 and status != 404:
+            raise RuntimeError(f"DELETE {path} answered {status} {data!r}")
+        return status < 300
 
     def read(self, listed: Listed) -> tuple[bytes, str]:
         """An object's bytes and the attempt that its metadata names.
