@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,38 +27,9 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from lakeload_jobs.rules.fingerprint import fingerprint
-from lakeload_jobs.session import configure
 from tests.servers.ministack import Lake
 
 SYNCED = datetime(2026, 11, 21, 10, 15, 30, 123456, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-def spark(
-    tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...]
-) -> Iterator[SparkSession]:
-    """A session on two cores, as spark-submit would start it, with the jars of every feature."""
-    folder = tmp_path_factory.mktemp("spark")
-    before = dict(os.environ)
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("lakeload-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.scheduler.mode", "FAIR")
-        .config("spark.driver.extraClassPath", ":".join(map(str, jars)))
-        .config("spark.driver.memory", "1g")
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .config("spark.local.dir", str(folder / "local"))
-        .getOrCreate()
-    )
-    os.environ.clear()
-    os.environ.update(before)
-    session.sparkContext.setLogLevel("OFF")
-    configure(session)
-    yield session
-    session.stop()
 
 
 @dataclass

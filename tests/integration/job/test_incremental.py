@@ -117,7 +117,7 @@ def test_reload_loads_everything_again_says_so_and_remembers_it(job: Job) -> Non
     result = job.load_one(orders, reload=True)
     assert (result.status, result.rows) == ("LOADED", 2)
     assert (
-        "`--reload` appended 2 files whatever had been loaded before (1 of them had)"
+        "`--reload` appended all files (2) whatever had been loaded before (1 of them had)"
         in result.warnings[0]
     )
     assert job.load_one(orders).status == "NO_OP"
