@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.pool import ThreadPool
 from typing import TypeVar
 
 from lakeload_jobs.contract.errors import InvalidInput
@@ -70,13 +70,35 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
 
 
 def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) -> list[T]:
-    """Return `work` of each table in order, several at a time. `work` raises nothing expected.
+    """Return `work` of each table in order, several at a time; raise what the first one raised.
 
     Ctrl-C ends it at once: a table may be waiting for minutes, and every step may be cut off. The
-    threads of `concurrent.futures` would be waited for.
+    threads of a pool would be waited for.
     """
-    with ThreadPool(AT_ONCE) as pool:
-        return pool.map(work, tables, chunksize=1)
+    todo = iter(enumerate(tables))
+    taking = threading.Lock()
+    results: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        while not errors:
+            with taking:
+                number, table = next(todo, (None, None))
+            if number is None or table is None:
+                return
+            try:
+                results[number] = work(table)
+            except BaseException as error:  # noqa: BLE001 - raised by the caller's thread
+                errors.append(error)
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in tables[:AT_ONCE]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(tables))]
 
 
 def _target(location: TableLocation) -> str:

@@ -148,7 +148,8 @@ import os, signal, threading
 from lakeload.upkeep.tables import for_each
 
 def wait(table):
-    os.kill(os.getpid(), signal.SIGINT)
+    if table == "orders":
+        os.kill(os.getpid(), signal.SIGINT)
     threading.Event().wait()
 
 try:
