@@ -21,13 +21,10 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+from lakeload.machine.maven import REPOSITORY_VARIABLE, repository
+from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.rules.input_files import is_s3
-
-MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
-REPOSITORY_VARIABLE = "LAKELOAD_MAVEN_REPOSITORY"
-"""The environment variable that names another Maven repository by its base URL."""
 
 _AT_ONCE = 4
 _SECONDS = 30.0
@@ -89,14 +86,14 @@ def fetch(
 
     Several processes may do so at once: a file appears whole, under its name, or not at all.
     Raises `MachineLacks` naming the folder and what to put there when a jar cannot be had, and
-    `InvalidInput` for a repository that is not a URL.
+    what `machine.maven.repository` raises.
     """
     lacking = [jar for jar in jars if not is_intact(jar, folder)]
     if lacking:
-        repository = _repository(environment)
-        notify(f"fetching {len(lacking)} jars for Spark from {_shown(repository)}, once")
+        base = repository(environment)
+        notify(f"fetching {len(lacking)} jars for Spark from {_shown(base)}, once")
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jars") as pool:
-            list(pool.map(lambda jar: _fetch(jar, folder, repository), lacking))
+            list(pool.map(lambda jar: _fetch(jar, folder, base), lacking))
     return tuple(folder / jar.file_name for jar in jars)
 
 
@@ -109,8 +106,8 @@ def is_intact(jar: Jar, folder: Path) -> bool:
         return False
 
 
-def _fetch(jar: Jar, folder: Path, repository: str) -> None:
-    url = f"{repository}/{jar.path}"
+def _fetch(jar: Jar, folder: Path, base: str) -> None:
+    url = f"{base}/{jar.path}"
     part: Path | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,18 +146,6 @@ def _download(url: str, write: Callable[[bytes], object]) -> str:
             digest.update(piece)
             write(piece)
     return digest.hexdigest()
-
-
-def _repository(environment: Mapping[str, str]) -> str:
-    configured = environment.get(REPOSITORY_VARIABLE, "").rstrip("/")
-    if not configured:
-        return MAVEN_CENTRAL
-    if urlsplit(configured).scheme not in ("http", "https", "file"):
-        raise InvalidInput(
-            f"{REPOSITORY_VARIABLE} is not a URL of a Maven repository",
-            hint=f"write it like `{MAVEN_CENTRAL}`",
-        )
-    return configured
 
 
 def _failure(error: OSError, jar: Jar, folder: Path, url: str) -> MachineLacks:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.jars import REPOSITORY_VARIABLE, Jar, features_of, fetch, is_intact, pinned
+from lakeload.machine.jars import Jar, features_of, fetch, is_intact, pinned
+from lakeload.machine.maven import REPOSITORY_VARIABLE
 from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
 from lakeload_jobs.contract.spec import FilesInput
 
