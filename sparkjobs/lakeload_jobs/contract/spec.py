@@ -19,6 +19,9 @@ TableHandling = Literal["FAIL", "APPEND"]
 Nested = Literal["JSON", "NATIVE"]
 OnBadValue = Literal["FAIL", "NULL"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
+TableFormat = Literal["PARQUET", "ICEBERG"]
+CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
+AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,55 @@ class ParquetSpec:
 
 
 @dataclass(frozen=True)
+class SigV4Spec:
+    """Requests to a REST catalog are signed as AWS's are. None: the destination's region."""
+
+    signing_name: str = "glue"
+    region: str | None = None
+
+
+@dataclass(frozen=True)
+class CatalogSpec:
+    """The catalog of Iceberg tables (F17-F24). Fields of other types than its own are None."""
+
+    type: CatalogType = "GLUE"
+    glue_id: str | None = None
+    """GLUE: the account whose catalog it is; None is the role's own."""
+    uri: str | None = None
+    warehouse: str | None = None
+    """REST: what the server calls its warehouse. SNOWFLAKE_OPEN_CATALOG: the catalog's name."""
+    client_id: SecretReference | None = None
+    client_secret: SecretReference | None = None
+    credential: SecretReference | None = None
+    """REST: `client-id:client-secret` in one."""
+    token: SecretReference | None = None
+    scope: str | None = None
+    """The OAuth2 scope as it is sent; `PRINCIPAL_ROLE:<role>` for SNOWFLAKE_OPEN_CATALOG."""
+    oauth2_server_uri: str | None = None
+    access_delegation: AccessDelegation = "VENDED_CREDENTIALS"
+    sigv4: SigV4Spec | None = None
+    headers: dict[str, SecretReference] | None = None
+    ref: str = "main"
+    """NESSIE: the branch of the catalog."""
+    api: Literal["REST", "NATIVE"] = "REST"
+    """NESSIE: which of its two interfaces."""
+    catalog_region: str | None = None
+    """SNOWFLAKE_OPEN_CATALOG: where it runs, to be compared with the bucket's (F20)."""
+
+
+@dataclass(frozen=True)
+class IcebergSpec:
+    """How Iceberg tables are made (F23, F24, F85-F93)."""
+
+    catalog: CatalogSpec = CatalogSpec()
+    warehouse_location: str | None = None
+    """GLUE, NESSIE: an `s3://` URL without a final slash; None is the bucket and its prefix."""
+    branch: str = "main"
+    format_version: Literal[2, 3] = 2
+    table_properties: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
 class DestinationSpec:
     """One bucket and prefix. `prefix` has no leading or trailing slash; '' is the bucket's root."""
 
@@ -86,6 +138,9 @@ class DestinationSpec:
     parquet: ParquetSpec = ParquetSpec()
     glue_database_prefix: str = ""
     """The first part of Glue's database names as written; targets hold it already (F54)."""
+    table_format: TableFormat = "PARQUET"
+    iceberg: IcebergSpec = IcebergSpec()
+    """With `table_format` ICEBERG only."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What to allow, written from a destination: IAM, KMS, Lake Formation, Snowflake and Athena. Pure."""
