@@ -92,10 +92,11 @@ def _writing(objects: ProbeObjects) -> list[_Question]:
         _Question("get", "an object can be read back", "s3:GetObject", objects.get, ("put",)),
         _Question(
             "abort-upload",
-            "an upload can be given up",
+            "the uploads of a load that failed can be removed",
             "s3:AbortMultipartUpload",
             objects.abort_nothing,
             ("bucket",),
+            Level.USEFUL,
         ),
         _Question(
             "upload",

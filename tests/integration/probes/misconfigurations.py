@@ -327,6 +327,7 @@ CASES = [
         "aborting denied",
         lambda world: world.deny("s3:AbortMultipartUpload"),
         *("abort-upload", "AccessDenied", "allow `s3:AbortMultipartUpload`"),
+        warning=True,
     ),
     Case(
         "store whose PUT ignores If-None-Match",
