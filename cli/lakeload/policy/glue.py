@@ -1,0 +1,145 @@
+"""What the role may do in AWS Glue (F13, F18, F53, F81; docs/glue.md, "Permissions").
+
+A call needs what it is about and everything above it; the deletion of a database also everything
+inside. https://docs.aws.amazon.com/glue/latest/dg/glue-specifying-resource-arns.html
+"""
+
+from __future__ import annotations
+
+from lakeload.policy.arns import Place, place
+from lakeload.policy.model import Statement
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.names import MAX_NAME_LENGTH, normalize, schema_name
+
+PROBE_MARK_LENGTH = 12
+"""Random characters at the end of the name of a connection test's database."""
+PROBE_DATABASE = "lakeload_probe_"
+"""What the name of a connection test's database has between the prefix and its mark."""
+_ROOM = MAX_NAME_LENGTH - len(f"_{PROBE_DATABASE}") - PROBE_MARK_LENGTH
+
+_TABLE_CALLS = ("GetTable", "CreateTable", "UpdateTable")
+_PARTITION_CALLS = ("GetPartition", "BatchCreatePartition")
+_READS = ("GetDatabases", "GetTable", "GetTables")
+_PARTITION_READS = ("GetPartition", "GetPartitions", "BatchGetPartition")
+
+
+def uses_glue(destination: DestinationSpec) -> bool:
+    """Whether tables of the destination are tables of Glue's catalog."""
+    if destination.table_format == "ICEBERG":
+        return destination.iceberg.catalog.type == "GLUE"
+    return destination.parquet.update_glue_catalog
+
+
+def database_prefix(destination: DestinationSpec) -> str:
+    """Return how the names of the destination's Glue databases begin; '' when only pipelines say.
+
+    Cut where a longer one would leave no room for the rest of the test's own name.
+    """
+    prefix = destination.glue_database_prefix
+    return normalize(prefix, lower=True, max_length=_ROOM) if prefix.strip() else ""
+
+
+def writing(destination: DestinationSpec, account: str | None = None) -> tuple[Statement, ...]:
+    """Return what a load and the connection test need. No table of a load can be deleted."""
+    arns, names = _place(destination, account), f"{database_prefix(destination)}*"
+    tables: tuple[str, ...] = _TABLE_CALLS
+    if registers_partitions(destination):
+        tables = (*tables, *_PARTITION_CALLS)
+    return (
+        *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
+        Statement(
+            "Databases",
+            ("glue:GetDatabase", "glue:CreateDatabase"),
+            (arns.arn("glue", "catalog"), arns.arn("glue", f"database/{names}")),
+            "the database of a schema is looked up, and made when it is missing",
+        ),
+        Statement(
+            "Tables",
+            _calls(tables),
+            _tables(arns, names),
+            "tables are made, follow added columns"
+            + (", and get their partitions" if len(tables) > 3 else ""),
+        ),
+        _probe_removal(destination, arns),
+    )
+
+
+def reading(destination: DestinationSpec, account: str | None = None) -> tuple[Statement, ...]:
+    """Return what Athena and other readers of the catalog call."""
+    arns, names = _place(destination, account), f"{database_prefix(destination)}*"
+    calls: tuple[str, ...] = ("GetDatabase", *_READS)
+    if registers_partitions(destination):
+        calls = (*calls, *_PARTITION_READS)
+    return (
+        *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
+        Statement(
+            "ReadTables",
+            _calls(calls),
+            _tables(arns, names),
+            "queries look up databases, tables"
+            + (" and partitions" if len(calls) > 4 else " and their columns"),
+        ),
+    )
+
+
+def deleting(destination: DestinationSpec, account: str | None = None) -> Statement:
+    """Return what `reset` needs: tables go, with their partitions; databases stay."""
+    arns, names = _place(destination, account), f"{database_prefix(destination)}*"
+    why = "`reset` drops the tables that lakeload has made; take it away when that is done"
+    return Statement("DropTables", ("glue:DeleteTable",), _tables(arns, names), why)
+
+
+def registers_partitions(destination: DestinationSpec) -> bool:
+    """Whether partitions are registered in Glue."""
+    parquet = destination.parquet
+    return (
+        destination.table_format == "PARQUET"
+        and parquet.partition_strategy != "NONE"
+        and not parquet.partition_projection
+    )
+
+
+def _place(destination: DestinationSpec, account: str | None) -> Place:
+    """Return whose catalog it is: `glue_id`, where one is given, is the owner's account."""
+    owner = destination.iceberg.catalog.glue_id if destination.table_format == "ICEBERG" else None
+    return place(destination, owner or account)
+
+
+def _catalog(arns: Place) -> Statement:
+    return Statement(
+        "Catalog",
+        ("glue:GetCatalog",),
+        (arns.arn("glue", "catalog"),),
+        "clients of Iceberg look at the catalog itself",
+    )
+
+
+def _probe_removal(destination: DestinationSpec, arns: Place) -> Statement:
+    """Return what lets the connection test prove CreateDatabase: it makes what it can remove."""
+    names = schema_name(
+        glue_prefix=database_prefix(destination),
+        destination_prefix=f"{PROBE_DATABASE}x",
+        source_schema=None,
+        lower=True,
+    ).removesuffix("x")
+    return Statement(
+        "RemoveProbeDatabase",
+        ("glue:DeleteTable", "glue:DeleteDatabase"),
+        (
+            *_tables(arns, f"{names}*"),
+            arns.arn("glue", f"userDefinedFunction/{names}*/*"),
+        ),
+        "`test-connection` removes the database it makes; Glue checks all that may be in one",
+    )
+
+
+def _tables(arns: Place, names: str) -> tuple[str, ...]:
+    return (
+        arns.arn("glue", "catalog"),
+        arns.arn("glue", f"database/{names}"),
+        arns.arn("glue", f"table/{names}/*"),
+    )
+
+
+def _calls(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"glue:{name}" for name in names)

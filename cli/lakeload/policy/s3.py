@@ -1,0 +1,115 @@
+"""What the role may do in S3 (F12, F77; DESIGN sections 5 and 8; decision 0040).
+
+Actions, resources and condition keys:
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
+"""
+
+from __future__ import annotations
+
+from lakeload.policy.arns import below, place
+from lakeload.policy.model import Conditions, Statement
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.names import LOG_NAME, PROBE_NAME
+
+
+def writing(destination: DestinationSpec) -> tuple[Statement, ...]:
+    """Return what a load, `recover` and the connection test need. No data can be deleted."""
+    if vends(destination):
+        return _vending(destination)
+    arns = place(destination)
+    objects = arns.s3(destination.bucket, below(destination.prefix))
+    probe = below(destination.prefix, LOG_NAME, PROBE_NAME)
+    return (
+        _listing(destination),
+        *(() if destination.table_format == "ICEBERG" else (_uploads(destination),)),
+        Statement(
+            "WriteObjects",
+            ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
+            (objects,),
+            "files and metadata are read and written, and an upload can be given up",
+        ),
+        Statement(
+            "RemoveProbeObjects",
+            ("s3:DeleteObject",),
+            (arns.s3(destination.bucket, probe),),
+            "`test-connection` removes its own objects; no data and no log can be deleted",
+        ),
+    )
+
+
+def reading(destination: DestinationSpec) -> tuple[Statement, ...]:
+    """Return what a query needs."""
+    objects = place(destination).s3(destination.bucket, below(destination.prefix))
+    return (
+        _listing(destination),
+        Statement("ReadObjects", ("s3:GetObject",), (objects,), "files are read"),
+    )
+
+
+def deleting(destination: DestinationSpec) -> Statement:
+    """Return what `reset`, and `recover --void` of a half visible job, need beyond a load."""
+    objects = place(destination).s3(destination.bucket, below(destination.prefix))
+    return Statement(
+        "DeleteObjects",
+        ("s3:DeleteObject",),
+        (objects,),
+        "`reset` and `recover --void` delete data and log; take it away when that is done",
+    )
+
+
+def vends(destination: DestinationSpec) -> bool:
+    """Whether the catalog gives out the credentials that files are written with (F19, F74)."""
+    catalog = destination.iceberg.catalog
+    return (
+        destination.table_format == "ICEBERG"
+        and catalog.type in ("REST", "SNOWFLAKE_OPEN_CATALOG")
+        and catalog.access_delegation == "VENDED_CREDENTIALS"
+    )
+
+
+def _listing(destination: DestinationSpec) -> Statement:
+    return Statement(
+        "ListObjects",
+        ("s3:ListBucket",),
+        (place(destination).s3(destination.bucket),),
+        "objects below the prefix are found" if destination.prefix else "objects are found",
+        prefix_condition(below(destination.prefix)) if destination.prefix else {},
+    )
+
+
+def _uploads(destination: DestinationSpec) -> Statement:
+    return Statement(
+        "ListUploads",
+        ("s3:ListBucketMultipartUploads",),
+        (place(destination).s3(destination.bucket),),
+        "uploads of killed runs are found; without a condition, as the action has no key s3:prefix",
+    )
+
+
+def _vending(destination: DestinationSpec) -> tuple[Statement, ...]:
+    """Return what a catalog passes on to its clients, as Snowflake and Polaris ask for it.
+
+    https://other-docs.snowflake.com/en/opencatalog/create-catalog
+    """
+    arns = place(destination)
+    actions = ("GetObject", "GetObjectVersion", "PutObject", "DeleteObject", "DeleteObjectVersion")
+    return (
+        _listing(destination),
+        Statement(
+            "FindBucket",
+            ("s3:GetBucketLocation",),
+            (arns.s3(destination.bucket),),
+            "the catalog asks for the bucket's region; the action has no key s3:prefix",
+        ),
+        Statement(
+            "ManageObjects",
+            tuple(f"s3:{action}" for action in actions),
+            (arns.s3(destination.bucket, below(destination.prefix)),),
+            "the catalog passes these on, for one table at a time, to whoever loads it",
+        ),
+    )
+
+
+def prefix_condition(*patterns: str) -> Conditions:
+    """Return the condition that a listing names a prefix of these."""
+    return {"StringLike": {"s3:prefix": patterns}}
