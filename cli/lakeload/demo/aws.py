@@ -45,6 +45,9 @@ class EmbeddedAws:
     `folder` receives `aws.log`. Use as a context manager, or `start` and `stop`.
     """
 
+    program: tuple[str, ...] = (sys.executable, "-P", "-m", "lakeload.demo.embedded_server")
+    """What is started; it has to end when its standard input closes."""
+
     def __init__(self, folder: Path, *, account_id: str = ACCOUNT_ID) -> None:
         self._folder = folder
         self._account_id = account_id
@@ -133,7 +136,7 @@ class EmbeddedAws:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-P", "-m", "lakeload.demo.embedded_server"],
+                self.program,
                 cwd=self._folder,
                 env=environment,
                 stdin=subprocess.PIPE,
