@@ -1,0 +1,75 @@
+"""What is read out of a denial's text, which AWS documents and other stores word differently."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeload.probes.causes import is_lake_formation, likely_causes
+from lakeload.probes.refusals import Refusal, read_refusal
+from lakeload_jobs.lake.aws import AwsError
+
+USER = "User: arn:aws:sts::123456789012:assumed-role/loader/x is not authorized to perform: "
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "policy", "explicit"),
+    [
+        (
+            's3:PutObject on resource: "arn:aws:s3:::b/k" because no identity-based policy allows '
+            "the s3:PutObject action",
+            *("s3:PutObject", "a policy of the role or user", False),
+        ),
+        (
+            's3:ListBucket on resource: "arn:aws:s3:::b" with an explicit deny in a resource-based '
+            "policy",
+            *("s3:ListBucket", "the policy of the resource itself (bucket, key or catalog)", True),
+        ),
+        (
+            "kms:Decrypt on resource: arn:aws:kms:us-east-1:1:key/2 because no resource-based "
+            "policy allows the kms:Decrypt action",
+            *("kms:Decrypt", "the policy of the resource itself (bucket, key or catalog)", False),
+        ),
+        (
+            "s3:PutObject on resource: arn with an explicit deny in a service control policy: "
+            "arn:aws:organizations::1:policy/o-1/service_control_policy/p-1",
+            *("s3:PutObject", "an SCP of the organization", True),
+        ),
+        (
+            "sts:AssumeRole on resource: arn because no VPC endpoint policy allows the "
+            "sts:AssumeRole action",
+            *("sts:AssumeRole", "the policy of the VPC endpoint", False),
+        ),
+        (
+            "s3:GetObject on resource: arn because no permissions boundary allows the s3:GetObject "
+            "action",
+            *("s3:GetObject", "the permissions boundary of the role or user", False),
+        ),
+        ("s3:GetObject on resource: arn with an explicit deny", "s3:GetObject", "", True),
+    ],
+)
+def test_a_refusal_names_action_and_policy(
+    text: str, action: str, policy: str, explicit: bool
+) -> None:
+    assert read_refusal(USER + text) == Refusal(action, policy, explicit)
+
+
+@pytest.mark.parametrize("text", ["Access Denied", "Forbidden", ""])
+def test_a_store_that_says_nothing_is_taken_at_its_code(text: str) -> None:
+    assert read_refusal(text) is None
+    error = AwsError(text, code="AccessDenied", status=403)
+    assert likely_causes(error, denied=("a", "b")) == ("a", "b")
+
+
+def test_a_deny_comes_before_the_usual_causes_and_replaces_none() -> None:
+    text = f"{USER}s3:PutObject on resource: arn with an explicit deny in an identity-based policy"
+    error = AwsError(text, code="AccessDenied", status=403)
+    first, *rest = likely_causes(error, denied=("a", "b"))
+    assert first.startswith("a policy of the role or user has a Deny for s3:PutObject")
+    assert rest == ["a", "b"]
+
+
+def test_lake_formation_is_told_from_iam_by_its_text_and_only_for_a_denial() -> None:
+    text = "Insufficient Lake Formation permission(s): Required Create Database on Catalog"
+    assert is_lake_formation(AwsError(text, code="AccessDeniedException", status=400))
+    assert not is_lake_formation(AwsError(text, code="InternalServiceException", status=500))
+    assert not is_lake_formation(AwsError(USER, code="AccessDeniedException", status=400))
