@@ -275,7 +275,7 @@ CASES = [
     Case(
         "half an identity",
         lambda world: world.environment.delenv("AWS_SECRET_ACCESS_KEY"),
-        *("credentials", "PartialCredentialsError", "AWS_SECRET_ACCESS_KEY is not"),
+        *("credentials", "PartialCredentialsError", "`AWS_SECRET_ACCESS_KEY` is missing"),
     ),
     Case(
         "wrong region",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import SSLError as TransportError
 
 from lakeload_jobs.lake.aws import AwsError, aws_call
 
@@ -123,6 +126,14 @@ def test_a_value_that_aws_finds_malformed_is_not_repeated(error: Exception) -> N
         (botocore_errors.ProxyConnectionError(proxy_url="http://x"), "HTTPS_PROXY"),
         (botocore_errors.SSLError(endpoint_url="https://x", error=OSError("bad")), "certificate"),
         (EOFError(), "get-session-token"),
+        (botocore_errors.PartialCredentialsError(provider="env", cred_var="KEY"), "set `KEY`"),
+        (botocore_errors.ConfigParseError(path="/x"), "mend the file"),
+        (
+            botocore_errors.CredentialRetrievalError(provider="custom-process", error_msg=""),
+            "`credential_process` by hand",
+        ),
+        (botocore_errors.InvalidRegionError(region_name="us east"), "us-east-1"),
+        (FileNotFoundError(2, "No such file", "/no/token"), "correct the path"),
     ],
 )
 def test_a_call_that_could_not_be_made_says_what_is_missing(error: Exception, says: str) -> None:
@@ -136,3 +147,46 @@ def test_an_endpoint_that_does_not_answer_is_named_without_path_query_or_passwor
     assert "hunter2" not in error.message
     assert "X-Amz" not in error.message
     assert error.retryable
+
+
+def _certificate_error(verify_code: int) -> botocore_errors.SSLError:
+    inner = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    inner.verify_code = verify_code
+    return botocore_errors.SSLError(
+        endpoint_url="https://s3.example.com/lake", error=TransportError(inner)
+    )
+
+
+@pytest.mark.parametrize(
+    ("verify_code", "code"),
+    [
+        (10, "CertificateExpired"),
+        (18, "CertificateUntrusted"),
+        (20, "CertificateUntrusted"),
+        (62, "CertificateForAnotherHost"),
+    ],
+)
+def test_a_certificate_is_told_by_the_number_that_openssl_gives(
+    verify_code: int, code: str
+) -> None:
+    error = translated(_certificate_error(verify_code))
+    assert (error.code, error.retryable, error.may_have_acted) == (code, False, False)
+    assert "`https://s3.example.com`" in error.message
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(407, "ProxyAuthenticationRequired"), (403, "ProxyRefused")]
+)
+def test_a_proxy_that_refuses_is_told_from_one_that_does_not_answer(status: int, code: str) -> None:
+    reason = OSError(f"Tunnel connection failed: {status} some reason")
+    error = translated(
+        botocore_errors.ProxyConnectionError(proxy_url="http://me:hunter2@x", error=reason)
+    )
+    assert (error.code, error.may_have_acted) == (code, False)
+    assert str(status) in error.message
+    assert "hunter2" not in f"{error} {error.hint}"
+
+
+def test_an_answer_without_what_it_has_to_contain_is_no_bug_of_ours() -> None:
+    error = translated(KeyError("GetCallerIdentityResult"))
+    assert (error.code, error.may_have_acted) == ("ResponseParserError", True)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
+from botocore.exceptions import BotoCoreError
 from botocore.session import Session as CoreSession
 from botocore.session import get_session
 
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec
-from lakeload_jobs.lake.aws.errors import aws_call
+from lakeload_jobs.lake.aws.errors import AwsError, aws_call
 
 if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
@@ -48,6 +49,28 @@ class Keys:
     secret_access_key: Secret
     session_token: Secret | None
     expires: datetime | None
+
+
+def has_keys(session: boto3.Session) -> bool:
+    """Return whether a session has an identity; asks the program or service behind it at once.
+
+    What fails there is then told of the identity and not of the first call. Raises `AwsError`.
+    """
+    doing = "reading the base credentials"
+    with aws_call(doing):
+        try:
+            credentials = session.get_credentials()
+            return credentials is not None and credentials.get_frozen_credentials() is not None
+        except BotoCoreError:
+            raise
+        except ValueError:
+            # What cannot be parsed may be the keys: it is no cause that anybody may read.
+            raise AwsError(
+                f"{doing}: what should give them answers with something else",
+                code="CredentialRetrievalError",
+                hint="run the profile's `credential_process` by hand; "
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI has to be a loopback or metadata address",
+            ) from None
 
 
 def current_keys(session: boto3.Session) -> Keys | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from lakeload_jobs.contract.errors import Refused
+from lakeload_jobs.lake.aws.no_answer import NEVER_SENT, NO_ANSWER, explain
 
 _IAM_ACTIONS = {
     "AssumeRole": "sts:AssumeRole",
@@ -36,26 +36,14 @@ _UNKNOWN_KEY = {"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClien
 _BAD_SIGNATURE = {"SignatureDoesNotMatch", "InvalidSignatureException"}
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
 _OTHER_REGION = {"PermanentRedirect", "301", "AuthorizationHeaderMalformed"}
+_NOT_AWS = {"Unknown", "502", "503", "504"}
 _BUSY = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"}
-
-# Nothing of the request reached the server.
-_NEVER_SENT = (
-    botocore_errors.EndpointConnectionError,
-    botocore_errors.ConnectTimeoutError,
-    botocore_errors.ProxyConnectionError,
-)
-# The request may have been carried out although no answer came.
-_NO_ANSWER = (
-    botocore_errors.HTTPClientError,
-    botocore_errors.ConnectionError,
-    botocore_errors.IncompleteReadError,
-)
 
 
 class AwsError(Refused):
     """AWS, or the way to it, refused a call.
 
-    `code` is the service's error code or, where no answer came, botocore's class name; `status` is
+    `code` is the service's error code or, where no answer came, the kind of failure; `status` is
     the HTTP status or None without an answer; `operation` is the API operation, '' if unknown.
     """
 
@@ -95,7 +83,7 @@ BROKEN_ANSWER = "BrokenAnswer"
 _AMBIGUOUS_CODES = {ResponseParserError.__name__, BROKEN_ANSWER} | frozenset(
     name
     for name, kind in vars(botocore_errors).items()
-    if isinstance(kind, type) and issubclass(kind, _NO_ANSWER) and not issubclass(kind, _NEVER_SENT)
+    if isinstance(kind, type) and issubclass(kind, NO_ANSWER) and not issubclass(kind, NEVER_SENT)
 )
 
 
@@ -123,12 +111,22 @@ def aws_call(doing: str) -> Iterator[None]:
             hint="check the network and run again",
             retryable=True,
         ) from error
-    except ResponseParserError as error:
+    except (ResponseParserError, KeyError) as error:
+        # A KeyError is an answer without what it has to contain, such as a web page's.
         raise AwsError(
             f"{doing}: the answer cannot be read (ResponseParserError)",
             code=ResponseParserError.__name__,
             hint="check that the endpoint is an S3 or AWS endpoint, and run again",
             retryable=True,
+        ) from error
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        # A token, a program or a certificate: botocore opens what the AWS settings name.
+        reason = (error.strerror or type(error).__name__).lower()
+        raise AwsError(
+            f"{doing}: `{error.filename or 'AWS_CA_BUNDLE'}`, which the AWS settings name, cannot "
+            f"be read: {reason} (FileUnreadable)",
+            code="FileUnreadable",
+            hint="correct the path in the profile or in the AWS_* variable that names it",
         ) from error
     except EOFError as error:
         raise AwsError(
@@ -178,6 +176,8 @@ def _meaning(code: str, operation: str) -> str:
         return "the bucket does not exist"
     if code == "ValidationError" and operation == "AssumeRole":
         return "AWS finds a value of the request invalid"
+    if code in _NOT_AWS:
+        return "the answer is not one of AWS"
     return "AWS refused"
 
 
@@ -210,58 +210,11 @@ def _hint(code: str, operation: str) -> str | None:
     return None
 
 
-def _origin(error: botocore_errors.BotoCoreError) -> str:
-    """Return ` scheme://host:port` of the endpoint in the error: no path, query or userinfo."""
-    parts = urlsplit(str(error.kwargs.get("endpoint_url", "")))
-    return f" `{parts.scheme}://{parts.netloc.rpartition('@')[2]}`" if parts.netloc else ""
-
-
 def _without_answer(doing: str, error: botocore_errors.BotoCoreError) -> AwsError:
-    name = type(error).__name__
-    meaning, hint = "the call could not be made", None
-    if isinstance(
-        error, botocore_errors.NoCredentialsError | botocore_errors.PartialCredentialsError
-    ):
-        meaning = "no AWS credentials were found"
-        hint = (
-            "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use `credentials`"
-        )
-    elif isinstance(error, botocore_errors.ProfileNotFound):
-        meaning = "the AWS profile does not exist"
-        hint = "check `profile` or AWS_PROFILE against ~/.aws/config"
-    elif isinstance(error, botocore_errors.SSOError | botocore_errors.LoginError):
-        meaning, hint = (
-            "the login of this AWS profile has ended",
-            "run `aws sso login` and try again",
-        )
-    elif isinstance(error, botocore_errors.ProxyConnectionError):
-        meaning, hint = "the proxy does not answer", "check HTTPS_PROXY and NO_PROXY"
-    elif isinstance(error, botocore_errors.SSLError):
-        meaning = "the TLS connection failed"
-        hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
-    elif isinstance(error, _NEVER_SENT):
-        meaning = f"the endpoint{_origin(error)} does not answer"
-        hint = "check the endpoint, the region, and the network from here to AWS"
-    elif isinstance(error, _NO_ANSWER):
-        meaning, hint = (
-            "the connection broke before an answer came",
-            "check the network and run again",
-        )
-    elif isinstance(
-        error, botocore_errors.CredentialRetrievalError | botocore_errors.MetadataRetrievalError
-    ):
-        meaning, hint = (
-            "the AWS credentials could not be fetched",
-            "check the profile's credential source",
-        )
-    elif isinstance(error, botocore_errors.ParamValidationError):
-        meaning, hint = (
-            "a value does not have the form AWS wants",
-            "check bucket, role_arn, external_id and tags",
-        )
+    told = explain(error)
     return AwsError(
-        f"{doing}: {meaning} ({name})",
-        code=name,
-        hint=hint,
-        retryable=isinstance(error, _NO_ANSWER),
+        f"{doing}: {told.meaning} ({told.code})",
+        code=told.code,
+        hint=told.hint,
+        retryable=told.retryable,
     )

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import InvalidRegionError
 
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+from lakeload_jobs.lake.aws.clock import ServerClock
 from lakeload_jobs.lake.aws.credentials import (
     Keys,
     RefreshWindow,
     assume_role,
     base_session,
     current_keys,
+    has_keys,
     role_session,
 )
 from lakeload_jobs.lake.aws.errors import AwsError, aws_call
@@ -68,6 +71,7 @@ class AwsSession:
         self._max_connections = max_connections
         self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
         self._on_executor = on_executor
+        self.clock = ServerClock()
         self._lock = threading.RLock()
         self._clients: dict[str, Any] = {}
         self._secrets: dict[SecretReference, Secret] = {}
@@ -160,12 +164,18 @@ class AwsSession:
             # Typed overloads know only literal names.
             make: Any = session.client
             try:
-                return make(service, endpoint_url=endpoint, config=config)
+                client = make(service, endpoint_url=endpoint, config=config)
+            except InvalidRegionError:
+                raise
             except ValueError as error:
+                variable = f"AWS_ENDPOINT_URL_{service.upper()} or AWS_ENDPOINT_URL"
+                where = f" `{endpoint}`" if endpoint else f", from {variable} or the AWS profile,"
                 raise InvalidInput(
-                    f"the endpoint of {service} `{endpoint}` is not a URL",
+                    f"the endpoint of {service}{where} is not a URL",
                     hint="write it as `https://host[:port]`",
                 ) from error
+        client.meta.events.register("response-received", self.clock.note)
+        return client
 
     def _addressing_style(self) -> AddressingStyle:
         if self._destination.addressing_style == "PATH":
@@ -188,8 +198,7 @@ class AwsSession:
     def _base(self) -> boto3.Session:
         with aws_call("reading the base credentials"):
             base = base_session(self._credentials, self._destination.region, self.resolve)
-            found = base.get_credentials() is not None
-        if not found:
+        if not has_keys(base):
             raise self._no_identity()
         return base
 

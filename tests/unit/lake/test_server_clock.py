@@ -1,0 +1,25 @@
+"""The servers' clock, as the Date of their answers tells it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from lakeload_jobs.lake.aws.clock import ServerClock
+
+
+@pytest.mark.parametrize("minutes", [-20, 0, 7])
+def test_the_clock_says_how_far_this_machine_is_ahead(minutes: int) -> None:
+    there = datetime.now(UTC) - timedelta(minutes=minutes)
+    clock = ServerClock()
+    clock.note({"headers": {"Date": format_datetime(there, usegmt=True)}})
+    assert clock.ahead == pytest.approx(minutes * 60, abs=5)
+
+
+@pytest.mark.parametrize("answer", [None, {"headers": {}}, {"headers": {"Date": "yesterday"}}])
+def test_an_answer_without_a_time_leaves_the_last_one(answer: dict[str, dict[str, str]]) -> None:
+    clock = ServerClock()
+    clock.note(answer)
+    assert clock.ahead is None
