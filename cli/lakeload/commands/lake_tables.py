@@ -56,10 +56,11 @@ def open_document(
     option: str = "--table",
 ) -> LakeTables:
     """The same for a document that has been read; `option` is what the globs were given with."""
-    from lakeload.config.load import DestinationDocument
+    from lakeload.config.load import DestinationDocument, refuse_to_load
     from lakeload.config.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables
 
+    refuse_to_load(document)
     if isinstance(document, DestinationDocument):
         destination, chosen, pipeline = destination_spec(document), None, None
     else:

@@ -31,11 +31,12 @@ def plan(
     jobs that would be recovered. Exit code 0; 2 when a document or a flag is
     wrong; 3 when AWS, the lake or the input would refuse the load.
     """
-    from lakeload.config.load import load_pipeline
+    from lakeload.config.load import load_pipeline, refuse_to_load
     from lakeload.config.spec import table_specs
     from lakeload.launch.spec import check_limit, new_attempt, select_tables
 
     document = load_pipeline(pipeline, os.environ)
+    refuse_to_load(document)
     attempt = new_attempt(job_id)
     tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
     check_limit(tables, limit)

@@ -69,7 +69,7 @@ def sync(
     The job's id is the first line on stderr. When a table fails the others are
     loaded; the same command with `--job-id` and that id then loads the rest.
     """
-    from lakeload.config.load import load_pipeline
+    from lakeload.config.load import load_pipeline, refuse_to_load
     from lakeload.config.spec import table_specs
     from lakeload.launch.spec import check_limit, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
@@ -82,6 +82,7 @@ def sync(
         )
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
+        refuse_to_load(document)
         attempt = new_attempt(job_id)
         console.note(f"job {attempt.job_id}")
         tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
@@ -182,10 +183,19 @@ def _conditional_writes(job: _Job) -> str | None:
 def _jars(job: _Job) -> tuple[Path, ...]:
     """Return the jars these tables need, fetched if need be. Raises `MachineLacks`."""
     from lakeload.launch.package import cache_directory
-    from lakeload.machine.jars import features_of, fetch, pinned
+    from lakeload.machine.jars import features_of, pinned
 
     jars = pinned(*features_of(table.input for table in job.tables))
-    return fetch(jars, cache_directory(os.environ) / "jars", os.environ, notify=console.note)
+    if not jars:
+        return ()
+    from lakeload.machine.fetch import Origin, fetch
+    from lakeload.machine.maven import REPOSITORY_PROPERTY
+    from lakeload.ui.fetching import FetchProgress
+
+    origin = Origin(conf=job.document.model.spark.conf.get(REPOSITORY_PROPERTY))
+    with FetchProgress(console.err, quiet=console.quiet()) as progress:
+        folder = cache_directory(os.environ) / "jars"
+        return fetch(jars, folder, os.environ, origin=origin, listener=progress)
 
 
 def _with_spark(

@@ -19,7 +19,7 @@ from lakeload.config.pipeline import Table
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.config.spark import is_local, master_finding
-from lakeload.config.targets import Target, targets
+from lakeload.config.targets import Target, glue_prefix, needs_schema, targets, uses_glue
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.rules.input_files import is_s3
 from lakeload_jobs.rules.layout import TableLocation, overlaps
@@ -30,16 +30,15 @@ from lakeload_jobs.rules.suggest import did_you_mean
 Numbered = list[tuple[int, Table]]
 
 
-def pipeline_findings(data: dict[str, Any], glue_prefix: str | None = None) -> list[Finding]:
-    """Return what is wrong between the tables of a pipeline.
-
-    `glue_prefix` is the destination's; None unless Glue is the catalog.
-    """
+def pipeline_findings(
+    data: dict[str, Any], destination: Destination | None = None
+) -> list[Finding]:
+    """Return what is wrong between the tables of a pipeline, given its destination if known."""
     tables = _valid_tables(data)
     found = chain(
         _repeated_sources(tables),
         _globs(tables),
-        _target_findings(tables, data, glue_prefix),
+        _target_findings(tables, data, destination),
         _source_options(data),
         _table_options(tables, data),
     )
@@ -160,7 +159,7 @@ def _globs(tables: Numbered) -> Iterator[Finding]:
 
 
 def _target_findings(
-    tables: Numbered, data: dict[str, Any], glue_prefix: str | None
+    tables: Numbered, data: dict[str, Any], destination: Destination | None
 ) -> Iterator[Finding]:
     namespace, prefix = data.get("namespace"), data.get("destination_prefix", "")
     if not isinstance(namespace, str | None) or not isinstance(prefix, str):
@@ -172,10 +171,10 @@ def _target_findings(
         [table for _, table in tables],
         namespace=namespace,
         destination_prefix=prefix,
-        glue_prefix=glue_prefix,
+        glue_prefix=glue_prefix(destination),
     )
-    if glue_prefix is not None:
-        yield from _without_database(tables, found)
+    if destination is not None and needs_schema(destination):
+        yield from _without_schema(tables, found, glue=uses_glue(destination))
     for (i, table), target in zip(tables, found, strict=True):
         at = ("tables", i, "name" if table.name else "table")
         if problem := target_name_problem(target.schema, target.table):
@@ -195,19 +194,20 @@ def _target_findings(
         )
 
 
-def _without_database(tables: Numbered, found: list[Target]) -> Iterator[Finding]:
-    """A Glue table lies in a database, whose name is the schema (F54)."""
+def _without_schema(tables: Numbered, found: list[Target], *, glue: bool) -> Iterator[Finding]:
+    """A table of a catalog lies in a database or namespace, whose name is the schema (F54)."""
     blank = [item for item, target in zip(tables, found, strict=True) if not target.schema]
     if blank:
         i, table = blank[0]
         more = "" if len(blank) == 1 else f" (and {len(blank) - 1} more)"
+        what = "Glue database" if glue else "namespace in the catalog"
+        prefix = "`glue_database_prefix` in the destination, or " if glue else ""
         yield Finding(
-            f"the table `{shown(table.table)}`{more} would have no Glue database: all parts of "
+            f"the table `{shown(table.table)}`{more} would have no {what}: all parts of "
             "its name are blank",
-            "set `glue_database_prefix` in the destination, or `destination_prefix` or "
-            "`namespace` in the pipeline",
+            f"set {prefix}`destination_prefix` or `namespace` in the pipeline",
             ("tables", i, "table" if table.namespace is None else "namespace"),
-            "no-database",
+            "no-database" if glue else "no-namespace",
         )
 
 

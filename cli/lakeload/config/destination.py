@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from lakeload.config.iceberg import Iceberg
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import (
     Bucket,
@@ -20,7 +21,7 @@ from lakeload.config.scalars import (
 )
 from lakeload.config.secret_setting import SecretSetting
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import PartitionStrategy
+from lakeload_jobs.contract.spec import PartitionStrategy, TableFormat
 from lakeload_jobs.rules.names import PARTITION_KEY
 
 MAX_TAGS, MAX_TAG_KEY, MAX_TAG_VALUE = 50, 128, 256
@@ -188,15 +189,12 @@ class Destination(Model):
     encryption: Encryption = Encryption()
     target_file_size: FileSize = 1 << 30
     """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
-    table_format: Literal["PARQUET"] = Field(
-        default="PARQUET", json_schema_extra={"features": "F1"}
-    )
-    """The format of tables; `ICEBERG` is not supported yet."""
+    table_format: TableFormat = Field(default="PARQUET", json_schema_extra={"features": "F1"})
+    """The format of tables; `sync` cannot load `ICEBERG` yet."""
     glue_database_prefix: GluePrefix = Field(default="", json_schema_extra={"features": "F53"})
-    """The first part of Glue database names; with `parquet.update_glue_catalog` only."""
+    """The first part of Glue database names, where Glue is the catalog."""
     parquet: Parquet = Parquet()
-    iceberg: dict[str, Any] = Field(default_factory=dict, json_schema_extra={"features": "F85"})
-    """Settings of the other table format: ignored, with a note."""
+    iceberg: Iceberg = Field(default=Iceberg(), json_schema_extra={"features": "F17–F24, F85"})
 
     @model_validator(mode="after")
     def _one_s3_endpoint(self) -> Destination:
@@ -209,6 +207,8 @@ class Destination(Model):
 def destination_notes(model: Destination) -> list[Finding]:
     """Return what is no mistake, and yet may surprise."""
     parquet = model.parquet
+    if model.table_format != "PARQUET":
+        return []
     found = []
     if model.glue_database_prefix and not parquet.update_glue_catalog:
         message = "`glue_database_prefix` has no effect, because `update_glue_catalog` is false"

@@ -135,6 +135,9 @@ class Explainer:
                 message, hint = "`version` must be a number, not text", "write it without quotes"
             return self._at_value(place, "version", message, hint)
         given = str(value.value)
+        if isinstance(value.value, str) and value.value in allowed and value.value.isdecimal():
+            message = f"`{field}` must be a number, not text"
+            return self._at_value(place, "wrong-type", message, "write it without quotes")
         exact = next((name for name in allowed if name.lower() == given.lower()), None)
         later = None if exact else later_value(owner.__name__, field, given.upper())
         if later is not None:

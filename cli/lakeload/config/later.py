@@ -27,12 +27,12 @@ _KEYS: dict[str, dict[str, str]] = {
 }
 
 _OFF = (
+    "loading tables of `table_format: ICEBERG`",
     "`mode: OVERWRITE`, `mode: UPSERT` and `schema_changes: EVOLVE`, which need ICEBERG",
     "`spark.master` other than `local…` and `spark://…`",
 )
 
 _VALUES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("Destination", "table_format"): ("ICEBERG",),
     ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
     ("Source", "format"): ("XML",),
     ("Table", "format"): ("XML",),
@@ -49,6 +49,17 @@ def later_settings() -> list[str]:
         for value in named
     ]
     return [*values, *_OFF, *keys, "`partition_by` in `tables[]`"]
+
+
+def cannot_load_yet(table_format: str) -> Finding:
+    """Return the finding for a destination that can be checked and tested, but not loaded."""
+    return Finding(
+        f"tables of `table_format: {table_format}` cannot be loaded yet",
+        "`validate`, `policy` and `test-connection` work with this destination already; "
+        "to load now, write `table_format: PARQUET`",
+        ("table_format",),
+        "not-supported-yet",
+    )
 
 
 def later_key(model: str, key: str) -> Finding | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,18 +16,16 @@ from lakeload.config.cross import (
     wrong_destination,
 )
 from lakeload.config.destination import Destination, destination_notes
-from lakeload.config.document import Branch, Tree, TreeReader, plain_data
+from lakeload.config.document import Tree, plain_data
 from lakeload.config.explain import Explainer
+from lakeload.config.iceberg_rules import iceberg_findings, iceberg_notes
+from lakeload.config.later import cannot_load_yet
 from lakeload.config.locate import Location
-from lakeload.config.page import Page, Unreadable, read_page
+from lakeload.config.page import Page
+from lakeload.config.parse import Kind, kind_of, parse, wrong_kind
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
-from lakeload.config.secret_check import ignored_block_problems, reference_problems
-from lakeload.config.targets import glue_prefix
-from lakeload.config.yaml_nodes import read_nodes
-from lakeload.config.yaml_syntax import Span, YamlRefused
-
-Kind = Literal["destination", "pipeline"]
+from lakeload.config.secret_check import reference_problems
 
 _MODELS: dict[Kind, type[Destination] | type[Pipeline]] = {
     "destination": Destination,
@@ -42,6 +40,8 @@ class DestinationDocument:
     path: Path
     model: Destination
     warnings: tuple[Problem, ...] = ()
+    not_built: tuple[Problem, ...] = ()
+    """Why no load can go there yet, at its line: see `refuse_to_load`."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,9 @@ class _Read:
     path: Path
     problems: list[Problem]
     kind: Kind | None = None
-    page: Page | None = None
-    tree: Tree | None = None
     model: Destination | Pipeline | None = None
     destination: DestinationDocument | None = None
+    not_built: tuple[Problem, ...] = ()
 
 
 def load_pipeline(path: Path, environment: Mapping[str, str]) -> PipelineDocument:
@@ -101,10 +100,20 @@ def load_either(
         raise InvalidDocuments(in_order(read.problems))
     warnings = tuple(in_order(read.problems))
     if isinstance(read.model, Destination):
-        return DestinationDocument(path, read.model, warnings)
+        return DestinationDocument(path, read.model, warnings, read.not_built)
     assert isinstance(read.model, Pipeline), "a document without errors has a model"  # noqa: S101
     assert read.destination is not None, "a pipeline without errors has one"  # noqa: S101
     return PipelineDocument(path, read.model, read.destination, warnings)
+
+
+def refuse_to_load(document: PipelineDocument | DestinationDocument) -> None:
+    """Raise `InvalidDocuments`, at the line, where a destination's format cannot be loaded yet.
+
+    For commands that read or write tables: a destination may be valid and tested before that.
+    """
+    destination = document if isinstance(document, DestinationDocument) else document.destination
+    if destination.not_built:
+        raise InvalidDocuments(destination.not_built)
 
 
 def inspect_all(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Inspection]:
@@ -120,75 +129,21 @@ def check(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Problem
 
 
 def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = None) -> _Read:
-    read = _parse(path, environment)
-    if read.page is None or read.tree is None:
-        return read
-    read.kind = _kind(read.tree)
-    if read.kind is None or (expected is not None and read.kind != expected):
-        read.problems.append(_wrong_kind(read.page, read.tree, read.kind, expected))
-        return read
-    _validate(read, read.page, read.tree, _MODELS[read.kind])
-    if read.kind == "pipeline":
-        _read_destination(read, read.page, read.tree, environment)
-        _cross_check(read, read.page, read.tree)
-    read.problems += reference_problems(read.page, read.tree, environment)
-    return read
-
-
-def _parse(path: Path, environment: Mapping[str, str]) -> _Read:
-    """File → tree. Its problems are those of YAML, not of the models."""
     read = _Read(path, [])
-    try:
-        page = read_page(path)
-    except Unreadable as unreadable:
-        read.problems.append(unreadable.problem)
+    parsed = parse(path, environment, read.problems)
+    if parsed is None:
         return read
-    reader = TreeReader(page, environment, read.problems)
-    try:
-        node = read_nodes(page.text)
-        tree = None if node is None else reader.read(node)
-    except YamlRefused as refused:
-        page.hide_suspicious()
-        read.problems.append(
-            page.problem("error", refused.code, refused.message, refused.span, hint=refused.hint)
-        )
+    page, tree = parsed
+    read.kind = kind_of(tree)
+    if read.kind is None or (expected is not None and read.kind != expected):
+        read.problems.append(wrong_kind(page, tree, read.kind, expected))
         return read
-    if isinstance(tree, Branch) and tree.entries:
-        read.page, read.tree = page, tree
-        return read
-    empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
-    message = "the document is empty" if empty else "the document is not a mapping of keys"
-    span = None if tree is None or empty else tree.span
-    read.problems.append(page.problem("error", "not-a-mapping", message, span, hint=_STARTS))
+    _validate(read, page, tree, _MODELS[read.kind])
+    if read.kind == "pipeline":
+        _read_destination(read, page, tree, environment)
+        _cross_check(read, page, tree)
+    read.problems += reference_problems(page, tree, environment)
     return read
-
-
-_STARTS = "a document begins with `version: 1`; `lakeload schema` describes the rest"
-
-
-def _kind(tree: Tree) -> Kind | None:
-    """Tell a document's kind by the keys only one kind has."""
-    if not isinstance(tree, Branch):
-        return None
-    destination, pipeline = set(Destination.model_fields), set(Pipeline.model_fields)
-    given = set(tree.entries)
-    only_destination = len(given & (destination - pipeline))
-    only_pipeline = len(given & (pipeline - destination))
-    if only_destination == only_pipeline:
-        return None
-    return "destination" if only_destination > only_pipeline else "pipeline"
-
-
-def _wrong_kind(page: Page, tree: Tree, kind: Kind | None, expected: Kind | None) -> Problem:
-    if kind is None:
-        message = "this is neither a destination nor a pipeline"
-        hint = "a destination has `bucket` and `region`, a pipeline has `source` and `tables`"
-    else:
-        message = f"this is a {kind}, and a {expected} is needed here"
-        hint = f"`lakeload schema {expected}` describes what is needed"
-    assert isinstance(tree, Branch)  # noqa: S101
-    span: Span = next(iter(tree.entries.values())).key
-    return page.problem("error", "wrong-kind", message, span, hint=hint)
 
 
 def _validate(
@@ -201,20 +156,29 @@ def _validate(
         read.model = model.model_validate(data)
     except ValidationError as error:
         read.problems += explainer.problems(error)
+    if model is Destination:
+        read.problems += [explainer.finding(item) for item in iceberg_findings(data)]
     if isinstance(read.model, Destination):
         read.problems += _notes(explainer, read.model)
-    read.problems += ignored_block_problems(page, tree)
+        read.not_built = _not_built(explainer, read.model)
 
 
 def _notes(explainer: Explainer, model: Destination, at: Location = ()) -> list[Problem]:
-    return [explainer.finding(note, at, "note") for note in destination_notes(model)]
+    notes = [*destination_notes(model), *iceberg_notes(model)]
+    return [explainer.finding(note, at, "note") for note in notes]
+
+
+def _not_built(explainer: Explainer, model: Destination, at: Location = ()) -> tuple[Problem, ...]:
+    if model.table_format == "PARQUET":
+        return ()
+    return (explainer.finding(cannot_load_yet(model.table_format), at),)
 
 
 def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
     """What holds between the tables, and between pipeline and destination where there is one."""
     data, explainer = plain_data(tree), Explainer(page, tree, Pipeline)
     destination = None if read.destination is None else read.destination.model
-    found = pipeline_findings(data, glue_prefix(destination))
+    found = pipeline_findings(data, destination)
     if destination is not None:
         # What else is wrong with the master, its own type has said.
         remote = remote_findings(data, destination)
@@ -239,14 +203,16 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
             return
         read.problems += below.problems
         if isinstance(below.model, Destination):
-            read.destination = DestinationDocument(path, below.model)
+            read.destination = DestinationDocument(path, below.model, (), below.not_built)
 
 
 def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str, Any]) -> None:
     """Take the destination within a pipeline, also where the rest of the pipeline is wrong."""
+    explainer, at = Explainer(page, tree, Pipeline), ("destination",)
+    read.problems += [explainer.finding(item, at) for item in iceberg_findings(given)]
     try:
         model = Destination.model_validate(given)
     except ValidationError:
         return
-    read.destination = DestinationDocument(read.path, model)
-    read.problems += _notes(Explainer(page, tree, Pipeline), model, ("destination",))
+    read.destination = DestinationDocument(read.path, model, (), _not_built(explainer, model, at))
+    read.problems += _notes(explainer, model, at)

@@ -17,7 +17,7 @@ from lakeload.config.model import Called
 from lakeload.config.model_tree import sections
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.secret_names import SECRET_SETTINGS
-from lakeload.config.secret_setting import SecretSetting
+from lakeload.config.secret_setting import SecretHeaders, SecretSetting
 from lakeload.config.spark import OWNED
 from lakeload.config.yaml_nodes import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
@@ -88,6 +88,8 @@ def type_name(field: FieldInfo) -> str:
             return mark.name
         if isinstance(mark, SecretSetting):
             return "secret reference"
+        if isinstance(mark, SecretHeaders):
+            return "mapping of names to secret references"
     low = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
     high = next((mark.le for mark in field.metadata if hasattr(mark, "le")), None)
     name = _annotation_name(annotation)

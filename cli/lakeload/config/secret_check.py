@@ -1,15 +1,14 @@
-"""Secrets beyond their type: values with stray white space, and blocks no model reads."""
+"""Secrets beyond their type: values with stray white space."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lakeload.config.document import Branch, Entry, Items, Leaf, Tree, plain_data
+from lakeload.config.document import Branch, Entry, Items, Leaf, Tree
 from lakeload.config.page import Page
 from lakeload.config.problems import Problem
 from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND
-from lakeload.config.secret_setting import literal_finding
 
 
 def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -> list[Problem]:
@@ -35,34 +34,6 @@ def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -
     return found
 
 
-def ignored_block_problems(page: Page, tree: Tree) -> list[Problem]:
-    """Note that `iceberg:` is ignored (F85), and refuse literal secrets in it all the same."""
-    if not isinstance(tree, Branch) or "iceberg" not in tree.entries:
-        return []
-    entry = tree.entries["iceberg"]
-    table_format = tree.entries.get("table_format")
-    if not isinstance(entry.value, Branch):
-        return []
-    found = []
-    if table_format is None or plain_data(table_format.value) == "PARQUET":
-        message = "`iceberg` is ignored, because `table_format` is PARQUET"
-        found = [page.problem("note", "ignored", message, entry.key, key="iceberg")]
-    for path, name, secret in _secrets(entry.value, "iceberg"):
-        if isinstance(secret.value, Leaf) and not SHORTHAND.fullmatch(secret.value.text):
-            finding = literal_finding(name)
-            found.append(
-                page.problem(
-                    "error",
-                    finding.code,
-                    finding.message,
-                    secret.value.span,
-                    hint=finding.hint,
-                    key=path,
-                )
-            )
-    return found
-
-
 def _secrets(tree: Tree, path: str = "") -> Iterator[tuple[str, str, Entry]]:
     if isinstance(tree, Items):
         for i, item in enumerate(tree.items):
@@ -70,7 +41,10 @@ def _secrets(tree: Tree, path: str = "") -> Iterator[tuple[str, str, Entry]]:
     if isinstance(tree, Branch):
         for name, entry in tree.entries.items():
             below = f"{path}.{name}" if path else name
-            if name in SECRET_SETTINGS:
+            if name == "headers" and isinstance(entry.value, Branch):
+                headers = entry.value.entries.items()
+                yield from ((f"{below}.{header}", header, value) for header, value in headers)
+            elif name in SECRET_SETTINGS:
                 yield below, name, entry
             else:
                 yield from _secrets(entry.value, below)

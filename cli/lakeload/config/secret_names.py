@@ -15,9 +15,10 @@ SECRET_SETTINGS = frozenset(
         "credential",
         "token",
         "password",
+        "headers",
     }
 )
-"""Settings that are references only (DESIGN section 2)."""
+"""Settings that are references only (DESIGN section 2); `headers` holds one for each header."""
 
 REFERENCE_KINDS = ("env", "file", "aws_secret", "aws_parameter")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from lakeload.config.model import Finding, refusal, refusals
-from lakeload.config.secret_names import REFERENCE_KINDS, SHORTHAND, VARIABLE_NAME
+from lakeload.config.model import FINDINGS, Finding, refusal, refusals
+from lakeload.config.secret_names import REFERENCE_KINDS, SHORTHAND, VARIABLE_NAME, shown
 from lakeload_jobs.contract.secrets import SecretReference
 
 _FORMS = "`{env: NAME}`, `{file: PATH}`, `{aws_secret: NAME}` or `{aws_parameter: NAME}`"
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SCHEMA: dict[str, Any] = {
     "oneOf": [
         {"type": "string", "pattern": rf"^\$\{{{VARIABLE_NAME.pattern}\}}$"},
@@ -47,13 +49,50 @@ class SecretSetting:
         return dict(_SCHEMA)
 
 
+@dataclass(frozen=True)
+class SecretHeaders:
+    """Marks a mapping from the names of HTTP headers to secret settings."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        """Read headers; pydantic calls it."""
+        return core_schema.no_info_plain_validator_function(_headers)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        """Describe headers; pydantic calls it."""
+        return {"type": "object", "additionalProperties": dict(_SCHEMA)}
+
+
+def _headers(given: Any) -> dict[str, SecretReference]:
+    if not isinstance(given, dict):
+        raise refusal("`headers` is a mapping from names to secret references", f"write {_FORMS}")
+    read: dict[str, SecretReference] = {}
+    found: list[Finding] = []
+    for name, value in given.items():
+        if not _HEADER_NAME.fullmatch(name):
+            message = f"`{shown(name)}` is not the name of an HTTP header"
+            found.append(Finding(message, "write it as `X-Name`", (name,)))
+            continue
+        try:
+            read[name] = _reader(name)(value)
+        except PydanticCustomError as error:
+            context = error.context or {}
+            found += [replace(one, at=(name, *one.at)) for one in context[FINDINGS]]
+    if found:
+        raise refusals(found)
+    return read
+
+
 def literal_finding(name: str) -> Finding:
     """Refuse a literal value, with the two lines to write instead. The value is not shown."""
     return Finding(
         f"`{name}` is a secret and takes a reference, not its value",
-        f"keep the value outside the file and write:\n  {name}:\n    env: LAKELOAD_{name.upper()}",
+        f"keep the value outside the file and write:\n  {name}:\n    env: {_variable(name)}",
         code="secret-literal",
     )
+
+
+def _variable(name: str) -> str:
+    return "LAKELOAD_" + re.sub(r"[^A-Z0-9]+", "_", name.upper())
 
 
 def _reader(name: str) -> Callable[[Any], SecretReference]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lakeload.config.destination import Credentials, Destination
+from lakeload.config.destination import Credentials, Destination, Parquet
+from lakeload.config.iceberg_spec import iceberg_spec
 from lakeload.config.load import DestinationDocument, PipelineDocument
 from lakeload.config.pipeline import Columns, Pipeline, Table
+from lakeload.config.references import absolute_path, absolute_reference
 from lakeload.config.targets import Target, glue_prefix, targets
-from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     CredentialsSpec,
@@ -20,6 +21,7 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     FileFormat,
     FilesInput,
+    IcebergSpec,
     ParquetSpec,
     TableSpec,
 )
@@ -43,14 +45,24 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         single_writer=model.single_writer,
         encryption=EncryptionSpec(model.encryption.type, model.encryption.kms_key_id),
         target_file_size=model.target_file_size,
-        parquet=ParquetSpec(
-            partition_strategy=model.parquet.partition_strategy,
-            file_name_pattern=model.parquet.file_name_pattern,
-            upload_parallelism=model.parquet.upload_parallelism,
-            update_glue_catalog=model.parquet.update_glue_catalog,
-            partition_projection=model.parquet.partition_projection,
-        ),
+        parquet=_parquet(model.parquet) if model.table_format == "PARQUET" else ParquetSpec(),
         glue_database_prefix=model.glue_database_prefix,
+        table_format=model.table_format,
+        iceberg=(
+            iceberg_spec(model.iceberg, document.path.parent)
+            if model.table_format == "ICEBERG"
+            else IcebergSpec()
+        ),
+    )
+
+
+def _parquet(model: Parquet) -> ParquetSpec:
+    return ParquetSpec(
+        partition_strategy=model.partition_strategy,
+        file_name_pattern=model.file_name_pattern,
+        upload_parallelism=model.upload_parallelism,
+        update_glue_catalog=model.update_glue_catalog,
+        partition_projection=model.partition_projection,
     )
 
 
@@ -117,7 +129,7 @@ def _source_credentials(document: PipelineDocument) -> CredentialsSpec | None:
 
 
 def _input_path(folder: Path, path: str) -> str:
-    return path if path.startswith("s3://") else _absolute(folder, path)
+    return path if path.startswith("s3://") else absolute_path(folder, path)
 
 
 def _columns(columns: Columns) -> ColumnsSpec:
@@ -158,22 +170,11 @@ def _fingerprint(
 def _credentials(model: Credentials, folder: Path) -> CredentialsSpec:
     return CredentialsSpec(
         role_arn=model.role_arn,
-        external_id=_reference(model.external_id, folder),
+        external_id=absolute_reference(model.external_id, folder),
         session_duration=model.session_duration,
         session_tags=dict(model.session_tags) if model.session_tags else None,
         profile=model.profile,
-        access_key_id=_reference(model.access_key_id, folder),
-        secret_access_key=_reference(model.secret_access_key, folder),
-        session_token=_reference(model.session_token, folder),
+        access_key_id=absolute_reference(model.access_key_id, folder),
+        secret_access_key=absolute_reference(model.secret_access_key, folder),
+        session_token=absolute_reference(model.session_token, folder),
     )
-
-
-def _reference(reference: SecretReference | None, folder: Path) -> SecretReference | None:
-    if reference is None or reference.kind != "file":
-        return reference
-    return SecretReference("file", _absolute(folder, reference.name))
-
-
-def _absolute(folder: Path, path: str) -> str:
-    """Join without resolving links or `..`: after a link they mean what the file system says."""
-    return str(folder.absolute() / path)

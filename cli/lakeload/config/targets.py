@@ -68,6 +68,16 @@ def targets(
 
 def glue_prefix(destination: Destination | None) -> str | None:
     """Return the first part of Glue's database names; None where Glue is not the catalog."""
-    if destination is None or not destination.parquet.update_glue_catalog:
-        return None
-    return destination.glue_database_prefix
+    return destination.glue_database_prefix if destination and uses_glue(destination) else None
+
+
+def uses_glue(destination: Destination) -> bool:
+    """Tell whether tables are registered in AWS Glue (F28, F17)."""
+    if destination.table_format == "ICEBERG":
+        return destination.iceberg.catalog.type == "GLUE"
+    return destination.parquet.update_glue_catalog
+
+
+def needs_schema(destination: Destination) -> bool:
+    """Tell whether a target without a schema has nowhere to be registered."""
+    return destination.table_format == "ICEBERG" or uses_glue(destination)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jsonschema
 import pytest
@@ -12,6 +12,7 @@ import yaml
 from lakeload.config.json_schema import json_schema
 from lakeload.config.load import PipelineDocument, inspect_all, load_destination, load_pipeline
 from lakeload.config.spec import destination_spec, table_specs
+from lakeload_jobs.contract.spec import CatalogType
 from tests.unit.config.diagnostics import CONFIGS
 
 EXAMPLES = sorted(CONFIGS.glob("*.yaml"))
@@ -57,6 +58,13 @@ def test_there_is_an_example_of_each_kind_of_credentials() -> None:
     assert any(not item.model_fields_set for item in found)
 
 
+def test_there_is_an_example_of_each_catalog_of_iceberg_tables() -> None:
+    found = [load_destination(path, {}).model for path in EXAMPLES]
+
+    catalogs = {item.iceberg.catalog.type for item in found if item.table_format == "ICEBERG"}
+    assert catalogs == set(get_args(CatalogType))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_json_schema_is_valid_itself(kind: Literal["destination", "pipeline"]) -> None:
     schema = json_schema(kind)
@@ -70,7 +78,9 @@ def test_the_json_schema_is_valid_itself(kind: Literal["destination", "pipeline"
     [
         ({"bucket": 5}, "bucket"),
         ({"regoin": "us-east-1"}, "regoin"),
-        ({"table_format": "ICEBERG"}, "table_format"),
+        ({"table_format": "DELTA"}, "table_format"),
+        ({"iceberg": {"catalog": {"type": "POLARIS"}}}, "type"),
+        ({"iceberg": {"catalog": {"headers": {"X-Tenant": "a literal"}}}}, "headers"),
         ({"credentials": {"external_id": "a literal"}}, "external_id"),
         ({"parquet": {"upload_parallelism": 50}}, "upload_parallelism"),
     ],

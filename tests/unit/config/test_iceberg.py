@@ -1,0 +1,294 @@
+"""Destinations of Iceberg tables: what each catalog takes, and what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lakeload.app import app
+from lakeload.config.iceberg import Catalog
+from lakeload.config.iceberg_rules import iceberg_findings
+from lakeload.config.load import inspect_all, load_destination, load_pipeline, refuse_to_load
+from lakeload.config.problems import InvalidDocuments
+from lakeload.config.spec import destination_spec, table_specs
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    DestinationSpec,
+    IcebergSpec,
+    ParquetSpec,
+    SigV4Spec,
+)
+from tests.unit.config.diagnostics import CONFIGS
+from tests.unit.config.documents import (
+    DESTINATION,
+    PIPELINE,
+    TABLES,
+    messages,
+    pipeline,
+    problems_of,
+)
+
+ICEBERG = f"{DESTINATION}table_format: ICEBERG\n"
+REST_HEADERS = f"{ICEBERG}iceberg:\n  catalog: {{{{type: REST, uri: https://h, headers: {{{{X-A: {{}}}}}}}}}}\n"
+OPEN_CATALOG = """{type: SNOWFLAKE_OPEN_CATALOG, uri: https://h/polaris/api/catalog,
+    catalog_name: lake, client_id: {env: ID}, client_secret: {file: s/secret}"""
+
+
+def catalog(folder: Path, text: str) -> CatalogSpec:
+    path = folder / "d.yaml"
+    path.write_text(f"{ICEBERG}iceberg:\n  catalog: {text}\n")
+    return destination_spec(load_destination(path, {})).iceberg.catalog
+
+
+def test_an_iceberg_destination_without_more_is_glue_with_the_contracts_defaults(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(ICEBERG)
+
+    spec = destination_spec(load_destination(path, {}))
+
+    assert spec == DestinationSpec("my-data-lake", "us-east-1", table_format="ICEBERG")
+
+
+def test_every_setting_of_the_block_reaches_the_spec(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(
+        f"""{ICEBERG}prefix: p
+glue_database_prefix: supaflow
+iceberg:
+  catalog: {{glue_id: "123456789012"}}
+  warehouse_location: s3://my-data-lake/p/tables/
+  branch: audit
+  format_version: 3
+  table_properties: {{write.format.default: parquet, write.spark.fanout.enabled: true, gc: 2}}
+"""
+    )
+    spec = destination_spec(load_destination(path, {}))
+
+    assert spec.iceberg == IcebergSpec(
+        CatalogSpec(glue_id="123456789012"),
+        "s3://my-data-lake/p/tables",
+        "audit",
+        3,
+        {"write.format.default": "parquet", "write.spark.fanout.enabled": "true", "gc": "2"},
+    )
+    assert spec.glue_database_prefix == "supaflow"
+    assert from_json(DestinationSpec, to_json(spec)) == spec
+
+
+def test_a_rest_catalog_reaches_the_spec(tmp_path: Path) -> None:
+    found = catalog(
+        tmp_path,
+        """{type: REST, uri: https://h:8181/api/catalog/, warehouse: w, credential: "${ID_SECRET}",
+    scope: s, oauth2_server_uri: https://login.example.com/token, access_delegation: NONE,
+    headers: {X-Tenant: {env: TENANT}, X-Key: {file: k}, X-Short: "${SHORT}"}}""",
+    )
+
+    assert found == CatalogSpec(
+        "REST",
+        uri="https://h:8181/api/catalog",
+        warehouse="w",
+        credential=SecretReference("env", "ID_SECRET"),
+        scope="s",
+        oauth2_server_uri="https://login.example.com/token",
+        access_delegation="NONE",
+        headers={
+            "X-Tenant": SecretReference("env", "TENANT"),
+            "X-Key": SecretReference("file", str(tmp_path / "k")),
+            "X-Short": SecretReference("env", "SHORT"),
+        },
+    )
+
+
+def test_signed_requests_name_service_and_region(tmp_path: Path) -> None:
+    head = "{type: REST, uri: https://h"
+
+    assert catalog(tmp_path, f"{head}, sigv4: {{}}}}").sigv4 == SigV4Spec("glue", None)
+    given = f"{head}, sigv4: {{signing_name: s3tables, region: eu-west-1}}}}"
+    assert catalog(tmp_path, given).sigv4 == SigV4Spec("s3tables", "eu-west-1")
+
+
+def test_a_nessie_catalog_reaches_the_spec(tmp_path: Path) -> None:
+    found = catalog(
+        tmp_path, "{type: NESSIE, uri: https://h/iceberg, ref: etl, api: NATIVE, token: {env: T}}"
+    )
+
+    assert found == CatalogSpec(
+        "NESSIE",
+        uri="https://h/iceberg",
+        token=SecretReference("env", "T"),
+        ref="etl",
+        api="NATIVE",
+    )
+
+
+def test_open_catalog_becomes_warehouse_and_scope(tmp_path: Path) -> None:
+    found = catalog(tmp_path, f"{OPEN_CATALOG}, catalog_region: us-east-1}}")
+
+    assert found == CatalogSpec(
+        "SNOWFLAKE_OPEN_CATALOG",
+        uri="https://h/polaris/api/catalog",
+        warehouse="lake",
+        client_id=SecretReference("env", "ID"),
+        client_secret=SecretReference("file", str(tmp_path / "s" / "secret")),
+        scope="PRINCIPAL_ROLE:ALL",
+        catalog_region="us-east-1",
+    )
+    role = catalog(tmp_path, f"{OPEN_CATALOG}, principal_role: loader}}")
+    assert role.scope == "PRINCIPAL_ROLE:loader"
+
+
+def test_every_setting_of_a_catalog_belongs_to_some_type() -> None:
+    given = dict.fromkeys(Catalog.model_fields, "x")
+    refused: set[object] = set()
+    for kind in ("GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"):
+        data = {"table_format": "ICEBERG", "iceberg": {"catalog": {**given, "type": kind}}}
+        found = [item for item in iceberg_findings(data) if item.code == "other-catalog"]
+        refused |= {item.at[-1] for item in found}
+        assert 0 < len(found) < len(given)
+
+    # What no type refuses is accepted by all of them, and has no effect in most.
+    assert refused == set(given) - {"type"}
+
+
+def test_one_mistake_hides_no_other(tmp_path: Path) -> None:
+    text = f"""{ICEBERG.replace("my-data-lake", "Not_A_Bucket")}iceberg:
+  catalog: {{type: REST, uri: 5, glue_id: x}}
+  format_version: 9
+"""
+    found = {problem.key for problem in problems_of(tmp_path, text)}
+
+    assert found == {
+        "bucket",
+        "iceberg.catalog.uri",
+        "iceberg.catalog.glue_id",
+        "iceberg.format_version",
+    }
+
+
+@pytest.mark.parametrize(
+    ("prefix", "location", "inside"),
+    [
+        ("", "s3://my-data-lake", True),
+        ("", "s3://my-data-lake/any/where/", True),
+        ("", "s3://my-data-lake-2/x", False),
+        ("/a/b/", "s3://my-data-lake/a/b/", True),
+        ("a/b", "s3://my-data-lake/a/b/c", True),
+        ("a/b", "s3://my-data-lake/a/bc", False),
+        ("a/b", "s3://my-data-lake/a", False),
+        ("a/b", "s3://my-data-lake/a/b/../c", False),
+        ("", "s3://my-data-lake/_lakeload", False),
+    ],
+)
+def test_tables_lie_inside_the_destination(
+    prefix: str, location: str, inside: bool, tmp_path: Path
+) -> None:
+    text = f'{ICEBERG}prefix: "{prefix}"\niceberg: {{warehouse_location: "{location}"}}\n'
+
+    found = problems_of(tmp_path, text)
+
+    assert [problem.key for problem in found] == ([] if inside else ["iceberg.warehouse_location"])
+
+
+def test_the_block_of_the_other_format_is_a_note(tmp_path: Path) -> None:
+    [note] = problems_of(tmp_path, f"{DESTINATION}iceberg: {{catalog: {{type: REST}}}}\n")
+    assert (note.severity, note.key, note.line) == ("note", "iceberg", 4)
+
+    [note] = problems_of(tmp_path, f"{ICEBERG}parquet: {{update_glue_catalog: true}}\n")
+    assert (note.severity, note.key, note.line) == ("note", "parquet", 5)
+
+
+def test_the_block_of_the_other_format_has_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(f"{ICEBERG}parquet: {{update_glue_catalog: true, upload_parallelism: 9}}\n")
+    assert destination_spec(load_destination(path, {})).parquet == ParquetSpec()
+
+    path.write_text(f"{DESTINATION}iceberg: {{branch: audit}}\n")
+    assert destination_spec(load_destination(path, {})).iceberg == IcebergSpec()
+
+
+def test_the_glue_prefix_takes_part_where_glue_is_the_catalog(tmp_path: Path) -> None:
+    head = PIPELINE.replace("region", "table_format: ICEBERG, glue_database_prefix: Supa, region")
+    text = f"{head}namespace: Shop\n{TABLES}"
+
+    [spec] = table_specs(pipeline(tmp_path, text))
+    assert spec.schema == "supa_shop"
+
+    nessie = "iceberg: {catalog: {type: NESSIE, uri: https://h}}, region"
+    [spec] = table_specs(pipeline(tmp_path, text.replace("region", nessie)))
+    assert spec.schema == "Shop"
+
+
+def test_white_space_around_the_value_of_a_header_is_a_warning(tmp_path: Path) -> None:
+    text = REST_HEADERS.format("{env: A}")
+
+    [problem] = problems_of(tmp_path, text, A="padded ")
+
+    assert (problem.severity, problem.key) == ("warning", "iceberg.catalog.headers.X-A")
+    assert "padded" not in repr(problem)
+
+
+def test_a_value_pasted_as_a_headers_variable_is_not_shown(tmp_path: Path) -> None:
+    text = REST_HEADERS.format("{env: 'a b'}")
+
+    [problem] = problems_of(tmp_path, text)
+
+    assert problem.snippets[-1].text.endswith("headers: {X-A: {env: ****}}}")
+
+
+def test_the_reference_of_a_header_is_not_filled_from_the_environment(tmp_path: Path) -> None:
+    text = REST_HEADERS.format('"${A}"')
+
+    assert problems_of(tmp_path, text) == []
+
+
+def test_unquoted_versions_and_quoted_ones_are_told_apart(tmp_path: Path) -> None:
+    found = problems_of(tmp_path, f'{ICEBERG}iceberg: {{format_version: "3"}}\n')
+
+    assert messages(found) == ["`format_version` must be a number, not text"]
+
+
+def test_no_load_goes_to_iceberg_tables_yet(tmp_path: Path) -> None:
+    destination = tmp_path / "destination.yml"
+    destination.write_text(ICEBERG)
+    with pytest.raises(InvalidDocuments) as caught:
+        refuse_to_load(load_destination(destination, {}))
+    [problem] = caught.value.problems
+    assert (problem.line, problem.column, problem.code) == (4, 1, "not-supported-yet")
+
+    path = tmp_path / "pipeline.yml"
+    path.write_text(
+        f"version: 1\nname: shop\ndestination: destination.yml\nnamespace: n\n"
+        f"source: {{type: FILES, format: CSV}}\n{TABLES}"
+    )
+    with pytest.raises(InvalidDocuments) as caught:
+        refuse_to_load(load_pipeline(path, {}))
+    assert caught.value.problems == (problem,)
+
+
+def test_a_destination_within_a_pipeline_is_refused_at_its_own_line(tmp_path: Path) -> None:
+    inner = PIPELINE.replace("region", "table_format: ICEBERG, region")
+    path = tmp_path / "pipeline.yml"
+    path.write_text(f"{inner}namespace: n\n{TABLES}")
+
+    [inspection] = inspect_all([path], {})
+    assert inspection.problems == ()
+    with pytest.raises(InvalidDocuments) as caught:
+        refuse_to_load(load_pipeline(path, {}))
+    assert caught.value.problems[0].key == "destination.table_format"
+
+
+@pytest.mark.parametrize("command", ["sync", "plan", "recover", "runs", "reset"])
+def test_commands_that_touch_tables_refuse_with_2_and_say_what_works(command: str) -> None:
+    path = str(CONFIGS / "pipeline-iceberg.yaml")
+
+    result = CliRunner().invoke(app, [command, path, *(["orders"] if command == "reset" else [])])
+
+    assert result.exit_code == 2
+    assert "destination-iceberg-glue.yaml:" in result.stderr.replace("\n", "")
+    assert "`test-connection`" in result.stderr
