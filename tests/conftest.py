@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.servers.ministack",
     "tests.servers.fault_proxy",
     "tests.servers.jars",
+    "tests.servers.maven_repository",
     "tests.servers.standalone_spark",
 ]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from lakeload.machine.jars import fetch, pinned
+from lakeload.machine.fetch import fetch
+from lakeload.machine.jars import pinned
 from lakeload.machine.maven import REPOSITORY_VARIABLE
 
 # Read when the plugin is loaded: each test then has a HOME and an environment of its own.
