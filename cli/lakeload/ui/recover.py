@@ -79,6 +79,8 @@ def show_text(
             _show_damaged(err, table.target, job, file)
         for error in table.errors:
             show_trouble(err, table.target, error)
+        for warning in table.warnings:
+            show_trouble(err, table.target, warning, warning=True)
     if dry_run:
         err.print(Text.assemble(("note:", "dim"), " nothing was written"), soft_wrap=True)
 
@@ -155,4 +157,5 @@ def _document(table: Recovery) -> dict[str, Any]:
             for upload in found.stale_uploads
         ],
         "errors": [error_json(error) for error in table.errors],
+        "warnings": [error_json(error) for error in table.warnings],
     }

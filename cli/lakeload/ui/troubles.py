@@ -12,10 +12,11 @@ from lakeload.ui.errors import error_json
 from lakeload_jobs.contract.errors import LakeloadError
 
 
-def show_trouble(err: Console, target: str, error: LakeloadError) -> None:
-    """Write a table's error and its hint to stderr."""
+def show_trouble(err: Console, target: str, error: LakeloadError, *, warning: bool = False) -> None:
+    """Write a table's error, or what is only a warning, and its hint to stderr."""
     message = printable(f"{target}: {error.message}")
-    err.print(Text.assemble(("error:", "bold red"), " ", (message, "bold")), soft_wrap=True)
+    label = ("warning:", "yellow") if warning else ("error:", "bold red")
+    err.print(Text.assemble(label, " ", (message, "bold")), soft_wrap=True)
     if error.hint:
         err.print(Text.assemble((" hint:", "green"), " ", printable(error.hint)), soft_wrap=True)
 

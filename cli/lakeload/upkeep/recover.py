@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.publish import Notify
@@ -32,24 +33,35 @@ class Recovery:
             return "FAILED"
         if self.found.damaged:
             return "DAMAGED"
-        if self.found.uploads_error is not None:
+        if self._uploads_error is not None:
             return "FAILED"
         if self.found.catalog_error is not None:
             return "CATALOG_STALE"
-        if self.found.nothing_to_do:
+        if replace(self.found, uploads_error=None).nothing_to_do:
             return "IN_STEP"
         return "UNFINISHED" if self.dry_run else "RECOVERED"
 
     @property
     def errors(self) -> tuple[LakeloadError, ...]:
         """Everything that went wrong, the worst first."""
-        found = (self.found.error, self.found.uploads_error, self.found.catalog_error)
+        found = (self.found.error, self._uploads_error, self.found.catalog_error)
         return tuple(error for error in found if error is not None)
+
+    @property
+    def warnings(self) -> tuple[LakeloadError, ...]:
+        """What a role may not do that published policies lack: nothing committed depends on it."""
+        denied = self.found.uploads_error
+        return () if denied is None or self._uploads_error else (denied,)
+
+    @property
+    def _uploads_error(self) -> LakeloadError | None:
+        error = self.found.uploads_error
+        return None if isinstance(error, AwsError) and error.denied else error
 
     @property
     def exit_code(self) -> ExitCode:
         """TABLE_FAILED where a person is needed, REFUSED, FOLLOW_UP_FAILED, or OK."""
-        stopping = [error for error in (self.found.error, self.found.uploads_error) if error]
+        stopping = [error for error in (self.found.error, self._uploads_error) if error]
         codes = {error.exit_code for error in stopping}
         if self.found.damaged or codes - {ExitCode.REFUSED}:
             return ExitCode.TABLE_FAILED

@@ -20,6 +20,7 @@ from lakeload_jobs.contract.errors import (
     LoadFailed,
     Refused,
 )
+from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.recovery import Damaged, TableRecovery
 from lakeload_jobs.lake.settle import Pending
 from lakeload_jobs.rules.layout import TableLocation
@@ -58,6 +59,7 @@ def test_every_number_of_units_is_an_age(number: int, unit: str) -> None:
 
 DAMAGED = (Damaged(1, "shop", "job-1", 3, ("a",), 1),)
 PENDING = (Pending(1, "shop", "job-1", 3, 1, "publish"),)
+DENIED = AwsError("listing the open uploads", code="AccessDenied", status=403)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,9 @@ PENDING = (Pending(1, "shop", "job-1", 3, 1, "publish"),)
         (TableRecovery(LOCATION, damaged=DAMAGED), "DAMAGED", ExitCode.TABLE_FAILED),
         (TableRecovery(LOCATION, error=Refused("denied")), "FAILED", ExitCode.REFUSED),
         (TableRecovery(LOCATION, error=LoadFailed("gap")), "FAILED", ExitCode.TABLE_FAILED),
-        (TableRecovery(LOCATION, uploads_error=Refused("denied")), "FAILED", ExitCode.REFUSED),
+        (TableRecovery(LOCATION, uploads_error=Refused("no answer")), "FAILED", ExitCode.REFUSED),
+        (TableRecovery(LOCATION, uploads_error=DENIED), "IN_STEP", ExitCode.OK),
+        (TableRecovery(LOCATION, PENDING, uploads_error=DENIED), "RECOVERED", ExitCode.OK),
         (
             TableRecovery(LOCATION, PENDING, catalog_error=LoadFailed("another table")),
             "CATALOG_STALE",
@@ -84,6 +88,8 @@ PENDING = (Pending(1, "shop", "job-1", 3, 1, "publish"),)
 def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: ExitCode) -> None:
     recovery = Recovery("shop.orders", found)
     assert (recovery.status, recovery.exit_code) == (status, code)
+    assert recovery.warnings == ((DENIED,) if found.uploads_error is DENIED else ())
+    assert DENIED not in recovery.errors
 
 
 def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
