@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakeload.probes.glue import glue_probes
+from lakeload.probes.catalogs import catalog_part
+from lakeload.probes.grants import with_statement
 from lakeload.probes.model import Probe, ProbeResult, Verdict
+from lakeload.probes.probe_bucket import ProbeBucket
 from lakeload.probes.probe_objects import ProbeObjects
-from lakeload.probes.probe_tables import ProbeTables
 from lakeload.probes.runner import Deadline, run_probes
 from lakeload.probes.s3 import s3_probes
 from lakeload.probes.sts import sts_probes
+from lakeload.probes.surroundings import surrounding_causes
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsSession
@@ -46,12 +49,13 @@ class ConnectionTest:
         """Prepare the probes; nothing is called yet. Raises `InvalidInput` for an unknown skip."""
         self._options = options
         self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
+        # All tries fit, so that AWS's own error comes before "no answer within …".
+        connect, read = min(5, options.timeout / 6), min(10, options.timeout / 5)
         session = AwsSession(
             destination,
             label="test-connection",
-            # All tries fit, so that AWS's own error comes before "no answer within …".
-            connect_timeout=min(5, options.timeout / 6),
-            read_timeout=min(10, options.timeout / 5),
+            connect_timeout=connect,
+            read_timeout=read,
             max_attempts=options.attempts,
         )
         objects = Objects(
@@ -61,14 +65,23 @@ class ConnectionTest:
             # What the store can do is for the probes to say, with objects of their own.
             conditional=not destination.single_writer,
         )
+        self._destination = destination
         self._objects = ProbeObjects(destination, session, objects)
-        self._tables = ProbeTables(destination, session)
+        bucket = ProbeBucket(destination, session, objects)
+        self._catalog = catalog_part(
+            destination,
+            session,
+            connect_timeout=connect,
+            read_timeout=read,
+            attempts=options.attempts,
+        )
         sts = sts_probes(destination, session, wait=options.wait, deadline=self._deadline)
-        uses_glue = destination.parquet.update_glue_catalog
-        glue = glue_probes(destination, self._tables) if uses_glue else []
+        find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
+        # By then STS and S3 have told the time, whatever else they said.
+        in_order = [*sts, find_bucket, clock_probe(session), *s3, *self._catalog.probes]
         self.probes = tuple(
-            probe
-            for probe in [*sts, *s3_probes(destination, self._objects), *glue]
+            _knowing_surroundings(probe, destination)
+            for probe in in_order
             if not (options.read_only and probe.writes)
             and (options.only is None or probe.name in options.only)
         )
@@ -80,18 +93,32 @@ class ConnectionTest:
     def run(self) -> Generator[ProbeResult, None, None]:
         """Yield each probe's result as it comes; remove what the probes wrote at the end."""
         try:
-            for result in run_probes(self.probes, self._deadline, skip=self._options.skip):
+            for found in run_probes(self.probes, self._deadline, skip=self._options.skip):
+                result = with_statement(found, self._destination)
                 self._results.append(result)
                 yield result
         finally:
             rest = Deadline(self._deadline.left + self._options.timeout * CLEANUP_SHARE)
-            tables = self._tables.remove_all(rest)
+            tables = self._catalog.remove_all(rest)
             self._left_behind = (*self._objects.remove_all(rest), *tables)
 
     def verdict(self) -> Verdict:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
         return Verdict(tuple(self._results), self._left_behind, seconds)
+
+
+def _knowing_surroundings(probe: Probe, destination: DestinationSpec) -> Probe:
+    """Return the probe with the causes first that only this machine and the document tell."""
+    service = probe.action.partition(":")[0]
+    if service not in ("s3", "sts", "glue"):
+        return probe
+
+    def explain(error: Exception) -> tuple[str, ...]:
+        here = surrounding_causes(error, service, destination, os.environ)
+        return (*here, *probe.explain(error))
+
+    return replace(probe, explain=explain)
 
 
 def _check_skip(skip: frozenset[str], probes: tuple[Probe, ...]) -> None:

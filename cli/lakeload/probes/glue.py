@@ -29,18 +29,25 @@ class _Question:
     """What a role without the permission does without; '' when a load needs it."""
     of_partitions: bool = False
     """Whether only registered partitions need it."""
+    iceberg: bool = False
+    """Whether only Iceberg tables need it."""
 
 
 def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe]:
-    """Return the probes of Glue; those that write do so in a database of the test's own.
+    """Return the probes of Glue, for tables of the destination's format; those that write do so in
+    a database of the test's own.
 
     Deleting is asked first, about nothing. A role that may not delete gets no database made, and
     the other questions are then asked about nothing as well.
     """
-    writing = (*_deleting(tables), *_making(tables), *_changing(tables))
+    writing = (*_deleting(tables), *_making(destination, tables), *_changing(tables))
+    asked = [*((q, False) for q in _reading(tables)), *((q, True) for q in writing)]
+    iceberg = destination.table_format == "ICEBERG"
     return [
-        *(_probe(question, destination, tables, writes=False) for question in _reading(tables)),
-        *(_probe(question, destination, tables, writes=True) for question in writing),
+        _probe(question, destination, tables, writes=writes)
+        for question, writes in asked
+        # Iceberg keeps its partitions in metadata of its own.
+        if not (question.of_partitions if iceberg else question.iceberg)
     ]
 
 
@@ -61,8 +68,9 @@ def _reading(tables: ProbeTables) -> list[_Question]:
             tables.get_catalog,
             "catalog",
             level=Level.USEFUL,
-            lost="nothing that a Parquet table needs is lost: only Iceberg tables in Glue ask for "
-            "the catalog itself",
+            lost="loads do without it; engines that read Iceberg tables through Glue ask for the "
+            "catalog itself, and the older published policies lack it",
+            iceberg=True,
         ),
         _Question(
             "glue-get-database",
@@ -114,7 +122,9 @@ def _deleting(tables: ProbeTables) -> list[_Question]:
     ]
 
 
-def _making(tables: ProbeTables) -> list[_Question]:
+def _making(destination: DestinationSpec, tables: ProbeTables) -> list[_Question]:
+    # Its metadata file has to be removed again.
+    removing = ("delete",) if destination.table_format == "ICEBERG" else ()
     return [
         _Question(
             "glue-create-database",
@@ -132,6 +142,7 @@ def _making(tables: ProbeTables) -> list[_Question]:
             "CreateTable",
             tables.create_table,
             "table",
+            ("glue", *removing),
         ),
     ]
 
@@ -140,7 +151,7 @@ def _changing(tables: ProbeTables) -> list[_Question]:
     return [
         _Question(
             "glue-update-table",
-            "added columns follow",
+            tables.update_proves,
             "UpdateTable",
             tables.update_table,
             "table",
@@ -152,17 +163,6 @@ def _changing(tables: ProbeTables) -> list[_Question]:
             "BatchCreatePartition",
             tables.add_partitions,
             "table",
-            of_partitions=True,
-        ),
-        _Question(
-            "glue-update-partition",
-            "a registered partition can be changed",
-            "UpdatePartition",
-            tables.update_partition,
-            "table",
-            level=Level.USEFUL,
-            lost="no load needs it, and nothing is lost in Athena: a partition keeps the columns "
-            "of its first load, which only tools that list them show",
             of_partitions=True,
         ),
     ]

@@ -73,11 +73,15 @@ def denied_causes(
 
 
 def _arn(destination: DestinationSpec) -> str:
-    """Return `arn:aws:glue:region:account`; without a role any account, as IAM takes it."""
+    """Return `arn:aws:glue:region:account`; without a role any account, as IAM takes it.
+
+    `glue_id` is whose catalog it is, whoever asks.
+    """
     region = destination.region
+    owner = destination.iceberg.catalog.glue_id
     parts = (destination.credentials.role_arn or "").split(":")
     if len(parts) > 4:
-        return f"arn:{parts[1]}:glue:{region}:{parts[4]}"
+        return f"arn:{parts[1]}:glue:{region}:{owner or parts[4]}"
     partitions = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
     partition = next((p for start, p in partitions.items() if region.startswith(start)), "aws")
-    return f"arn:{partition}:glue:{region}:*"
+    return f"arn:{partition}:glue:{region}:{owner or '*'}"

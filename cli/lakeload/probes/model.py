@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lakeload_jobs.contract.errors import Refused
+from lakeload_jobs.contract.errors import LakeloadError, Refused
 
 
 class Level(StrEnum):
@@ -37,6 +37,18 @@ class ProbeFailed(Refused):
         self.code = code
 
 
+class BesideThePoint(LakeloadError):
+    """A probe finds that it has nothing to ask here; it is skipped, and the message says why."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """An IAM action and the ARN, or ARNs, that AWS checks it against."""
+
+    action: str
+    resource: str
+
+
 @dataclass(frozen=True)
 class Failure:
     """What AWS said and what to do about it. `code` and `status` are AWS's own where it answered,
@@ -49,6 +61,10 @@ class Failure:
     causes: tuple[str, ...]
     hint: str | None
     retryable: bool = False
+    denied: str = ""
+    """The IAM action that was denied: the one AWS names, else the probe's; '' if nothing was."""
+    statement: Mapping[str, object] | None = None
+    """The IAM statement that would grant what was denied; None where none would."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +86,8 @@ class Probe:
     writes: bool = False
     beside_the_point: str = ""
     """Why this destination has no use for the probe; '' when it has."""
+    also: tuple[Permission, ...] = ()
+    """What AWS checks besides `action`, such as the KMS key of the objects."""
 
 
 @dataclass(frozen=True)

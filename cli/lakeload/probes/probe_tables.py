@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from lakeload.probes.glue_access import MARK_LENGTH, database_prefix
 from lakeload.probes.model import ProbeFailed
@@ -52,6 +52,8 @@ class ProbeTables:
     _busy: Lock = field(default_factory=Lock)
     _over: bool = False
 
+    update_proves: ClassVar[str] = "added columns follow"
+
     @cached_property
     def database(self) -> str:
         """The name of the database, below `glue_database_prefix`."""
@@ -76,7 +78,8 @@ class ProbeTables:
         """The account's catalog can be read."""
         role = self.destination.credentials.role_arn or ""
         with aws_call("reading the properties of Glue's catalog"):
-            account = role.split(":")[4] if role else ""
+            account = self.destination.iceberg.catalog.glue_id or ""
+            account = account or (role.split(":")[4] if role else "")
             account = account or self.session.sts.get_caller_identity()["Account"]
             self.session.glue.get_catalog(CatalogId=account)
         return ""
@@ -143,11 +146,6 @@ class ProbeTables:
         """Partitions can be registered in one call."""
         with self._writing():
             return self._ask(self._create_partition, inside="table", makes="partition")
-
-    def update_partition(self) -> str:
-        """A registered partition can be changed."""
-        with self._writing():
-            return self._ask(self._change_partition, inside="partition")
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Remove the database and what is in it; return what could not be removed, and how to.
@@ -234,17 +232,6 @@ class ProbeTables:
                 f"{problem.code}: {problem.message}",
                 code=problem.code,
                 hint="see what AWS says about this code",
-            )
-
-    def _change_partition(self) -> None:
-        wanted = self._wanted
-        place = wanted.partition_location(PARTITION)
-        with aws_call(f"changing a partition of Glue's table `{wanted.full_name}`"):
-            self.session.glue.update_partition(
-                DatabaseName=self.database,
-                TableName=TABLE,
-                PartitionValueList=[PARTITION],
-                PartitionInput=partition_input(wanted.columns, PARTITION, place),
             )
 
     def _delete_database(self) -> bool:

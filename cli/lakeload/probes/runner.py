@@ -8,9 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lakeload.probes.model import Failure, Level, Probe, ProbeFailed, ProbeResult, Status
+from lakeload.probes.causes import refusal
+from lakeload.probes.model import (
+    BesideThePoint,
+    Failure,
+    Level,
+    Probe,
+    ProbeFailed,
+    ProbeResult,
+    Status,
+)
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.catalogs import CatalogError
 
 T = TypeVar("T")
 
@@ -106,6 +116,8 @@ def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
     detail, failure, status = "", None, Status.PASSED
     try:
         detail = within(probe.run, deadline)
+    except BesideThePoint as error:
+        return ProbeResult(probe, Status.SKIPPED, detail=error.message)
     except LakeloadError as error:
         failure = failure_of(error, probe)
         status = Status.FAILED if probe.level is Level.REQUIRED else Status.WARNING
@@ -115,6 +127,16 @@ def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
 
 def failure_of(error: LakeloadError, probe: Probe) -> Failure:
     """Return the error as the connection test shows it."""
+    if isinstance(error, CatalogError):
+        return Failure(
+            message=error.message,
+            code=error.code,
+            status=error.status,
+            request_id=None,
+            causes=probe.explain(error),
+            hint=error.hint,
+            retryable=error.retryable,
+        )
     # A write without a clear answer is an error of its own, around what AWS last said.
     said = error if isinstance(error, AwsError) else error.__cause__
     aws = said if isinstance(said, AwsError) else None
@@ -133,4 +155,12 @@ def failure_of(error: LakeloadError, probe: Probe) -> Failure:
         # One sentence for the three causes of a denied role would only repeat them.
         hint=None if aws and aws.denied and aws.operation == "AssumeRole" else error.hint,
         retryable=error.retryable,
+        denied=_denied_action(aws, probe),
     )
+
+
+def _denied_action(error: AwsError | None, probe: Probe) -> str:
+    if error is None or not error.denied:
+        return ""
+    told = refusal(error)
+    return told.action if told and told.action else probe.action

@@ -27,7 +27,6 @@ class Denial:
 
 
 DENIALS = [
-    Denial("GetCatalog", "glue-catalog", (CATALOG,), warning=True),
     Denial("GetDatabase", "glue-get-database", (DATABASE, CATALOG)),
     Denial("GetTable", "glue-get-table", skips=("glue-update-table",)),
     Denial("GetPartition", "glue-get-partition"),
@@ -43,7 +42,6 @@ DENIALS = [
     Denial("CreateTable", "glue-create-table"),
     Denial("UpdateTable", "glue-update-table"),
     Denial("BatchCreatePartition", "glue-add-partitions"),
-    Denial("UpdatePartition", "glue-update-partition", warning=True),
 ]
 ALL_ACTIONS = tuple(denial.action for denial in DENIALS)
 GLUE_PROBES = ["glue", *(denial.probe for denial in DENIALS)]

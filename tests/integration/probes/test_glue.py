@@ -32,7 +32,7 @@ from tests.integration.probes.glue_world import (
 )
 from tests.integration.probes.misconfigurations import World
 
-READS = {"GetDatabase", "GetTable", "GetPartition", "GetCatalog"}
+READS = {"GetDatabase", "GetTable", "GetPartition"}
 
 
 def test_every_glue_probe_passes_with_all_permissions_and_leaves_nothing(glue_world: World) -> None:
@@ -73,21 +73,11 @@ def test_every_request_to_glue_is_one_that_a_denial_is_known_for(glue_world: Wor
     assert sent == set(ALL_ACTIONS)
 
 
-@pytest.mark.parametrize(
-    ("legacy", "warnings"),
-    [(False, ["glue-update-partition"]), (True, ["glue-catalog", "glue-update-partition"])],
-    ids=["current", "legacy"],
-)
-def test_a_published_policy_passes_with_warnings(
-    legacy: bool, warnings: list[str], glue_world: World
-) -> None:
+@pytest.mark.parametrize("legacy", [False, True], ids=["current", "legacy"])
+def test_a_published_policy_passes(legacy: bool, glue_world: World) -> None:
     use(glue_world.lake, *supaflow_statements(legacy=legacy))
     verdict = ask(glue_world)
-    assert verdict.passed
-    assert problems(verdict) == dict.fromkeys(warnings, "warning")
-    for result in verdict.with_status(Status.WARNING):
-        assert result.failure is not None
-        assert "nothing" in (result.failure.hint or ""), "what is lost is said"
+    assert problems(verdict) == {}
     assert_nothing_left(glue_world, verdict)
 
 
@@ -103,7 +93,6 @@ def test_a_published_policy_passes_where_deleting_takes_more_than_it_has(glue_wo
     assert problems(verdict) == {
         "glue-delete-database": "warning",
         "glue-create-database": "skipped",
-        "glue-update-partition": "warning",
     }
     details = {r.probe.name: r.detail for r in verdict.results}
     assert details["glue-create-database"] == "needs `glue-delete-database`"
@@ -152,7 +141,7 @@ def test_a_role_that_may_only_fill_databases_that_exist_is_told_how_to_go_on(
 def test_read_only_asks_glue_what_a_load_reads_and_nothing_else(glue_world: World) -> None:
     use(glue_world.lake, allow(sorted(READS), CATALOG, DATABASE, TABLE))
     verdict = ask(glue_world, read_only=True)
-    assert statuses(verdict) == dict.fromkeys(GLUE_PROBES[:5], "passed")
+    assert statuses(verdict) == dict.fromkeys(GLUE_PROBES[:4], "passed")
     assert {r.operation for r in glue_world.proxy.requests if r.service == "glue"} == READS
 
 
@@ -171,7 +160,7 @@ def test_partitions_are_not_asked_about_where_none_are_registered(
     parquet: ParquetSpec, glue_world: World
 ) -> None:
     glue_world.change(parquet=parquet)
-    of_partitions = ("GetPartition", "BatchCreatePartition", "UpdatePartition")
+    of_partitions = ("GetPartition", "BatchCreatePartition")
     others = [action for action in ALL_ACTIONS if action not in of_partitions]
     use(glue_world.lake, allow(others, CATALOG, DATABASE, TABLE, FUNCTION))
     skipped = dict.fromkeys(d.probe for d in DENIALS if d.action in of_partitions)

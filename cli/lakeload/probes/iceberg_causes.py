@@ -1,0 +1,151 @@
+"""Why an Iceberg catalog says no: likely causes, the likeliest first (F20, F25, F82, F83).
+
+Status and code decide; where one code stands for several causes, the catalog's text decides between
+the classes that `Said` names.
+"""
+
+from __future__ import annotations
+
+from lakeload.probes.causes import likely_causes
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.lake.catalogs.errors import (
+    NOT_A_CATALOG,
+    REDIRECTED,
+    CatalogError,
+    Said,
+    missing_privilege,
+)
+
+_CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
+
+_SAID = {
+    Said.NO_VENDING: (
+        "the catalog cannot make credentials: its storage has no role, or no STS that it reaches",
+        "tables are meant to be written with the bucket's own credentials here: set "
+        "`access_delegation: NONE`",
+    ),
+    Said.NO_LOCATION: ("the catalog alone decides where its tables lie: no location may be given",),
+    Said.OTHER_REGION: (
+        "the bucket is in another AWS region than the catalog: use a bucket of its region, or "
+        "Glue as the catalog",
+    ),
+    Said.INVALID_LOCATION: (
+        "the location is not among those that the catalog's storage configuration allows",
+    ),
+}
+
+
+def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
+    """Return the likely causes of what a probe of the catalog raised."""
+    if not isinstance(error, CatalogError):
+        return likely_causes(error, denied=_STORAGE_DENIED)
+    for text, causes in _SAID.items():
+        if text.in_(error):
+            return causes
+    if error.code in _CLIENT_REFUSED:
+        return _client_refused(catalog)
+    if error.code == "invalid_scope":
+        return _scope_refused(catalog)
+    if error.code in (NOT_A_CATALOG, REDIRECTED):
+        return _other_server(catalog, error)
+    if error.status == 401:
+        return _not_accepted(catalog)
+    if error.denied:
+        return _denied(catalog, error)
+    if error.missing:
+        return _unknown_warehouse(catalog)
+    if error.status is not None and error.status >= 500:
+        return ("the catalog fails by itself: look into its log, and try again in a minute",)
+    return likely_causes(error)
+
+
+_STORAGE_DENIED = (
+    "the role that the catalog lends out has no right to write below the table's location",
+    "the bucket's own policy, or the KMS key's, does not know that role",
+)
+
+
+def _client_refused(catalog: CatalogSpec) -> tuple[str, ...]:
+    causes = [
+        "the client secret was rotated, or belongs to another client id",
+        "the client id is misspelt, or its principal was deleted",
+        "`uri` is that of another account's catalog, which does not know this client",
+    ]
+    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
+        causes.append("the principal has no principal role, or not the one in `principal_role`")
+    return tuple(causes)
+
+
+def _scope_refused(catalog: CatalogSpec) -> tuple[str, ...]:
+    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
+        return ("`principal_role` names a role that this principal does not have",)
+    return (
+        "a Polaris catalog wants `scope: PRINCIPAL_ROLE:ALL`, or one role in place of ALL",
+        "the token server does not grant this client the scope that `scope` asks for",
+    )
+
+
+def _other_server(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
+    path = "`uri` lacks a part of the path, or has too much of it"
+    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
+        path = "`uri` does not end in `/polaris/api/catalog`"
+    scheme = "`uri` begins with http and its server speaks https"
+    if error.status == 404:
+        return (path, "the host is another server's: a console, or a proxy before the catalog")
+    return (scheme, path, "a login page or a proxy answers in place of the catalog")
+
+
+def _not_accepted(catalog: CatalogSpec) -> tuple[str, ...]:
+    if catalog.token:
+        return (
+            "the token has expired: a token in `token` cannot be renewed, a client can "
+            "(`credential`)",
+            "the token is another catalog's, or was copied in part",
+        )
+    if catalog.sigv4:
+        return (
+            "the catalog wants another signature: see `signing_name` and `region` of `sigv4`",
+            "the identity that signs is not known to the catalog",
+        )
+    if catalog.credential or catalog.client_id:
+        return (
+            "the token comes from a server whose tokens this catalog does not take: see "
+            "`oauth2_server_uri`",
+            "the principal was deleted or its secret rotated since the token was made",
+        )
+    return ("the catalog wants to know who asks, and no `credential`, `token` or `sigv4` is set",)
+
+
+def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
+    causes = []
+    if privilege := missing_privilege(error):
+        causes.append(
+            f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
+        )
+    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
+        causes.append("the catalog role is not granted to the principal role that is used")
+        causes.append("`principal_role` activates another role than the one with the privilege")
+    elif not causes:
+        causes.append("the catalog gives this identity no right to do it")
+        causes.append("the right is on another warehouse, catalog or namespace")
+    if catalog.access_delegation == "VENDED_CREDENTIALS":
+        causes.append("vended credentials need rights on a table's data besides those on the table")
+    return tuple(causes)
+
+
+def _unknown_warehouse(catalog: CatalogSpec) -> tuple[str, ...]:
+    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
+        return (
+            "`catalog_name` is misspelt: upper and lower case matter",
+            "the catalog is another account's: see `uri`",
+        )
+    if catalog.type == "NESSIE":
+        return (
+            f"the branch `{catalog.ref}` in `ref` does not exist",
+            "`warehouse_location` is not a warehouse that this Nessie is configured with",
+        )
+    return (
+        "`warehouse` is misspelt, or of another form: some catalogs want a name, some an ARN or "
+        "an `s3://` URL",
+        "this identity may not see the warehouse: some catalogs say so instead of a refusal",
+    )

@@ -1,0 +1,143 @@
+"""IcebergCatalog: one open catalog, its calls, and errors of our own family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.lake.aws.handed_keys import HandedKeys
+from lakeload_jobs.lake.catalogs.files import LakeFiles
+from lakeload_jobs.lake.catalogs.http import origin
+from lakeload_jobs.lake.catalogs.translate import catalog_call
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """One table as it was when it was read."""
+
+    _table: Table
+
+    @property
+    def location(self) -> str:
+        """Where its files lie, without a final slash."""
+        return self._table.location().rstrip("/")
+
+    @property
+    def metadata_location(self) -> str:
+        """Its current metadata file."""
+        return self._table.metadata_location
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        return self._table.properties
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """Its current snapshot; None for a table without any."""
+        snapshot = self._table.current_snapshot()
+        return snapshot.snapshot_id if snapshot else None
+
+    @property
+    def format_version(self) -> int:
+        """Its format version."""
+        return self._table.format_version
+
+    def vended_keys(self, region: str) -> HandedKeys | None:
+        """Return the keys that the catalog made for it, for a bucket of `region` unless the catalog
+        says otherwise; None when it made none."""
+        given = self._table.io.properties
+        key, secret = given.get("s3.access-key-id"), given.get("s3.secret-access-key")
+        if not key or not secret:
+            return None
+        token = given.get("s3.session-token")
+        return HandedKeys(
+            access_key_id=key,
+            secret_access_key=Secret(secret),
+            session_token=Secret(token) if token else None,
+            region=given.get("s3.region") or given.get("client.region") or region,
+            endpoint=given.get("s3.endpoint"),
+            path_style=str(given.get("s3.path-style-access", "")).lower() == "true",
+        )
+
+
+@dataclass(frozen=True)
+class IcebergCatalog:
+    """An open catalog. Namespaces have one level. Every method raises `CatalogError` for what the
+    catalog refuses and `AwsError` for what Glue or S3 does."""
+
+    _catalog: Catalog
+    _uri: str
+    _hidden: tuple[Secret, ...] = ()
+    files: LakeFiles | None = None
+    """Where metadata is written from here; None where the catalog does that itself."""
+
+    def namespaces(self) -> tuple[str, ...]:
+        """Return the names of the top namespaces."""
+        with self._call("listing the namespaces"):
+            return tuple(".".join(name) for name in self._catalog.list_namespaces())
+
+    def create_namespace(self, name: str, location: str | None = None) -> None:
+        """Make a namespace; 409 when there is one."""
+        properties = {"location": location} if location else {}
+        with self._call(f"creating the namespace `{name}`"):
+            self._catalog.create_namespace((name,), properties)
+
+    def drop_namespace(self, name: str) -> None:
+        """Drop an empty namespace; 404 when there is none."""
+        with self._call(f"dropping the namespace `{name}`"):
+            self._catalog.drop_namespace((name,))
+
+    def create_table(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        columns: Mapping[str, str],
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> OpenTable:
+        """Make a table of optional columns with the types as Iceberg writes them (`long`)."""
+        fields = [
+            {"id": number, "name": column, "type": kind, "required": False}
+            for number, (column, kind) in enumerate(columns.items(), start=1)
+        ]
+        schema = Schema.model_validate({"type": "struct", "fields": fields})
+        with self._call(f"creating the table `{namespace}.{name}`"):
+            return OpenTable(
+                self._catalog.create_table(
+                    (namespace, name), schema, location=location, properties=dict(properties or {})
+                )
+            )
+
+    def load_table(self, namespace: str, name: str) -> OpenTable:
+        """Read a table; 404 when there is none."""
+        with self._call(f"reading the table `{namespace}.{name}`"):
+            return OpenTable(self._catalog.load_table((namespace, name)))
+
+    def set_property(self, namespace: str, name: str, key: str, value: str) -> OpenTable:
+        """Commit a change of one property; 409 when another commit came first."""
+        with self._call(f"committing to the table `{namespace}.{name}`"):
+            table = self._catalog.load_table((namespace, name))
+            with table.transaction() as transaction:
+                transaction.set_properties({key: value})
+            return OpenTable(table)
+
+    def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
+        """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
+        has that."""
+        with self._call(f"dropping the table `{namespace}.{name}`"):
+            drop = self._catalog.purge_table if purge else self._catalog.drop_table
+            drop((namespace, name))
+
+    @contextmanager
+    def _call(self, doing: str) -> Iterator[None]:
+        place = origin(self._uri) if "://" in self._uri else self._uri
+        with catalog_call(f"{doing} in the catalog `{place}`", self._uri, self._hidden):
+            yield

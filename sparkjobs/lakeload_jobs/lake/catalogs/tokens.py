@@ -1,0 +1,144 @@
+"""Who we are to a REST catalog: an OAuth2 client, a fixed token, AWS's signature, or nobody."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import requests
+from requests.auth import AuthBase
+
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.aws.signing import signed_headers
+from lakeload_jobs.lake.catalogs.http import (
+    Patience,
+    error_from,
+    http_call,
+    not_a_catalog,
+    origin,
+    prepare,
+)
+
+MARGIN_SECONDS = 60.0
+"""A token is renewed this long before it expires, or at half of its life if that is shorter."""
+
+
+class Identity(AuthBase):
+    """How requests to a catalog say who sends them. This one says nothing."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Leave the request as it is: no password of a .netrc file either."""
+        return request
+
+    def renew(self) -> None:
+        """Forget what the catalog no longer accepts."""
+
+
+@dataclass(frozen=True)
+class FixedToken(Identity):
+    """A bearer token that somebody else made; it cannot be renewed here."""
+
+    token: Secret
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add the token."""
+        return _with_token(request, self.token)
+
+
+@dataclass(frozen=True)
+class AwsSignature(Identity):
+    """AWS's signature, with the identity that writes and renewed as that is."""
+
+    session: AwsSession
+    name: str
+    region: str
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Sign the request as it is now. Raises what `AwsSession` raises."""
+        body = request.body
+        data = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
+        headers = signed_headers(
+            self.session,
+            method=request.method or "GET",
+            url=request.url or "",
+            body=data,
+            content_type=request.headers.get("Content-Type"),
+            name=self.name,
+            region=self.region,
+        )
+        request.headers.update(headers)
+        return request
+
+
+class Client(Identity):
+    """An OAuth2 client (client credentials, RFC 6749 section 4.4). Thread-safe.
+
+    The id and the secret go into the body of the request, as every catalog takes them. A token is
+    used until shortly before it expires.
+    """
+
+    def __init__(
+        self,
+        *,
+        uri: str,
+        client_id: Secret | None,
+        client_secret: Secret,
+        scope: str | None,
+        patience: Patience,
+    ) -> None:
+        self._uri = uri
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._scope = scope
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._token: Secret | None = None
+        self._renew_at = 0.0
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add a token, asking for one if need be. Raises `CatalogError`."""
+        return _with_token(request, self.token())
+
+    def renew(self) -> None:
+        """Ask for a new token with the next request."""
+        with self._lock:
+            self._token = None
+
+    def token(self) -> Secret:
+        """Return a token that is still valid. Raises `CatalogError`."""
+        with self._lock:
+            if self._token is None or time.monotonic() >= self._renew_at:
+                self._token = self._ask()
+            return self._token
+
+    def _ask(self) -> Secret:
+        doing = f"asking `{origin(self._uri)}` for a token"
+        form = {"grant_type": "client_credentials", "client_secret": self._client_secret.reveal()}
+        if self._client_id:
+            form["client_id"] = self._client_id.reveal()
+        if self._scope:
+            form["scope"] = self._scope
+        with http_call(doing, self._uri), prepare(requests.Session(), self._patience) as session:
+            session.auth = Identity()
+            response = session.post(self._uri, data=form)
+        if not response.ok:
+            raise error_from(doing, response, [self._client_secret])
+        return self._taken(response, doing)
+
+    def _taken(self, response: requests.Response, doing: str) -> Secret:
+        try:
+            document = response.json()
+            token = document["access_token"]
+            life = float(document.get("expires_in") or 3600)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            # The answer may hold a token under another name: it is not shown.
+            raise not_a_catalog(doing, response.status_code) from None
+        self._renew_at = time.monotonic() + life - min(MARGIN_SECONDS, life / 2)
+        return Secret(str(token))
+
+
+def _with_token(request: requests.PreparedRequest, token: Secret) -> requests.PreparedRequest:
+    request.headers["Authorization"] = f"Bearer {token.reveal()}"
+    return request
