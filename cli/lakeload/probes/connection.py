@@ -8,6 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 from lakeload.probes.catalogs import catalog_part
+from lakeload.probes.clock import clock_probe
 from lakeload.probes.grants import with_statement
 from lakeload.probes.model import Probe, ProbeResult, Verdict
 from lakeload.probes.probe_bucket import ProbeBucket

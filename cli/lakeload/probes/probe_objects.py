@@ -13,7 +13,6 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.answers import Completion, OpenUpload
 from lakeload_jobs.lake.aws import AwsSession, aws_call
-from lakeload_jobs.lake.aws.bucket import bucket_region
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import Part
 from lakeload_jobs.rules.layout import probe_path
@@ -39,30 +38,6 @@ class ProbeObjects:
     def key(self, name: str) -> str:
         """Return the key of one of this test's objects."""
         return f"{probe_path(self.destination.prefix)}{self._mark}-{name}"
-
-    def find_bucket(self) -> str:
-        """The bucket exists, where the document says."""
-        wanted, bucket = self.destination.region, self.destination.bucket
-        found = bucket_region(self.session.s3, bucket)
-        if found and found != wanted:
-            raise ProbeFailed(
-                f"the bucket `{bucket}` is in `{found}` and the destination says `{wanted}`",
-                code="RegionMismatch",
-                hint=f"set `region: {found}`, or name a bucket of `{wanted}`",
-            )
-        return f"in {found}" if found else "the store names no region"
-
-    def list_prefix(self) -> str:
-        """Objects under the prefix can be listed."""
-        prefix = self.destination.prefix
-        empty = self.objects.is_empty(f"{prefix}/" if prefix else "")
-        return "nothing there yet" if empty else ""
-
-    def list_uploads(self) -> str:
-        """Open multipart uploads can be listed."""
-        prefix = self.destination.prefix
-        found = any(True for _ in self.objects.list_uploads(f"{prefix}/" if prefix else ""))
-        return "some are open" if found else ""
 
     def delete_nothing(self) -> str:
         """Probe objects may be deleted: asked before one is written, so that none stays behind."""
@@ -96,6 +71,28 @@ class ProbeObjects:
                 hint="something between here and the store changes bodies: look for a proxy",
             )
         return ""
+
+    def find_encryption(self) -> str:
+        """What was written is encrypted as the document says; some stores ignore the headers."""
+        wanted = self.destination.encryption
+        key = self.key("object")
+        with aws_call(f"reading the metadata of `{self.objects.url(key)}`"):
+            answer = self.session.s3.head_object(Bucket=self.destination.bucket, Key=key)
+        algorithm = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}[wanted.type]
+        found, with_key = answer.get("ServerSideEncryption"), answer.get("SSEKMSKeyId", "")
+        name = (wanted.kms_key_id or "").rpartition("/")[2]
+        # S3 answers with the key's own ARN, whatever alias the request names.
+        other_key = "alias/" not in (wanted.kms_key_id or "") and not with_key.endswith(name)
+        if found != algorithm or other_key:
+            shown = f"`{found}`" if found else "nothing"
+            raise ProbeFailed(
+                f"`{self.objects.url(key)}` was to be encrypted with `{algorithm}` and is with "
+                + (f"the key `{with_key}`" if found == algorithm else shown),
+                code="EncryptionIgnored",
+                hint="use a store that has this encryption, or leave `encryption` out and let the "
+                "bucket's own default decide",
+            )
+        return f"with {with_key}" if with_key else ""
 
     def abort_nothing(self) -> str:
         """Uploads may be aborted: asked before one is begun, so that none stays behind."""

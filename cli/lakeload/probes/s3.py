@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from lakeload.probes.causes import likely_causes
+from lakeload.policy.s3 import vends
+from lakeload.probes.hints import with_hint
 from lakeload.probes.model import Level, Probe
+from lakeload.probes.probe_bucket import ProbeBucket
 from lakeload.probes.probe_objects import ProbeObjects
+from lakeload.probes.s3_access import explain, hint, key_permissions, resource
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.lake.aws import AwsError
 
 
 @dataclass(frozen=True)
@@ -25,29 +27,29 @@ class _Question:
     level: Level = Level.REQUIRED
     of_bucket: bool = False
     """Whether the action's resource is the bucket; else the objects of the connection test."""
-    conditional: bool = False
-    """Whether it is about conditional writes alone."""
 
 
-def s3_probes(destination: DestinationSpec, objects: ProbeObjects) -> list[Probe]:
+def s3_probes(
+    destination: DestinationSpec, bucket: ProbeBucket, objects: ProbeObjects
+) -> list[Probe]:
     """Return the probes of the bucket; those that write do so below `_lakeload/probe/` only.
 
     Deleting and aborting are asked first, about nothing: a role that may not clean up is told so
     before there is something to clean.
     """
     return [
-        *(_probe(question, destination, writes=False) for question in _reading(objects)),
+        *(_probe(question, destination, writes=False) for question in _reading(bucket)),
         *(_probe(question, destination, writes=True) for question in _writing(objects)),
     ]
 
 
-def _reading(objects: ProbeObjects) -> list[_Question]:
+def _reading(bucket: ProbeBucket) -> list[_Question]:
     return [
         _Question(
             "bucket",
             "the bucket exists, in the configured region",
             "s3:ListBucket",
-            objects.find_bucket,
+            bucket.find,
             ("credentials", "assume-role"),
             of_bucket=True,
         ),
@@ -55,15 +57,24 @@ def _reading(objects: ProbeObjects) -> list[_Question]:
             "list",
             "objects under the prefix can be listed",
             "s3:ListBucket",
-            objects.list_prefix,
+            bucket.list_prefix,
             ("bucket",),
+            of_bucket=True,
+        ),
+        _Question(
+            "bucket-owner",
+            "the bucket belongs to the account that writes",
+            "s3:ListBucket",
+            bucket.find_owner,
+            ("list",),
+            Level.SAFETY,
             of_bucket=True,
         ),
         _Question(
             "list-uploads",
             "unfinished uploads of killed runs can be found",
             "s3:ListBucketMultipartUploads",
-            objects.list_uploads,
+            bucket.list_uploads,
             ("bucket",),
             Level.USEFUL,
             of_bucket=True,
@@ -87,9 +98,16 @@ def _writing(objects: ProbeObjects) -> list[_Question]:
             "s3:PutObject",
             objects.put_again,
             ("put",),
-            conditional=True,
         ),
         _Question("get", "an object can be read back", "s3:GetObject", objects.get, ("put",)),
+        _Question(
+            "encryption",
+            "what is written is encrypted as configured",
+            "s3:GetObject",
+            objects.find_encryption,
+            ("get",),
+            Level.SAFETY,
+        ),
         _Question(
             "abort-upload",
             "the uploads of a load that failed can be removed",
@@ -116,44 +134,40 @@ def _writing(objects: ProbeObjects) -> list[_Question]:
 
 
 def _probe(question: _Question, destination: DestinationSpec, *, writes: bool) -> Probe:
-    pointless = question.conditional and destination.single_writer
+    about = (question.name, question.action, destination)
     return Probe(
         name=question.name,
         proves=question.proves,
         level=question.level,
         action=question.action,
-        resource=_resource(destination, of_bucket=question.of_bucket),
-        run=question.run,
-        explain=partial(likely_causes, denied=_denied(question, destination)),
+        resource=resource(destination, of_bucket=question.of_bucket),
+        run=lambda: _run(question, destination),
+        explain=lambda error: explain(error, *about),
         needs=question.needs,
         writes=writes,
-        beside_the_point="`single_writer: true` does without it" if pointless else "",
+        beside_the_point=_beside_the_point(question.name, destination),
+        also=key_permissions(question.name, destination),
     )
 
 
-def _resource(destination: DestinationSpec, *, of_bucket: bool) -> str:
-    partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(
-        next((p for p in ("cn", "us-gov") if destination.region.startswith(f"{p}-")), ""), "aws"
-    )
-    bucket = f"arn:{partition}:s3:::{destination.bucket}"
-    return bucket if of_bucket else f"{bucket}/{probe_path(destination.prefix)}*"
+def _run(question: _Question, destination: DestinationSpec) -> str:
+    """Ask. A denial gets the hint that fits what refused."""
+    try:
+        return question.run()
+    except AwsError as error:
+        told = hint(error, question.name, question.action, destination) if error.denied else None
+        if told is None:
+            raise
+        raise with_hint(error, told) from error
 
 
-def _denied(question: _Question, destination: DestinationSpec) -> tuple[str, ...]:
-    """Return why S3 denies this, the likeliest cause first."""
-    causes = [f"no policy of the role or user allows {question.action} on the resource above"]
-    if question.name == "list" and destination.prefix:
-        pattern = f"{destination.prefix}/*"
-        causes.append(f"a condition on s3:prefix does not match `{pattern}`, for example by a typo")
-    if question.name == "list-uploads":
-        causes.append("the statement has a condition on s3:prefix, which this action does not know")
-    if question.of_bucket:
-        causes.append("the action is allowed on the bucket's objects (`…/*`) only")
-    else:
-        causes.append("the prefix in the policy is not the one of the destination")
-    if question.action == "s3:PutObject" and destination.encryption.type == "SSE_KMS":
-        causes.append("the KMS key does not allow kms:GenerateDataKey and kms:Decrypt")
-    causes.append("the bucket's own policy, a permissions boundary or an SCP denies it")
-    if question.of_bucket:
-        causes.append("the bucket is another account's: its name is misspelt")
-    return tuple(causes)
+def _beside_the_point(name: str, destination: DestinationSpec) -> str:
+    if vends(destination):
+        return "the catalog gives out the credentials for its files"
+    if name == "list-uploads" and destination.table_format == "ICEBERG":
+        return "an Iceberg load finds no uploads of others"
+    if name == "put-again" and destination.single_writer:
+        return "`single_writer: true` does without it"
+    if name == "encryption" and destination.encryption.type == "NONE":
+        return "no `encryption` is configured"
+    return ""

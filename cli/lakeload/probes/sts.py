@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from lakeload.probes.causes import likely_causes
-from lakeload.probes.model import Level, Probe, ProbeFailed
+from lakeload.policy.s3 import vends
+from lakeload.probes.causes import likely_causes, refusal
+from lakeload.probes.model import Level, Permission, Probe, ProbeFailed
 from lakeload.probes.runner import Deadline
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 
 RETRY_SECONDS = 5.0
@@ -25,6 +26,10 @@ _NO_EXTERNAL_ID = (
     "the role's trust policy demands an ExternalId and the destination has no `external_id` "
     "(AWS does not say which of these causes it is)"
 )
+_UNTAGGED = (
+    "`session_tags` need sts:TagSession beside sts:AssumeRole, in the role's trust policy and in "
+    "the base identity's own policy"
+)
 _OPEN_ROLE = ("the role's trust policy has no `StringEquals` condition on sts:ExternalId",)
 
 
@@ -35,6 +40,7 @@ def sts_probes(
     credentials = destination.credentials
     role = credentials.role_arn or ""
     no_role = "" if role else "the base identity is used as it is: no `role_arn`"
+    unasked = "the catalog gives out the credentials" if _needs_no_identity(destination) else ""
     unconditional = "" if credentials.external_id else "no `external_id` is configured"
     return [
         Probe(
@@ -45,6 +51,7 @@ def sts_probes(
             resource="",
             run=lambda: _find_credentials(destination, session),
             explain=likely_causes,
+            beside_the_point=unasked,
         ),
         Probe(
             name="identity",
@@ -55,7 +62,7 @@ def sts_probes(
             run=lambda: _caller(session),
             explain=likely_causes,
             needs=("credentials",),
-            beside_the_point=_without_sts(destination),
+            beside_the_point=unasked or _without_sts(destination),
         ),
         Probe(
             name="assume-role",
@@ -67,6 +74,7 @@ def sts_probes(
             explain=lambda error: _explain_role(error, destination, session),
             needs=("credentials", "identity"),
             beside_the_point=no_role,
+            also=(Permission("sts:TagSession", role),) if credentials.session_tags else (),
         ),
         Probe(
             name="external-id-enforced",
@@ -134,7 +142,12 @@ def _explain_role(
 ) -> tuple[str, ...]:
     reference = destination.credentials.external_id
     wrong_id = _ROLE_DENIED[0] if reference else _NO_EXTERNAL_ID
-    causes = likely_causes(error, denied=(wrong_id, *_ROLE_DENIED[1:]))
+    # STS answers an unknown role and an unknown ExternalId alike, but names a missing TagSession.
+    told = refusal(error)
+    if told and told.action == "sts:TagSession":
+        return (_UNTAGGED,)
+    tags = (_UNTAGGED,) if destination.credentials.session_tags else ()
+    causes = likely_causes(error, denied=(wrong_id, *_ROLE_DENIED[1:3], *tags, *_ROLE_DENIED[3:]))
     if not reference or not isinstance(error, AwsError):
         return causes
     external_id = session.resolve(reference).reveal()
@@ -145,6 +158,11 @@ def _explain_role(
     if external_id != external_id.strip():
         return (f"the ExternalId in `{reference}` begins or ends with white space", *causes)
     return causes
+
+
+def _needs_no_identity(destination: DestinationSpec) -> bool:
+    """Whether the catalog's own keys are all there is, and nothing is asked of AWS."""
+    return vends(destination) and destination.credentials == CredentialsSpec()
 
 
 def _without_sts(destination: DestinationSpec) -> str:

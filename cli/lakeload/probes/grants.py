@@ -1,0 +1,33 @@
+"""The IAM statement of `lakeload policy` that grants what a probe was denied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeload.policy.base import base_policy
+from lakeload.policy.iam import granting
+from lakeload.policy.model import Statement
+from lakeload.probes.model import ProbeResult
+from lakeload_jobs.contract.spec import DestinationSpec
+
+
+def with_statement(result: ProbeResult, destination: DestinationSpec) -> ProbeResult:
+    """Return the result with the statement that would have let the probe pass, if there is one."""
+    failure = result.failure
+    if failure is None or not failure.denied:
+        return result
+    actions = dict.fromkeys((failure.denied, result.probe.action))
+    found = (_statement(destination, action) for action in actions)
+    statement = next((one for one in found if one is not None), None)
+    if statement is None:
+        return result
+    return replace(result, failure=replace(failure, statement=statement.as_json()))
+
+
+def _statement(destination: DestinationSpec, action: str) -> Statement | None:
+    if not action.startswith(("sts:", "secretsmanager:", "ssm:")):
+        return granting(destination, action)
+    # What the base identity needs, which assumes the role and reads the secrets.
+    base = base_policy(destination, account=None, assumes=True)
+    statements = base.statements if base else ()
+    return next((one for one in statements if action in one.actions), None)
