@@ -1,0 +1,84 @@
+"""`lakeload doctor`: what this machine lacks for a load, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import ExitCode
+
+if TYPE_CHECKING:
+    from lakeload.machine.doctor.model import Need
+
+
+def doctor(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A pipeline or destination: look only at what it needs."),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no network: neither endpoint nor metadata.")
+    ] = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Look at this machine: Java, Spark, memory, disk, clock, credentials, variables.
+
+    Each finding that is not in order comes with the command that mends it.
+    Starts no Spark and changes nothing. Exit code 0 when nothing is a
+    problem, 4 otherwise; warnings do not count.
+    """
+    from lakeload.launch.package import cache_directory
+    from lakeload.launch.run_folder import runs_directory
+    from lakeload.machine.doctor.checkup import examine
+    from lakeload.machine.doctor.model import Host, Patient
+    from lakeload.ui.doctor import show_diagnosis
+
+    need = _need(file)
+    host = Host(
+        environment=os.environ,
+        platform=sys.platform,
+        os_release=_os_release(),
+        cache=cache_directory(os.environ),
+        runs=runs_directory(os.environ),
+    )
+    diagnosis = examine(Patient(host, need, offline=offline))
+    code = ExitCode.OK if diagnosis.healthy else ExitCode.MACHINE
+    show_diagnosis(diagnosis, file, code)
+    if code is not ExitCode.OK:
+        raise typer.Exit(code)
+
+
+def _need(file: Path | None) -> Need:
+    """Return what the document asks of the machine. Raises `InvalidDocuments`."""
+    from lakeload.config.load import PipelineDocument, load_either
+    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.machine.doctor.model import Need
+    from lakeload.machine.jars import features_of
+
+    if file is None:
+        return Need(features=("avro", "s3"))
+    document = load_either(file, os.environ)
+    if not isinstance(document, PipelineDocument):
+        return Need(destination=destination_spec(document))
+    features = features_of(table.input for table in table_specs(document))
+    spark = document.model.spark
+    return Need(
+        destination=destination_spec(document.destination),
+        features=features,
+        master=spark.master,
+        driver_memory=spark.driver_memory,
+        conf=spark.conf,
+    )
+
+
+def _os_release() -> str:
+    try:
+        return Path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,89 @@
+"""The examination: every check on its own, none able to spoil another."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from lakeload.machine.doctor.clock import clock
+from lakeload.machine.doctor.credentials import credentials, secrets
+from lakeload.machine.doctor.disk import own_folders, scratch, temporary
+from lakeload.machine.doctor.java import java
+from lakeload.machine.doctor.memory import memory, processors
+from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
+from lakeload.machine.doctor.proxies import proxies
+from lakeload.machine.doctor.python import encoding, python_version
+from lakeload.machine.doctor.spark import spark
+from lakeload.machine.doctor.system import host_name, open_files
+from lakeload.machine.doctor.variables import variables
+from lakeload_jobs.contract.errors import LakeloadError
+
+CHECKS = (
+    Check("python", python_version),
+    Check("java", java),
+    Check("pyspark", spark),
+    Check("memory", memory),
+    Check("processors", processors),
+    Check("scratch-space", scratch),
+    Check("temporary-folder", temporary),
+    Check("own-folders", own_folders),
+    Check("open-files", open_files),
+    Check("encoding", encoding),
+    Check("host-name", host_name),
+    Check("variables", variables),
+    Check("proxies", proxies),
+    Check("clock", clock),
+    Check("secrets", secrets),
+    Check("credentials", credentials),
+)
+"""All there is, in the order in which it is shown."""
+
+
+def examine(patient: Patient, checks: Sequence[Check] = CHECKS) -> Diagnosis:
+    """Return every finding. All checks run at once; what takes longer than `patient.seconds`,
+    a name server or a disk that never answers, is given up and said.
+    """
+    started = time.monotonic()
+    running = [_Running(check, patient) for check in checks]
+    findings = [finding for one in running for finding in one.findings(started + patient.seconds)]
+    return Diagnosis(tuple(findings), time.monotonic() - started)
+
+
+class _Running:
+    """One check under way, in a thread that the end of the program does not wait for."""
+
+    def __init__(self, check: Check, patient: Patient) -> None:
+        self._check = check
+        self._patient = patient
+        self._found: list[Finding] = []
+        self._complete = False
+        name = f"doctor-{check.name}"
+        self._thread = threading.Thread(target=self._look, name=name, daemon=True)
+        self._thread.start()
+
+    def findings(self, until: float) -> list[Finding]:
+        """Return what was found until an instant of the monotonic clock.
+
+        Raises `RuntimeError` for a check with a bug; the thread has told where.
+        """
+        self._thread.join(max(0.0, until - time.monotonic()))
+        if self._thread.is_alive():
+            return [*self._found, self._unseen(f"no answer within {self._patient.seconds:g} s")]
+        if not self._complete:
+            raise RuntimeError(f"the check {self._check.name} broke off")
+        return self._found
+
+    def _look(self) -> None:
+        """Collect the findings; what cannot be looked at is a finding too."""
+        try:
+            for finding in self._check.look(self._patient):
+                self._found.append(finding)
+        except LakeloadError as error:
+            self._found.append(self._unseen(error.message))
+        except (OSError, ValueError, ImportError) as error:
+            self._found.append(self._unseen(f"{type(error).__name__}: {error}"))
+        self._complete = True
+
+    def _unseen(self, why: str) -> Finding:
+        return Finding(self._check.name, Status.WARNING, "this could not be looked at", why)

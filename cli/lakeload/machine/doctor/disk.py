@@ -1,0 +1,159 @@
+"""Folders: room for what Spark spools, and whether lakeload may write where it has to."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakeload.machine.doctor.mend import export, make_writable
+from lakeload.machine.doctor.model import Finding, Patient, Status
+from lakeload_jobs.rules.sizes import format_size
+
+GIB = 1 << 30
+LITTLE = 2 * GIB
+"""Below this, a sort or shuffle of an ordinary table may fill the disk."""
+TOO_LITTLE = 256 << 20
+"""Below this, Spark's own files may fill it."""
+_IN_MEMORY = {"tmpfs", "ramfs"}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mounted file system: where, its type, and its options."""
+
+    place: Path
+    kind: str
+    options: frozenset[str]
+
+
+def scratch(patient: Patient) -> Iterator[Finding]:
+    """Look at the folders in which Spark keeps what does not fit into memory."""
+    for folder, source in scratch_folders(patient):
+        yield _scratch(patient, folder, source)
+
+
+def scratch_folders(patient: Patient) -> list[tuple[Path, str]]:
+    """Return Spark's scratch folders and what names them.
+
+    SPARK_LOCAL_DIRS wins over `spark.local.dir`; else it is Java's temporary folder, which on
+    Linux is /tmp whatever TMPDIR says.
+    """
+    named = [
+        ("SPARK_LOCAL_DIRS", patient.environment.get("SPARK_LOCAL_DIRS", "")),
+        ("spark.local.dir", patient.need.conf.get("spark.local.dir", "")),
+    ]
+    for source, value in named:
+        if folders := [part.strip() for part in value.split(",") if part.strip()]:
+            return [(Path(folder), source) for folder in folders]
+    return [(java_temporary(patient), "Java's temporary folder")]
+
+
+def java_temporary(patient: Patient) -> Path:
+    """Return what Java takes for its temporary folder (`java.io.tmpdir`)."""
+    options = [
+        *patient.environment.get("JAVA_TOOL_OPTIONS", "").split(),
+        *patient.need.conf.get("spark.driver.extraJavaOptions", "").split(),
+    ]
+    for option in reversed(options):
+        if option.startswith("-Djava.io.tmpdir="):
+            return Path(option.partition("=")[2])
+    if patient.host.platform == "darwin" and (given := patient.environment.get("TMPDIR")):
+        return Path(given)
+    return Path("/tmp")  # noqa: S108 - it is Java's default, not a file of ours
+
+
+def _scratch(patient: Patient, folder: Path, source: str) -> Finding:
+    there = _nearest(folder)
+    if not os.access(there, os.W_OK | os.X_OK):
+        why = "Spark cannot make its folders there"
+        found = f"`{folder}` ({source}) cannot be written to"
+        return Finding("scratch-space", Status.PROBLEM, found, why, make_writable(folder))
+    free = shutil.disk_usage(there).free
+    mount = mount_of(there, patient.host.proc)
+    return judge_scratch(folder, source, free, mount.kind if mount else "")
+
+
+def judge_scratch(folder: Path, source: str, free: int, kind: str) -> Finding:
+    """Return the finding for a scratch folder with `free` bytes on a file system of this kind."""
+    in_memory = kind in _IN_MEMORY
+    found = f"{format_size(free)} free in `{folder}` ({source}{', in memory' if in_memory else ''})"
+    elsewhere = "export SPARK_LOCAL_DIRS=/path/on/a/larger/disk"
+    if free < TOO_LITTLE:
+        why = "Spark's own files may fill it"
+        return Finding("scratch-space", Status.PROBLEM, found, why, elsewhere)
+    if in_memory:
+        why = f"it is a {kind}: what Spark spools there takes the memory it was meant to save"
+        return Finding("scratch-space", Status.WARNING, found, why, elsewhere)
+    if free < LITTLE:
+        why = f"a large table may need more; {format_size(LITTLE)} is a sane least"
+        return Finding("scratch-space", Status.WARNING, found, why, elsewhere)
+    return Finding("scratch-space", Status.OK, found)
+
+
+def own_folders(patient: Patient) -> Iterator[Finding]:
+    """Look at lakeload's cache and run folders."""
+    yield _own("cache-folder", patient.host.cache, "LAKELOAD_CACHE_DIR", patient)
+    yield _own("run-folder", patient.host.runs, "LAKELOAD_RUN_DIR", patient)
+
+
+def _own(name: str, folder: Path, variable: str, patient: Patient) -> Finding:
+    source = variable if patient.environment.get(variable) else f"the default; {variable} overrides"
+    there = _nearest(folder)
+    command = export(variable, "/path/that/can/be/written/to")
+    if not there.is_dir():
+        found = f"`{there}` is no folder ({source})"
+        return Finding(name, Status.PROBLEM, found, f"`{folder}` cannot be made", command)
+    if not os.access(there, os.W_OK | os.X_OK):
+        found = f"`{there}` cannot be written to ({source})"
+        return Finding(name, Status.PROBLEM, found, f"`{folder}` is needed", command)
+    free = shutil.disk_usage(there).free
+    found = f"`{folder}` can be written to, {format_size(free)} free"
+    if free < TOO_LITTLE:
+        why = "jars and logs may fill it"
+        return Finding(name, Status.WARNING, found, why, command)
+    return Finding(name, Status.OK, found)
+
+
+def temporary(patient: Patient) -> Iterator[Finding]:
+    """Tell whether Java may run the native libraries it unpacks into its temporary folder."""
+    folder = java_temporary(patient)
+    mount = mount_of(_nearest(folder), patient.host.proc)
+    if mount is None or "noexec" not in mount.options:
+        return
+    own = patient.host.cache / "tmp"
+    why = "Java unpacks its compression libraries (snappy, zstd) there and cannot run them"
+    quoted = shlex.quote(str(own))
+    command = f"mkdir -p {quoted} && {export('JAVA_TOOL_OPTIONS', f'-Djava.io.tmpdir={own}')}"
+    found = f"`{folder}` is mounted with noexec"
+    yield Finding("temporary-folder", Status.WARNING, found, why, command)
+
+
+def mount_of(folder: Path, proc: Path) -> Mount | None:
+    """Return the mount that `folder` is on, None where there is no /proc/mounts."""
+    try:
+        lines = (proc / "mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    path, best = folder.resolve(), None
+    for line in lines:
+        _, place, kind, options, *_ = line.split(" ")
+        # A blank in a path is written as \040.
+        where = Path(place.replace("\\040", " "))
+        # Of two mounts on one place, the later one is seen.
+        if path.is_relative_to(where) and (
+            best is None or len(where.parts) >= len(best.place.parts)
+        ):
+            best = Mount(where, kind, frozenset(options.split(",")))
+    return best
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or the nearest above it that exists."""
+    for path in (folder, *folder.parents):
+        if path.exists():
+            return path
+    return Path("/")

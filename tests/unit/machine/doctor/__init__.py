@@ -1,0 +1,1 @@
+"""What `doctor` finds, on machines that tests make up."""

@@ -1,0 +1,145 @@
+"""Each check stands alone; and what a screen, a pipe and a program are shown of all of them."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.doctor.checkup import CHECKS, examine
+from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat, Stream
+from lakeload.ui.doctor import diagnosis_json, show_diagnosis
+from lakeload_jobs.contract.errors import MachineLacks
+from tests.unit.machine.doctor.machines import patient, statuses
+
+SICK = Diagnosis(
+    (
+        Finding("python", Status.OK, "Python 3.11"),
+        Finding("clock", Status.SKIPPED, "not asked"),
+        Finding("proxies", Status.WARNING, "[red]odd[/red]", "because " * 12, "export A=b"),
+        Finding("java", Status.PROBLEM, "no Java was found", "", "apt install java"),
+    ),
+    0.25,
+)
+
+
+def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
+    def broken(_: Patient) -> Iterator[Finding]:
+        yield Finding("early", Status.OK, "seen")
+        raise PermissionError(13, "Permission denied")
+
+    def lacking(_: Patient) -> Iterator[Finding]:
+        raise MachineLacks("no Java")
+
+    def well(_: Patient) -> Iterator[Finding]:
+        yield Finding("well", Status.OK, "seen")
+
+    checks = [Check("broken", broken), Check("lacking", lacking), Check("well", well)]
+    found = examine(patient(tmp_path), checks).findings
+    assert [(one.name, str(one.status)) for one in found] == [
+        ("early", "ok"),
+        ("broken", "warning"),
+        ("lacking", "warning"),
+        ("well", "ok"),
+    ]
+    assert "Permission denied" in found[1].why
+
+
+def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
+    ever = threading.Event()
+
+    def silent(_: Patient) -> Iterator[Finding]:
+        yield Finding("first", Status.OK, "seen")
+        ever.wait()
+
+    found = examine(patient(tmp_path, seconds=0.05), [Check("silent", silent)]).findings
+    ever.set()
+    assert statuses(list(found)) == {"first": "ok", "silent": "warning"}
+    assert found[1].why == "no answer within 0.05 s"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
+    def buggy(_: Patient) -> Iterator[Finding]:
+        raise KeyError("x")
+
+    with pytest.raises(RuntimeError, match="the check buggy broke off"):
+        examine(patient(tmp_path), [Check("buggy", buggy)])
+
+
+def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
+    diagnosis = examine(patient(tmp_path, offline=True, seconds=60))
+    found = statuses(list(diagnosis.findings))
+    assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
+    assert not diagnosis.healthy
+    assert {check.name for check in CHECKS} - {"temporary-folder", "secrets", "own-folders"} <= {
+        *found
+    }
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, quiet: bool = False) -> list[str]:
+    text = io.StringIO()
+    stream = Stream(
+        file=text,
+        width=80,
+        markup=False,
+        highlight=False,
+        force_terminal=terminal,
+        color_system=None,
+        _environ={"TERM": "xterm"},
+    )
+    monkeypatch.setattr(console, "out", stream)
+    console.configure(quiet=quiet, output=OutputFormat.TEXT)
+    show_diagnosis(SICK, Path("p.yml"), 4)
+    console.configure()
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_a_terminal_gets_a_table_of_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, terminal=True)
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == " ✓  python   Python 3.11"
+    assert " !  proxies  [red]odd[/red]" in lines
+    assert lines[-2:] == [
+        "             → apt install java",
+        "this machine lacks something for `p.yml`: 1 problem, 1 warning, 1 ok in 0.2 s",
+    ]
+
+
+def test_a_pipe_gets_a_line_for_each_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, terminal=False)
+    assert [line.split()[:2] for line in lines if not line.startswith(" ")][:4] == [
+        ["ok", "python"],
+        ["skipped", "clock"],
+        ["warning", "proxies"],
+        ["problem", "java"],
+    ]
+    assert lines[-2].strip() == "mend: apt install java"
+
+
+def test_quiet_leaves_out_what_is_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, terminal=False, quiet=True)
+    assert not any("python" in line or "clock" in line for line in lines)
+    assert any("java" in line for line in lines)
+
+
+def test_the_json_is_the_documented_one() -> None:
+    document = diagnosis_json(SICK, None, 4)
+    assert {key: value for key, value in document.items() if key != "findings"} == {
+        "status": "problem",
+        "file": None,
+        "seconds": 0.25,
+        "exit_code": 4,
+    }
+    assert document["findings"][3] == {
+        "name": "java",
+        "status": "problem",
+        "found": "no Java was found",
+        "why": None,
+        "command": "apt install java",
+    }

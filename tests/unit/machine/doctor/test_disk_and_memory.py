@@ -1,0 +1,171 @@
+"""Findings about memory, processors, folders, open files and the host's name."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.doctor.disk import (
+    GIB,
+    java_temporary,
+    judge_scratch,
+    mount_of,
+    own_folders,
+    scratch,
+    scratch_folders,
+    temporary,
+)
+from lakeload.machine.doctor.memory import cpu_quota, judge_memory, judge_processors
+from lakeload.machine.doctor.model import Need, Status
+from lakeload.machine.doctor.system import judge_host_name, judge_open_files
+from tests.unit.machine.doctor.machines import patient, statuses
+
+
+@pytest.mark.parametrize(
+    ("available", "configured", "status"),
+    [
+        (16 * GIB, None, "ok"),
+        (16 * GIB, "4g", "ok"),
+        (4 * GIB, "4000m", "warning"),
+        (4 * GIB, "8g", "problem"),
+        (GIB // 2, None, "problem"),
+    ],
+)
+def test_the_drivers_heap_has_to_fit(
+    tmp_path: Path, available: int, configured: str | None, status: str
+) -> None:
+    machine = patient(tmp_path, need=Need(driver_memory=configured))
+    finding = judge_memory(machine, available, 32 * GIB)
+    assert str(finding.status) == status
+    assert "limited by a cgroup (of 32.0 GiB)" in finding.found
+    assert bool(finding.command) == (status != "ok")
+
+
+@pytest.mark.parametrize(
+    ("group", "file", "text", "quota"),
+    [
+        ("0::/box", "box/cpu.max", "50000 100000\n", 0.5),
+        ("0::/box/in", "box/cpu.max", "150000 100000\n", 1.5),
+        ("0::/gone", "cpu.max", "200000 100000\n", 2.0),
+        ("0::/box", "box/cpu.max", "max 100000\n", None),
+        ("4:cpu,cpuacct:/box", "cpu/box/cpu.cfs_quota_us", "50000\n", 0.5),
+        ("4:cpu,cpuacct:/box", "cpu/box/cpu.cfs_quota_us", "-1\n", None),
+    ],
+)
+def test_a_quota_of_either_cgroup_version_counts(
+    tmp_path: Path, group: str, file: str, text: str, quota: float | None
+) -> None:
+    machine = patient(tmp_path)
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "proc" / "self" / "cgroup").write_text(f"{group}\n")
+    place = machine.host.cgroups / file
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    place.with_name("cpu.cfs_period_us").write_text("100000\n")
+    assert cpu_quota(machine.host) == quota
+
+
+def test_less_than_one_processor_is_a_warning() -> None:
+    assert judge_processors(4, 0.5).status is Status.WARNING
+    assert judge_processors(4, 2.0).status is Status.OK
+    assert judge_processors(4, None).found == "4 processors"
+
+
+@pytest.mark.parametrize(
+    ("free", "kind", "status"),
+    [
+        (50 * GIB, "ext4", "ok"),
+        (GIB, "ext4", "warning"),
+        (50 * GIB, "tmpfs", "warning"),
+        (GIB // 8, "ext4", "problem"),
+    ],
+)
+def test_scratch_space_is_held_against_a_sane_amount(free: int, kind: str, status: str) -> None:
+    finding = judge_scratch(Path("/scratch"), "SPARK_LOCAL_DIRS", free, kind)
+    assert str(finding.status) == status
+    assert finding.command.startswith("export SPARK_LOCAL_DIRS=") == (status != "ok")
+
+
+def test_spark_local_dirs_wins_over_the_document_and_javas_folder(tmp_path: Path) -> None:
+    need = Need(conf={"spark.local.dir": "/b"})
+    assert scratch_folders(patient(tmp_path, need=need, SPARK_LOCAL_DIRS="/a, /c")) == [
+        (Path("/a"), "SPARK_LOCAL_DIRS"),
+        (Path("/c"), "SPARK_LOCAL_DIRS"),
+    ]
+    assert scratch_folders(patient(tmp_path, need=need)) == [(Path("/b"), "spark.local.dir")]
+    # Java on Linux knows nothing of TMPDIR.
+    assert scratch_folders(patient(tmp_path, TMPDIR="/x"))[0][0] == Path("/tmp")
+
+
+def test_a_scratch_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(0o600)
+    (finding,) = scratch(patient(tmp_path, SPARK_LOCAL_DIRS=str(tmp_path / "file" / "x")))
+    assert finding.status is Status.PROBLEM
+
+
+def test_own_folders_need_not_exist_but_have_to_be_possible(tmp_path: Path) -> None:
+    assert set(statuses(list(own_folders(patient(tmp_path)))).values()) == {"ok"}
+    (tmp_path / "cache").touch()
+    found = statuses(list(own_folders(patient(tmp_path))))
+    assert found == {"cache-folder": "problem", "run-folder": "ok"}
+
+
+def mounts(folder: Path, *lines: str) -> None:
+    (folder / "proc").mkdir()
+    (folder / "proc" / "mounts").write_text("".join(f"{line} 0 0\n" for line in lines))
+
+
+def test_a_temporary_folder_with_noexec_is_a_warning_that_names_another(tmp_path: Path) -> None:
+    mounts(tmp_path, "/dev/sda / ext4 rw", f"tmpfs {tmp_path} tmpfs rw,noexec")
+    option = f"-Djava.io.tmpdir={tmp_path}"
+    (finding,) = temporary(patient(tmp_path, JAVA_TOOL_OPTIONS=option))
+    assert finding.status is Status.WARNING
+    assert f"-Djava.io.tmpdir={tmp_path}/cache/tmp" in finding.command
+    assert list(temporary(patient(tmp_path, JAVA_TOOL_OPTIONS="-Djava.io.tmpdir=/"))) == []
+
+
+def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
+    mounts(
+        tmp_path,
+        "/dev/sda / ext4 rw",
+        f"a {tmp_path}/a\\040b tmpfs rw",
+        f"b {tmp_path}/a\\040b xfs rw,noexec",
+    )
+    found = mount_of(tmp_path / "a b" / "c", tmp_path / "proc")
+    assert found is not None
+    assert (found.kind, found.options) == ("xfs", {"rw", "noexec"})
+    assert mount_of(tmp_path, tmp_path / "none") is None
+
+
+def test_javas_folder_is_that_of_its_options(tmp_path: Path) -> None:
+    need = Need(conf={"spark.driver.extraJavaOptions": "-Xss4m -Djava.io.tmpdir=/y"})
+    options = "-Djava.io.tmpdir=/x"
+    assert java_temporary(patient(tmp_path, JAVA_TOOL_OPTIONS=options)) == Path("/x")
+    assert java_temporary(patient(tmp_path, need=need, JAVA_TOOL_OPTIONS=options)) == Path("/y")
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "command"),
+    [
+        (1024, 4096, ""),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, ""),
+        (256, resource.RLIM_INFINITY, "ulimit -n 4096"),
+        (256, 2000, "ulimit -n 2000"),
+        (256, 512, "sudo prlimit --pid $$ --nofile=4096:4096"),
+    ],
+)
+def test_few_open_files_are_a_warning(soft: int, hard: int, command: str) -> None:
+    assert judge_open_files(soft, hard).command == command
+
+
+@pytest.mark.parametrize(
+    ("master", "status"), [("local[*]", "warning"), ("spark://h:1", "problem")]
+)
+def test_a_host_name_that_does_not_resolve(tmp_path: Path, master: str, status: str) -> None:
+    machine = patient(tmp_path, need=Need(master=master))
+    finding = judge_host_name("box", machine, resolves=False)
+    assert str(finding.status) == status
+    assert finding.command == "echo '127.0.1.1 box' | sudo tee -a /etc/hosts"
+    assert judge_host_name("box", machine, resolves=True).status is Status.OK

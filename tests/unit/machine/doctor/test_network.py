@@ -1,0 +1,224 @@
+"""Findings about proxies, variables, the endpoint and the clock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.doctor.clock import clock, judge_clock
+from lakeload.machine.doctor.endpoint import endpoint_of
+from lakeload.machine.doctor.model import Need, Status
+from lakeload.machine.doctor.proxies import proxies
+from lakeload.machine.doctor.variables import variables
+from lakeload_jobs.contract.spec import CredentialsSpec
+from tests.unit.machine.doctor.machines import destination, patient, statuses
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEY = "AWS_ACCESS_KEY_ID"
+
+
+class _Noon(BaseHTTPRequestHandler):
+    """Refuses every HEAD, as S3 does without a signature, at noon."""
+
+    def do_HEAD(self) -> None:
+        self.send_response_only(403)
+        if self.path != "/dateless":
+            self.send_header("Date", format_datetime(NOON, usegmt=True))
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def noon() -> Iterator[str]:
+    """Yield the URL of an endpoint at which it is always noon."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Noon) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "text"),
+    [
+        (0, "ok", "within a minute"),
+        (-90, "warning", "90 s behind"),
+        (600, "problem", "10 minutes ahead of"),
+    ],
+)
+def test_the_clock_is_compared_with_the_endpoints(
+    tmp_path: Path, noon: str, seconds: int, status: str, text: str
+) -> None:
+    machine = patient(tmp_path, need=Need(destination=destination(s3=noon)))
+    here = NOON + timedelta(seconds=seconds)
+    (finding,) = clock(machine, now=here.timestamp)
+    assert (finding.name, str(finding.status)) == ("clock", status)
+    assert text in finding.found
+    assert ("chrony" in finding.command) == (status != "ok")
+
+
+def test_an_answer_without_a_date_is_a_warning(tmp_path: Path, noon: str) -> None:
+    need = Need(destination=destination(s3=f"{noon}/dateless"))
+    (finding,) = clock(patient(tmp_path, need=need))
+    assert (finding.status, "without a Date" in finding.found) == (Status.WARNING, True)
+
+
+def test_the_environments_proxy_is_used_and_its_password_not_shown(
+    tmp_path: Path, noon: str
+) -> None:
+    far = Need(destination=destination(s3="http://s3.example.invalid"))
+    through = noon.replace("://", "://user:canary@")
+    (finding,) = clock(patient(tmp_path, need=far, http_proxy=through), now=NOON.timestamp)
+    assert finding.status is Status.OK
+    dead = "http://user:canary@127.0.0.1:1"
+    (finding,) = clock(patient(tmp_path, need=far, http_proxy=dead))
+    assert (finding.name, finding.status) == ("endpoint", Status.PROBLEM)
+    assert "through the proxy `http://127.0.0.1:1`" in finding.found
+    assert "canary" not in str(finding)
+
+
+def test_a_dead_endpoint_is_a_problem_only_for_a_document_that_needs_it(tmp_path: Path) -> None:
+    dead = "http://127.0.0.1:1"
+    (asked,) = clock(patient(tmp_path, need=Need(destination=destination(s3=dead))))
+    (general,) = clock(patient(tmp_path, AWS_ENDPOINT_URL=dead))
+    assert (asked.status, general.status) == (Status.PROBLEM, Status.WARNING)
+    assert asked.command == f"curl -sSI {dead}"
+
+
+def test_offline_asks_no_endpoint(tmp_path: Path) -> None:
+    need = Need(destination=destination(s3="http://127.0.0.1:1"))
+    (finding,) = clock(patient(tmp_path, need=need, offline=True))
+    assert finding.status is Status.SKIPPED
+
+
+def test_a_clock_just_off_is_not_yet_a_problem(tmp_path: Path) -> None:
+    assert judge_clock(patient(tmp_path), 59.0, "x").status is Status.OK
+    assert judge_clock(patient(tmp_path), 299.0, "x").status is Status.WARNING
+    assert judge_clock(patient(tmp_path), -300.0, "x").status is Status.PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({}, "https://s3.us-east-1.amazonaws.com/"),
+        ({"AWS_DEFAULT_REGION": "cn-north-1"}, "https://s3.cn-north-1.amazonaws.com.cn/"),
+        ({"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b"}, "http://b"),
+    ],
+)
+def test_without_a_document_the_environment_names_the_endpoint(
+    tmp_path: Path, environment: dict[str, str], url: str
+) -> None:
+    assert endpoint_of(patient(tmp_path, **environment)) == url
+
+
+@pytest.mark.parametrize(
+    ("environment", "status", "command"),
+    [
+        ({}, "ok", ""),
+        ({"HTTPS_PROXY": "http://p:3128"}, "ok", ""),
+        (
+            {"HTTPS_PROXY": "http://u:canary@p:1", "https_proxy": "http://q:1"},
+            "warning",
+            'export HTTPS_PROXY="$https_proxy"',
+        ),
+        ({"HTTPS_PROXY": "http://p:nan"}, "problem", "export HTTPS_PROXY="),
+        (
+            {"HTTP_PROXY": "http://p:1", "NO_PROXY": "169.254.169.254"},
+            "warning",
+            'export HTTPS_PROXY="${http_proxy-$HTTP_PROXY}"',
+        ),
+        (
+            {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b"},
+            "warning",
+            "export NO_PROXY=a.b,169.254.169.254 no_proxy=a.b,169.254.169.254",
+        ),
+        (
+            {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", KEY: "x"},
+            "ok",
+            "",
+        ),
+    ],
+)
+def test_proxies_that_do_not_do_what_they_seem_to(
+    tmp_path: Path, environment: dict[str, str], status: str, command: str
+) -> None:
+    (finding,) = proxies(patient(tmp_path, **environment))
+    assert str(finding.status) == status
+    assert finding.command.startswith(command)
+    assert bool(finding.command) == bool(command)
+    assert "canary" not in str(finding)
+
+
+def test_an_endpoint_on_this_machine_belongs_into_no_proxy(tmp_path: Path) -> None:
+    need = Need(destination=destination(s3="http://127.0.0.1:9000"))
+    proxy = {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", KEY: "x"}
+    (finding,) = proxies(patient(tmp_path, need=need, **proxy))
+    assert finding.command == "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1"
+    (finding,) = proxies(patient(tmp_path, need=need, **proxy, NO_PROXY="127.0.0.1"))
+    assert finding.status is Status.OK
+
+
+SECRET = "AWS_SECRET_ACCESS_KEY"
+
+
+@pytest.mark.parametrize(
+    ("environment", "name", "status", "command"),
+    [
+        ({}, "variables", "ok", ""),
+        ({KEY: "AKIA1", SECRET: "s"}, "variables", "ok", ""),
+        ({KEY: "AKIA1", SECRET: "s", "AWS_PROFILE": "p"}, "aws-identity", "warning", "unset AWS_"),
+        ({KEY: "AKIA1"}, "aws-keys", "warning", f"export {SECRET}=…"),
+        ({SECRET: "s"}, "aws-keys", "warning", f"export {KEY}=…"),
+        ({KEY: "ASIA1", SECRET: "s"}, "aws-keys", "warning", "export AWS_SESSION_TOKEN=…"),
+        (
+            {KEY: "AKIA1", SECRET: "s", "AWS_SESSION_TOKEN": "t"},
+            "aws-keys",
+            "warning",
+            "unset AWS_SESSION_TOKEN",
+        ),
+        (
+            {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-east-1"},
+            "aws-region",
+            "warning",
+            'export AWS_DEFAULT_REGION="$AWS_REGION"',
+        ),
+        ({"AWS_ENDPOINT_URL": "http://x"}, "aws-endpoint", "warning", "unset AWS_ENDPOINT_URL"),
+        ({"AWS_CA_BUNDLE": "/gone"}, "ca-bundle", "problem", "unset AWS_CA_BUNDLE"),
+        ({"SPARK_CONF_DIR": "/"}, "spark-conf-dir", "warning", "unset SPARK_CONF_DIR"),
+        ({"HADOOP_CONF_DIR": "/gone"}, "hadoop-conf-dir", "warning", "unset HADOOP_CONF_DIR"),
+        ({"JAVA_TOOL_OPTIONS": "-Da=b -Xmx1g"}, "java-options", "warning", "unset JAVA_TOOL_O"),
+        ({"JAVA_TOOL_OPTIONS": "-Da='b"}, "variables", "ok", ""),
+        ({"SPARK_LOCAL_IP": "10.0.0.1"}, "spark-local-ip", "warning", "unset SPARK_LOCAL_IP"),
+        ({"PYTHONPATH": "/x"}, "pythonpath", "warning", "unset PYTHONPATH"),
+    ],
+)
+def test_each_variable_that_surprises_is_a_finding(
+    tmp_path: Path, environment: dict[str, str], name: str, status: str, command: str
+) -> None:
+    (finding,) = variables(patient(tmp_path, **environment))
+    assert (finding.name, str(finding.status)) == (name, status)
+    assert finding.command.startswith(command)
+    assert bool(finding.command) == bool(command)
+
+
+def test_what_the_document_decides_itself_is_no_contradiction(tmp_path: Path) -> None:
+    profile = CredentialsSpec(profile="p")
+    need = Need(destination=destination(s3="http://x", credentials=profile))
+    machine = patient(
+        tmp_path,
+        need=need,
+        AWS_ACCESS_KEY_ID="AKIA1",
+        AWS_SECRET_ACCESS_KEY="s",
+        AWS_PROFILE="q",
+        AWS_REGION="eu-west-1",
+        AWS_DEFAULT_REGION="us-east-1",
+        AWS_ENDPOINT_URL_S3="http://y",
+    )
+    assert statuses(list(variables(machine))) == {"variables": "ok"}
