@@ -52,12 +52,13 @@ def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        output = given.get("output")
+        # A command may have formats of its own; JSON has the same name in all of them.
+        wants_json = given.get("output") == OutputFormat.JSON
         console.configure(
             verbose=given.pop("verbose"),
             quiet=given.pop("quiet"),
             log_file=given.pop("log_file"),
-            output=output if isinstance(output, OutputFormat) else None,
+            output=OutputFormat.JSON if wants_json else OutputFormat.TEXT,
         )
         command(**given)
 

@@ -8,17 +8,18 @@ from typing import Annotated
 
 import typer
 
-from lakeload.commands.options import Output
 from lakeload.config.load import inspect_all
 from lakeload.config.problems import has_errors
-from lakeload.ui.console import OutputFormat
-from lakeload.ui.validation import show_inspections
+from lakeload.ui.validation import ValidationFormat, show_inspections
 from lakeload_jobs.contract.errors import ExitCode
 
 
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Destinations and pipelines.")],
-    output: Output = OutputFormat.TEXT,
+    output: Annotated[
+        ValidationFormat,
+        typer.Option("--output", help="How to answer; `github` annotates a pull request's lines."),
+    ] = ValidationFormat.TEXT,
 ) -> None:
     """Check documents: every problem, with line, column and a hint. No network.
 

@@ -133,9 +133,11 @@ class TreeReader:
                 for merged in self._merged(value_node, parent, grandparent):
                     inherited = {**merged, **inherited}
                 continue
-            below = parent if hidden and name not in REFERENCE_KINDS else name
+            below, above = name, parent
+            if hidden and name not in REFERENCE_KINDS:
+                below, above = parent, grandparent
             try:
-                value = self.read(value_node, key=below, parent=parent)
+                value = self.read(value_node, key=below, parent=above)
             except YamlRefused as refused:
                 # Of nested keys the outermost is the one whose value is too large.
                 raise YamlRefused(refused.code, refused.message, key_node.span) from refused

@@ -207,4 +207,15 @@ One document on stdout; fields are only ever added. Exit code 0 when no file has
 `severity` is `error`, `warning` or `note`; `kind` is `destination`, `pipeline` or null. `line` and
 `column` count from 1 and are null when the file as a whole is meant; `key`, `length` and `hint`
 may be null. No message ever holds the value of a secret setting.
+
+## `lakeload validate --output github`
+
+For a step of GitHub Actions: each problem is a workflow command, which GitHub shows at the line of
+the pull request; the hint follows the message. Notes become notices. GitHub annotates the first ten
+errors, warnings and notices of a step; its log and the exit code know them all. `file` is relative
+to the repository's root.
+
+```yaml
+- run: pip install lakeload && lakeload validate --output github lake/*.yml
+```
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
 from rich.text import Text
@@ -11,15 +12,26 @@ from lakeload.config.load import Inspection
 from lakeload.config.problems import Problem, has_errors, in_order
 from lakeload.config.secret_names import printable
 from lakeload.ui import console
-from lakeload.ui.console import OutputFormat
+from lakeload.ui.github import show_annotations
 from lakeload.ui.problems import problems_json, problems_text, summary
 
 
-def show_inspections(inspections: Sequence[Inspection], output: OutputFormat) -> None:
+class ValidationFormat(StrEnum):
+    """How `validate` answers."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+
+
+def show_inspections(inspections: Sequence[Inspection], output: ValidationFormat) -> None:
     """Print the answer on stdout."""
     problems = in_order([problem for item in inspections for problem in item.problems])
-    if output is OutputFormat.JSON:
+    if output is ValidationFormat.JSON:
         console.show_json(validation_json(inspections, problems))
+        return
+    if output is ValidationFormat.GITHUB:
+        show_annotations(problems, len(inspections))
         return
     if problems:
         console.answer(problems_text(problems, console.out.width))

@@ -33,7 +33,8 @@ from tests.unit.config.documents import (
 )
 
 ICEBERG = f"{DESTINATION}table_format: ICEBERG\n"
-REST_HEADERS = f"{ICEBERG}iceberg:\n  catalog: {{{{type: REST, uri: https://h, headers: {{{{X-A: {{}}}}}}}}}}\n"
+HEADERS = "{{type: REST, uri: https://h, headers: {{X-A: {}}}}}"
+REST_HEADERS = f"{ICEBERG}iceberg:\n  catalog: {HEADERS}\n"
 OPEN_CATALOG = """{type: SNOWFLAKE_OPEN_CATALOG, uri: https://h/polaris/api/catalog,
     catalog_name: lake, client_id: {env: ID}, client_secret: {file: s/secret}"""
 
