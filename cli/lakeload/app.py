@@ -21,6 +21,7 @@ COMMANDS = {
     "validate": "lakeload.commands.validate",
     "schema": "lakeload.commands.schema",
     "test-connection": "lakeload.commands.test_connection",
+    "doctor": "lakeload.commands.doctor",
     "plan": "lakeload.commands.plan",
     "sync": "lakeload.commands.sync",
     "recover": "lakeload.commands.recover",

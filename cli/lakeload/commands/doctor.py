@@ -59,10 +59,10 @@ def _need(file: Path | None) -> Need:
     from lakeload.config.load import PipelineDocument, load_either
     from lakeload.config.spec import destination_spec, table_specs
     from lakeload.machine.doctor.model import Need
-    from lakeload.machine.jars import features_of
+    from lakeload.machine.jars import SETS, features_of
 
     if file is None:
-        return Need(features=("avro", "s3"))
+        return Need(features=SETS)
     document = load_either(file, os.environ)
     if not isinstance(document, PipelineDocument):
         return Need(destination=destination_spec(document))

@@ -12,7 +12,7 @@ import pytest
 
 from bench.startup import COMMANDS
 
-COMMANDS_WITH_AWS = ["demo", "test-connection", "plan", "sync", "recover", "runs", "reset"]
+COMMANDS_WITH_AWS = ["demo", "test-connection", "doctor", "plan", "sync", "recover", "runs", "reset"]
 HEAVY = {"boto3", "botocore", "pyspark", "py4j", "pyiceberg", "pyarrow", "arro3", "ministack"}
 PROBE = """
 import sys

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from lakeload.machine.doctor.clock import clock
 from lakeload.machine.doctor.credentials import credentials, secrets
 from lakeload.machine.doctor.disk import own_folders, scratch, temporary
+from lakeload.machine.doctor.jars import jars
 from lakeload.machine.doctor.java import java
 from lakeload.machine.doctor.memory import memory, processors
 from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
@@ -23,6 +24,7 @@ CHECKS = (
     Check("python", python_version),
     Check("java", java),
     Check("pyspark", spark),
+    Check("jars", jars),
     Check("memory", memory),
     Check("processors", processors),
     Check("scratch-space", scratch),

@@ -1,0 +1,59 @@
+"""Findings about the cache of jars."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.doctor.jars import jars, judge_jars
+from lakeload.machine.doctor.model import Need, Patient, Status
+from lakeload.machine.jars import Jar, look_at_all
+from tests.unit.machine.doctor.machines import destination, patient
+
+CONTENTS = {"a": b"one", "b": b"two"}
+JARS = [
+    Jar("g", name, "1", hashlib.sha256(content).hexdigest(), len(content), "s3")
+    for name, content in CONTENTS.items()
+]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Patient:
+    folder = tmp_path / "cache" / "jars"
+    folder.mkdir(parents=True)
+    for jar in JARS:
+        (folder / jar.file_name).write_bytes(CONTENTS[jar.artifact])
+    return patient(tmp_path, need=Need(destination=destination(), features=("s3",)))
+
+
+def test_a_complete_cache_is_in_order(machine: Patient) -> None:
+    finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
+    assert (finding.status, finding.command) == (Status.OK, "")
+    assert "all 2 (s3)" in finding.found
+
+
+def test_a_jar_whose_checksum_is_wrong_is_named(machine: Patient) -> None:
+    (machine.host.cache / "jars" / "b-1.jar").write_bytes(b"tow")
+    finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
+    assert (finding.status, finding.command) == (Status.WARNING, "lakeload jars fetch s3")
+    assert "`b-1.jar`" in finding.found
+    assert "`a-1.jar`" not in finding.found
+
+
+def test_missing_jars_are_a_warning_only_where_they_are_known_to_be_needed(
+    tmp_path: Path, machine: Patient
+) -> None:
+    (machine.host.cache / "jars" / "a-1.jar").unlink()
+    states = look_at_all(JARS, machine.host.cache / "jars")
+    asked, general = judge_jars(states, machine), judge_jars(states, patient(tmp_path))
+    assert (asked.status, general.status) == (Status.WARNING, Status.OK)
+    assert asked.found.startswith("1 of 2 are not in")
+
+
+def test_the_pinned_jars_of_the_needed_sets_alone_are_looked_at(tmp_path: Path) -> None:
+    (finding,) = jars(patient(tmp_path, need=Need(features=("avro",))))
+    assert finding.found.startswith("1 of 1 are not in")
+    (finding,) = jars(patient(tmp_path))
+    assert finding.found == "none are needed beside Spark's own"
