@@ -21,12 +21,14 @@ COMMANDS = {
     "validate": "lakeload.commands.validate",
     "schema": "lakeload.commands.schema",
     "test-connection": "lakeload.commands.test_connection",
+    "policy": "lakeload.commands.policy",
     "doctor": "lakeload.commands.doctor",
     "plan": "lakeload.commands.plan",
     "sync": "lakeload.commands.sync",
     "recover": "lakeload.commands.recover",
     "runs": "lakeload.commands.runs",
     "reset": "lakeload.commands.reset",
+    "jars": "lakeload.commands.jars",
 }
 
 

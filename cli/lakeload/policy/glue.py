@@ -19,7 +19,7 @@ _ROOM = MAX_NAME_LENGTH - len(f"_{PROBE_DATABASE}") - PROBE_MARK_LENGTH
 
 _TABLE_CALLS = ("GetTable", "CreateTable", "UpdateTable")
 _PARTITION_CALLS = ("GetPartition", "BatchCreatePartition")
-_READS = ("GetDatabases", "GetTable", "GetTables")
+_READS = ("GetTable", "GetTables")
 _PARTITION_READS = ("GetPartition", "GetPartitions", "BatchGetPartition")
 
 
@@ -58,26 +58,32 @@ def writing(destination: DestinationSpec, account: str | None = None) -> tuple[S
             _calls(tables),
             _tables(arns, names),
             "tables are made, follow added columns"
-            + (", and get their partitions" if len(tables) > 3 else ""),
+            + (", and get their partitions" if len(tables) > len(_TABLE_CALLS) else ""),
         ),
-        _probe_removal(destination, arns),
+        *_probe_removal(destination, arns),
     )
 
 
 def reading(destination: DestinationSpec, account: str | None = None) -> tuple[Statement, ...]:
     """Return what Athena and other readers of the catalog call."""
     arns, names = _place(destination, account), f"{database_prefix(destination)}*"
-    calls: tuple[str, ...] = ("GetDatabase", *_READS)
+    calls: tuple[str, ...] = _READS
     if registers_partitions(destination):
         calls = (*calls, *_PARTITION_READS)
     return (
         *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
         Statement(
+            "ReadDatabases",
+            ("glue:GetDatabase", "glue:GetDatabases"),
+            (arns.arn("glue", "catalog"), arns.arn("glue", f"database/{names}")),
+            "databases are found",
+        ),
+        Statement(
             "ReadTables",
             _calls(calls),
             _tables(arns, names),
-            "queries look up databases, tables"
-            + (" and partitions" if len(calls) > 4 else " and their columns"),
+            "tables and their columns are found"
+            + (", and the partitions that a query needs" if len(calls) > len(_READS) else ""),
         ),
     )
 
@@ -114,7 +120,7 @@ def _catalog(arns: Place) -> Statement:
     )
 
 
-def _probe_removal(destination: DestinationSpec, arns: Place) -> Statement:
+def _probe_removal(destination: DestinationSpec, arns: Place) -> tuple[Statement, ...]:
     """Return what lets the connection test prove CreateDatabase: it makes what it can remove."""
     names = schema_name(
         glue_prefix=database_prefix(destination),
@@ -122,14 +128,21 @@ def _probe_removal(destination: DestinationSpec, arns: Place) -> Statement:
         source_schema=None,
         lower=True,
     ).removesuffix("x")
-    return Statement(
-        "RemoveProbeDatabase",
-        ("glue:DeleteTable", "glue:DeleteDatabase"),
-        (
-            *_tables(arns, f"{names}*"),
-            arns.arn("glue", f"userDefinedFunction/{names}*/*"),
+    tables = _tables(arns, f"{names}*")
+    functions = arns.arn("glue", f"userDefinedFunction/{names}*/*")
+    return (
+        Statement(
+            "RemoveProbeTable",
+            ("glue:DeleteTable",),
+            tables,
+            "`test-connection` removes the table it makes; no other can be deleted",
         ),
-        "`test-connection` removes the database it makes; Glue checks all that may be in one",
+        Statement(
+            "RemoveProbeDatabase",
+            ("glue:DeleteDatabase",),
+            (*tables, functions),
+            "`test-connection` removes the database it makes; Glue checks all that may be in one",
+        ),
     )
 
 

@@ -15,7 +15,7 @@ _PRINCIPAL = re.compile(
     r"arn:aws[a-z-]*:iam::[0-9]{12}:(root|(user|role)/[\w+=,.@/-]{1,576})", re.ASCII
 )
 _SESSION = re.compile(
-    r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([\w+=,.@-]{1,64})/[\w+=,.@-]{1,64}", re.ASCII
+    r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([\w+=.@-]{1,64})/[\w+=.@-]{1,64}", re.ASCII
 )
 _HINT = (
     "give `arn:aws:iam::123456789012:root`, `…:user/NAME` or `…:role/NAME`, and with it, if it has "
@@ -29,6 +29,8 @@ class Principal:
 
     arn: str
     external_id: str | None = field(default=None, repr=False)
+    of_session: bool = False
+    """Whether it was told by the ARN of a session, which leaves out the path of the role."""
 
     @property
     def account(self) -> str:
@@ -49,7 +51,8 @@ class Principal:
 def principal_arn(text: str, partition: str = "aws") -> str:
     """Return the ARN that a trust policy takes: an account is its root, a session its role.
 
-    A session's ARN does not say the path of its role. Raises `InvalidInput`.
+    A session's ARN leaves out the path of its role, and so does the one made of it. Raises
+    `InvalidInput`.
     """
     if _ACCOUNT.fullmatch(text):
         return f"arn:{partition}:iam::{text}:root"
@@ -64,6 +67,11 @@ def principal_arn(text: str, partition: str = "aws") -> str:
             hint=f"give a principal that begins with `arn:{partition}:`",
         )
     return arn
+
+
+def is_session(text: str) -> bool:
+    """Whether it is the ARN of a session of a role."""
+    return _SESSION.match(text) is not None
 
 
 def parse_principal(text: str, partition: str = "aws") -> tuple[str, SecretReference | None]:

@@ -1,0 +1,164 @@
+"""What to know about the documents that does not stand in them: the companion text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from lakeload.policy import glue, kms, s3
+from lakeload.policy.arns import place
+from lakeload.policy.base import references
+from lakeload.policy.hcl import label
+from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, PolicyDocument
+from lakeload.policy.policy_set import ExternalId, PolicySet
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+
+_STAND_IN: dict[str, Callable[[ExternalId], str]] = {
+    "json": lambda one: f"put the value of {one.reference} in place of {one.placeholder}",
+    "cli": lambda one: f"the commands take {one.reference} where they are run",
+    "terraform": lambda one: (
+        f"set the variable `{label(one.variable)}` to {one.reference} "
+        "(Terraform's state will hold it)"
+    ),
+}
+
+
+def notes(
+    found: PolicySet, tables: tuple[TableSpec, ...] = (), *, form: str = "json"
+) -> tuple[str, ...]:
+    """Return what to mind, each a sentence or two; further lines that are indented are verbatim.
+
+    `form` is how the documents are written: `json`, `cli` or `terraform`.
+    """
+    return (
+        *_of_the_place(found),
+        *_of_the_trust(found, form),
+        *_of_the_key(found),
+        *_of_glue(found),
+        *_of_readers(found, tables),
+        *_of_sizes(found.documents),
+    )
+
+
+def _of_the_place(found: PolicySet) -> Iterator[str]:
+    destination = found.destination
+    if destination.endpoints.s3:
+        yield (
+            f"The bucket is not AWS's own but at {destination.endpoints.s3}: the documents are in "
+            "AWS's terms, and the store may know fewer actions and conditions, or write them "
+            "differently."
+        )
+    if s3.vends(destination) and not found.asked.options.read_only:
+        yield (
+            "The catalog vends credentials, so the role is the one in the catalog's storage "
+            "settings, and its principals are the catalog's and, for Snowflake's queries, "
+            "Snowflake's compute: both have an ExternalId of their own."
+        )
+    elif found.role is None and not found.asked.options.read_only:
+        yield "Without `credentials.role_arn` the documents are for the identity that loads itself."
+    if any(":*:" in arn for one in found.attached for of in one.statements for arn in of.resources):
+        yield "No account is known, so some ARNs hold `*` in its place: give `--account`."
+
+
+def _of_the_trust(found: PolicySet, form: str) -> Iterator[str]:
+    if found.document("trust") is None:
+        return
+    held = json.dumps(found.documents[0].as_json())
+    stand_ins = [one for one in found.asked.external_ids if one.placeholder in held]
+    if stand_ins:
+        names = " and ".join(_STAND_IN[form](one) for one in stand_ins)
+        yield (
+            f"ExternalIds are secrets and not shown: {names}. "
+            "With `--reveal-external-id` they stand in the documents."
+        )
+    if open_to := [one.arn for one in found.asked.principals if one.external_id is None]:
+        yield (
+            f"Without an ExternalId {' and '.join(open_to)} can be made to use the role for "
+            "somebody else (the confused deputy): set `credentials.external_id` unless the "
+            "identity is yours alone."
+        )
+    for one in found.asked.principals:
+        if one.of_session:
+            yield (
+                f"`{one.arn}` was made of the ARN of a session, which leaves out the role's path: "
+                "if IAM says that the principal is invalid, give the role's own ARN."
+            )
+        if one.kind == "root":
+            yield (
+                f"`{one.arn}` is the whole account {one.account}: whoever is allowed "
+                "sts:AssumeRole there may assume the role."
+            )
+
+
+def _of_the_key(found: PolicySet) -> Iterator[str]:
+    destination, account = found.destination, found.asked.options.account
+    if destination.encryption.type != "SSE_KMS":
+        return
+    if not destination.encryption.kms_key_id:
+        yield (
+            "The key is `aws/s3`, which asks for no permission within its account; nobody of "
+            "another account can read what it encrypts."
+        )
+    elif document := kms.key_policy(destination, account):
+        statement = json.dumps(document.statements[0].as_json(), indent=2)
+        yield (
+            "The key is another account's. Its owner has to add this statement to the key's own "
+            "policy, beside what is there:\n"
+            + "\n".join(f"  {line}" for line in statement.splitlines())
+        )
+    else:
+        yield (
+            "The key's own policy has to leave the decision to IAM, as the default one does "
+            "(a statement for the account's root), or to name the role."
+        )
+
+
+def _of_glue(found: PolicySet) -> Iterator[str]:
+    destination = found.destination
+    if not glue.uses_glue(destination):
+        return
+    own = place(destination, found.asked.options.account).account
+    owner = _catalog_owner(destination)
+    if owner and own not in ("*", owner):
+        yield (
+            f"The Glue catalog is account {owner}'s: its resource policy has to allow the same "
+            f"actions to the role of account {own}."
+        )
+    if not glue.database_prefix(destination):
+        yield (
+            "Without `glue_database_prefix` the Glue statements hold for every database of the "
+            "account."
+        )
+
+
+def _catalog_owner(destination: DestinationSpec) -> str | None:
+    iceberg = destination.table_format == "ICEBERG"
+    return destination.iceberg.catalog.glue_id if iceberg else None
+
+
+def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str]:
+    if found.asked.options.read_only:
+        yield (
+            "Athena itself also takes athena:StartQueryExecution, GetQueryExecution and "
+            "GetQueryResults on the workgroup, s3:GetBucketLocation on this bucket, and "
+            "s3:GetBucketLocation, ListBucket, GetObject, PutObject and AbortMultipartUpload where "
+            "it puts results."
+        )
+    if any(table.input.credentials is not None for table in tables):
+        yield "The source has credentials of its own: what reading it takes is not in here."
+    elif found.document("source"):
+        yield "Where source objects are encrypted with a KMS key, reading takes kms:Decrypt on it."
+    in_aws = [one for one in references(found.destination) if one.kind.startswith("aws_")]
+    if in_aws and found.document("base"):
+        yield "A secret encrypted with a KMS key of your own takes kms:Decrypt on that key too."
+
+
+def _of_sizes(documents: tuple[PolicyDocument, ...]) -> Iterator[str]:
+    for document in documents:
+        limit = TRUST_POLICY_LIMIT if document.name == "trust" else MANAGED_POLICY_LIMIT
+        if document.size > limit:
+            what = "trust policy" if document.name == "trust" else "managed policy"
+            yield (
+                f"The document `{document.name}` has {document.size:,} characters, and IAM takes "
+                f"{limit:,} in a {what}: split its statements, or name fewer paths."
+            )
