@@ -43,7 +43,7 @@ def endpoint() -> Iterator[str]:
 
 def doctor(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "lakeload", "doctor", *arguments],
+        [sys.executable, "-m", "lakeload", "doctor", "--timeout", "60s", *arguments],
         cwd=folder,
         env={
             "PATH": "/usr/bin:/bin",

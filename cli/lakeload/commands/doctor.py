@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
 from lakeload.commands.options import Output
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
@@ -25,6 +26,9 @@ def doctor(
     offline: Annotated[
         bool, typer.Option("--offline", help="Ask no network: neither endpoint nor metadata.")
     ] = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="Give up what takes longer.")
+    ] = "5s",
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Look at this machine: Java, Spark, memory, disk, clock, credentials, variables.
@@ -39,6 +43,7 @@ def doctor(
     from lakeload.machine.doctor.model import Host, Patient
     from lakeload.ui.doctor import show_diagnosis
 
+    seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
     need = _need(file)
     host = Host(
         environment=os.environ,
@@ -47,7 +52,7 @@ def doctor(
         cache=cache_directory(os.environ),
         runs=runs_directory(os.environ),
     )
-    diagnosis = examine(Patient(host, need, offline=offline))
+    diagnosis = examine(Patient(host, need, offline=offline, seconds=seconds))
     code = ExitCode.OK if diagnosis.healthy else ExitCode.MACHINE
     show_diagnosis(diagnosis, file, code)
     if code is not ExitCode.OK:
