@@ -26,8 +26,18 @@ _PARTITION_READS = ("GetPartition", "GetPartitions", "BatchGetPartition")
 def uses_glue(destination: DestinationSpec) -> bool:
     """Whether tables of the destination are tables of Glue's catalog."""
     if destination.table_format == "ICEBERG":
-        return destination.iceberg.catalog.type == "GLUE"
+        return destination.iceberg.catalog.type == "GLUE" or speaks_rest(destination)
     return destination.parquet.update_glue_catalog
+
+
+def speaks_rest(destination: DestinationSpec) -> bool:
+    """Whether the catalog is Glue behind Iceberg's REST protocol.
+
+    https://docs.aws.amazon.com/glue/latest/dg/connect-glu-iceberg-rest.html
+    """
+    signed = destination.iceberg.catalog.sigv4
+    iceberg = destination.table_format == "ICEBERG"
+    return iceberg and signed is not None and signed.signing_name == "glue"
 
 
 def database_prefix(destination: DestinationSpec) -> str:
@@ -45,11 +55,14 @@ def writing(destination: DestinationSpec, account: str | None = None) -> tuple[S
     tables: tuple[str, ...] = _TABLE_CALLS
     if registers_partitions(destination):
         tables = (*tables, *_PARTITION_CALLS)
+    rest = speaks_rest(destination)
+    listing = ("glue:GetDatabases",) if rest else ()
     return (
         *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
+        *((_lent_keys(),) if rest and _lends(destination) else ()),
         Statement(
             "Databases",
-            ("glue:GetDatabase", "glue:CreateDatabase"),
+            ("glue:GetDatabase", *listing, "glue:CreateDatabase"),
             (arns.arn("glue", "catalog"), arns.arn("glue", f"database/{names}")),
             "the database of a schema is looked up, and made when it is missing",
         ),
@@ -118,6 +131,19 @@ def _catalog(arns: Place) -> Statement:
         (arns.arn("glue", "catalog"),),
         "clients of Iceberg look at the catalog itself",
     )
+
+
+def _lends(destination: DestinationSpec) -> bool:
+    return destination.iceberg.catalog.access_delegation == "VENDED_CREDENTIALS"
+
+
+def _lent_keys() -> Statement:
+    """Return what Lake Formation asks of those whom it lends keys; it takes no resource.
+
+    https://docs.aws.amazon.com/lake-formation/latest/dg/access-control-underlying-data.html
+    """
+    why = "Lake Formation lends keys for a table's files, where it governs them"
+    return Statement("LendKeys", ("lakeformation:GetDataAccess",), ("*",), why)
 
 
 def _probe_removal(destination: DestinationSpec, arns: Place) -> tuple[Statement, ...]:

@@ -115,6 +115,12 @@ def _of_the_key(found: PolicySet) -> Iterator[str]:
 
 def _of_glue(found: PolicySet) -> Iterator[str]:
     destination = found.destination
+    signed = destination.iceberg.catalog.sigv4 if destination.table_format == "ICEBERG" else None
+    if signed is not None and not glue.uses_glue(destination):
+        yield (
+            f"Requests to the catalog are signed for the service `{signed.signing_name}`: what it "
+            "has to allow is not in here."
+        )
     if not glue.uses_glue(destination):
         return
     own = place(destination, found.asked.options.account).account

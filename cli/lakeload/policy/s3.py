@@ -21,7 +21,7 @@ def writing(destination: DestinationSpec) -> tuple[Statement, ...]:
     probe = below(destination.prefix, LOG_NAME, PROBE_NAME)
     return (
         _listing(destination),
-        *(() if destination.table_format == "ICEBERG" else (_uploads(destination),)),
+        _uploads(destination),
         Statement(
             "WriteObjects",
             ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
@@ -58,12 +58,16 @@ def deleting(destination: DestinationSpec) -> Statement:
 
 
 def vends(destination: DestinationSpec) -> bool:
-    """Whether the catalog gives out the credentials that files are written with (F19, F74)."""
+    """Whether the catalog gives out the credentials that files are written with (F19, F74).
+
+    Not so where requests are signed: AWS's own catalogs give them out to the identity that signs.
+    """
     catalog = destination.iceberg.catalog
     return (
         destination.table_format == "ICEBERG"
         and catalog.type in ("REST", "SNOWFLAKE_OPEN_CATALOG")
         and catalog.access_delegation == "VENDED_CREDENTIALS"
+        and catalog.sigv4 is None
     )
 
 

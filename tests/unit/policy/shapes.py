@@ -17,6 +17,7 @@ from lakeload_jobs.contract.spec import (
     FilesInput,
     IcebergSpec,
     ParquetSpec,
+    SigV4Spec,
     TableSpec,
 )
 
@@ -138,6 +139,9 @@ SHAPES = {
         ),
     ),
     "iceberg-glue": Shape(_iceberg(type="GLUE", glue_id="222233334444")),
+    "iceberg-glue-over-rest": Shape(
+        _iceberg(type="REST", uri="https://glue.eu-west-1.amazonaws.com/iceberg", sigv4=SigV4Spec())
+    ),
     "iceberg-rest-own-credentials": Shape(
         _iceberg(type="REST", uri="https://catalog", access_delegation="NONE")
     ),
