@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+from lakeload.policy.arns import place
+from lakeload.policy.glue import PROBE_MARK_LENGTH, database_prefix
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.names import MAX_NAME_LENGTH, normalize
 
 Scope = Literal["catalog", "database", "table"]
 """What a call is about."""
 
-MARK_LENGTH = 12
+MARK_LENGTH = PROBE_MARK_LENGTH
 """Random characters at the end of the name of a test's database."""
-_ROOM = MAX_NAME_LENGTH - len("_lakeload_probe_") - MARK_LENGTH
-
-
-def database_prefix(destination: DestinationSpec) -> str:
-    """Return how the names of the destination's Glue databases begin; '' when only pipelines say.
-
-    Cut where a longer one would leave no room for the rest of the test's own name.
-    """
-    prefix = destination.glue_database_prefix
-    return normalize(prefix, lower=True, max_length=_ROOM) if prefix.strip() else ""
 
 
 def resources(operation: str, scope: Scope, destination: DestinationSpec) -> str:
@@ -77,11 +68,4 @@ def _arn(destination: DestinationSpec) -> str:
 
     `glue_id` is whose catalog it is, whoever asks.
     """
-    region = destination.region
-    owner = destination.iceberg.catalog.glue_id
-    parts = (destination.credentials.role_arn or "").split(":")
-    if len(parts) > 4:
-        return f"arn:{parts[1]}:glue:{region}:{owner or parts[4]}"
-    partitions = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
-    partition = next((p for start, p in partitions.items() if region.startswith(start)), "aws")
-    return f"arn:{partition}:glue:{region}:{owner or '*'}"
+    return place(destination, destination.iceberg.catalog.glue_id).arn("glue", "")[:-1]

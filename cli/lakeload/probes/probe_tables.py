@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
-from lakeload.probes.glue_access import MARK_LENGTH, database_prefix
+from lakeload.policy.glue import database_prefix
+from lakeload.probes.glue_access import MARK_LENGTH
 from lakeload.probes.model import ProbeFailed
 from lakeload.probes.runner import Deadline, succeeds, within
 from lakeload_jobs.contract.errors import LakeloadError
