@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakeload.commands.policy_recipes import For, recipes_for
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ def policy(
             help="A destination; or a pipeline, for what its s3:// source needs as well."
         ),
     ],
+    target: Annotated[
+        For,
+        typer.Option("--for", help="Or grants, statements and queries for another engine."),
+    ] = For.IAM,
     principal: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,6 +87,21 @@ def policy(
     assumes the role: as JSON to paste, as `aws iam` commands, or as Terraform.
     Asks STS who you are unless --principal says who may assume the role.
     """
+    if target is not For.IAM:
+        recipes_for(
+            target,
+            file,
+            format_.value,
+            principals=principal or (),
+            read_only=read_only,
+            reset=bool(extra),
+            others={
+                "--only": bool(only),
+                "--account": bool(account),
+                "--reveal-external-id": reveal,
+            },
+        )
+        return
     from lakeload.commands.policy_principals import principals_of
     from lakeload.policy.iam import PolicyOptions
     from lakeload.policy.notes import notes

@@ -1,0 +1,104 @@
+"""`lakeload policy --for`: what is no IAM policy, from grants to queries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from lakeload_jobs.contract.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakeload.policy.lake_formation_text import Form
+    from lakeload.policy.recipes import Engine
+
+
+class For(StrEnum):
+    """Whom something is written for."""
+
+    IAM = "iam"
+    LAKE_FORMATION = "lake-formation"
+    ATHENA = "athena"
+    DUCKDB = "duckdb"
+    SNOWFLAKE = "snowflake"
+
+
+def recipes_for(
+    target: For,
+    file: Path,
+    form: str,
+    *,
+    principals: Sequence[str] = (),
+    read_only: bool = False,
+    reset: bool = False,
+    others: Mapping[str, bool] | None = None,
+) -> None:
+    """Show what is written for anything but IAM. `form` is that of Lake Formation's grants, and
+    `principals` are those who get them; `others` tells which options of IAM alone were given.
+
+    Raises `InvalidInput` for an option that means nothing there.
+    """
+    from lakeload.config.load import PipelineDocument, load_either
+    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.policy.recipes import Asked, recipes
+    from lakeload.ui.snippets import show_snippets
+
+    given = dict(others or {})
+    if target is not For.LAKE_FORMATION:
+        given |= {
+            "--format": form != "json",
+            "--principal": bool(principals),
+            "--read-only": read_only,
+            "--with": reset,
+        }
+    _refuse(target, given)
+    if read_only and reset:
+        raise InvalidInput("`--read-only` and `--with reset` are opposites", hint="keep one")
+    document = load_either(file, os.environ)
+    pipeline = document if isinstance(document, PipelineDocument) else None
+    owner = document.destination if isinstance(document, PipelineDocument) else document
+    destination = destination_spec(owner)
+    asked = Asked(
+        now=datetime.now(UTC),
+        principals=_grantees(principals, destination.region),
+        read_only=read_only,
+        reset=reset,
+        form=cast("Form", form),
+    )
+    if pipeline is not None:
+        asked = replace(
+            asked,
+            tables=table_specs(pipeline),
+            tracking=pipeline.model.tracking_columns,
+            nested=pipeline.model.nested,
+        )
+    show_snippets(recipes(destination, cast("Engine", target.value), asked))
+
+
+def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:
+    """Return the ARNs of roles and users; an external id is of no concern to a grant."""
+    from lakeload.policy.arns import partition
+    from lakeload.policy.trust import parse_principal
+
+    found = tuple(parse_principal(text, partition(region))[0] for text in principals)
+    for arn in found:
+        if arn.endswith(":root"):
+            raise InvalidInput(
+                f"writing Lake Formation grants: `{arn}` is an account, and they are given to "
+                "roles and users",
+                hint="give the ARN of the role or user with `--principal`",
+            )
+    return found
+
+
+def _refuse(target: For, given: Mapping[str, bool]) -> None:
+    if names := [name for name, used in given.items() if used]:
+        listed = ", ".join(f"`{name}`" for name in names)
+        raise InvalidInput(
+            f"`--for {target.value}` does not take {listed}",
+            hint="leave it out; the policies of IAM are written without `--for`",
+        )

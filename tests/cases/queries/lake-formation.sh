@@ -1,0 +1,28 @@
+# register the location
+# Query engines then get their credentials for this location from Lake
+# Formation. With hybrid access, what IAM allows today goes on working for
+# everybody who is not opted in. Leave this out if the location or one above it
+# is registered already. Run it, and the grants, as a data lake administrator.
+aws lakeformation register-resource \
+  --region eu-central-1 \
+  --resource-arn arn:aws:s3:::my-data-lake/data/production \
+  --use-service-linked-role \
+  --hybrid-access-enabled
+
+# grant DATA_LOCATION_ACCESS
+# For arn:aws:iam::123456789012:role/lake: to make databases and tables that
+# lie there.
+aws lakeformation grant-permissions \
+  --region eu-central-1 \
+  --principal DataLakePrincipalIdentifier=arn:aws:iam::123456789012:role/lake \
+  --resource '{"DataLocation":{"ResourceArn":"arn:aws:s3:::my-data-lake/data/production"}}' \
+  --permissions DATA_LOCATION_ACCESS
+
+# grant CREATE_DATABASE
+# For arn:aws:iam::123456789012:role/lake: to make the databases; it has every
+# right on the databases and tables it makes.
+aws lakeformation grant-permissions \
+  --region eu-central-1 \
+  --principal DataLakePrincipalIdentifier=arn:aws:iam::123456789012:role/lake \
+  --resource '{"Catalog":{}}' \
+  --permissions CREATE_DATABASE

@@ -1,0 +1,106 @@
+-- an external volume
+-- Replace <VOLUME_EXTERNAL_ID> by a secret of your choice, and
+-- <READER_ROLE_ARN> by a role that reads: `lakeload policy --read-only` writes
+-- its policies. The volume and Snowflake's account should be in
+-- `eu-central-1`, as the bucket is.
+CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
+  STORAGE_LOCATIONS = (
+    (
+      NAME = 'my_data_lake'
+      STORAGE_PROVIDER = 'S3'
+      STORAGE_BASE_URL = 's3://my-data-lake/data/production/'
+      STORAGE_AWS_ROLE_ARN = '<READER_ROLE_ARN>'
+      STORAGE_AWS_EXTERNAL_ID = '<VOLUME_EXTERNAL_ID>'
+      ENCRYPTION = (TYPE = 'AWS_SSE_KMS')
+    )
+  )
+  ALLOW_WRITES = FALSE;
+
+-- who reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- principal of Snowflake's compute. The trust policy of the role that reads
+-- has to name it:
+-- lakeload policy DESTINATION --only trust \
+--   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID'
+DESC EXTERNAL VOLUME lakeload_my_data_lake_volume;
+
+-- a catalog integration
+-- Replace <CATALOG_EXTERNAL_ID> by a secret of your choice.
+-- The role needs the Glue policy of `lakeload policy --read-only`.
+CREATE CATALOG INTEGRATION IF NOT EXISTS lakeload_my_data_lake_catalog
+  CATALOG_SOURCE = ICEBERG_REST
+  TABLE_FORMAT = ICEBERG
+  REST_CONFIG = (
+    CATALOG_URI = 'https://glue.eu-central-1.amazonaws.com/iceberg'
+    CATALOG_API_TYPE = AWS_GLUE
+    CATALOG_NAME = '123456789012'
+  )
+  REST_AUTHENTICATION = (
+    TYPE = SIGV4
+    SIGV4_IAM_ROLE = '<READER_ROLE_ARN>'
+    SIGV4_SIGNING_REGION = 'eu-central-1'
+    SIGV4_EXTERNAL_ID = '<CATALOG_EXTERNAL_ID>'
+  )
+  ENABLED = TRUE;
+
+-- who asks the catalog
+-- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its answer name the
+-- principal that asks the catalog. A role has one trust policy, so name both
+-- principals in it:
+-- lakeload policy DESTINATION --only trust \
+--   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID' \
+--   --principal '<API_AWS_IAM_USER_ARN>,external-id=env:CATALOG_EXTERNAL_ID'
+DESC CATALOG INTEGRATION lakeload_my_data_lake_catalog;
+
+-- check both
+-- The last one lists the tables. For Open Catalog,
+-- SYSTEM$LIST_NAMESPACES_FROM_CATALOG may be empty although there are
+-- namespaces.
+SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME('lakeload_my_data_lake_volume');
+SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION('lakeload_my_data_lake_catalog');
+SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('lakeload_my_data_lake_catalog');
+
+-- select.order: the table in Snowflake
+-- The table is read only; without quotes the names may be written in any case.
+CREATE SCHEMA IF NOT EXISTS "SELECT";
+CREATE ICEBERG TABLE IF NOT EXISTS "SELECT"."ORDER"
+  EXTERNAL_VOLUME = 'lakeload_my_data_lake_volume'
+  CATALOG = 'lakeload_my_data_lake_catalog'
+  CATALOG_NAMESPACE = 'select'
+  CATALOG_TABLE_NAME = 'order'
+  AUTO_REFRESH = TRUE;
+
+-- select.order: see the latest load now
+-- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
+-- AUTO_REFRESH = FALSE` leaves it to this.
+ALTER ICEBERG TABLE "SELECT"."ORDER" REFRESH;
+
+-- select.order: the rows of the latest sync
+-- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+SELECT *
+FROM "SELECT"."ORDER"
+WHERE _supa_job_id = (
+  SELECT max_by(_supa_job_id, _supa_synced)
+  FROM "SELECT"."ORDER"
+);
+
+-- select.order: how many rows each job brought
+-- A job that brought no row has none here.
+SELECT _supa_job_id, count(*) AS row_count, min(_supa_synced) AS synced
+FROM "SELECT"."ORDER"
+GROUP BY _supa_job_id
+ORDER BY synced DESC;
+
+-- select.order: the newest version of each row
+-- `_supa_id` stands for the primary key (id): one row for each key, and none
+-- for a key whose newest row is deleted.
+SELECT *
+FROM (
+  SELECT *, row_number() OVER (
+    PARTITION BY _supa_id ORDER BY _supa_synced DESC, _supa_index DESC
+  ) AS age
+  FROM "SELECT"."ORDER"
+) AS versions
+WHERE age = 1
+  AND NOT _supa_deleted;

@@ -1,0 +1,195 @@
+"""Grants, statements and queries as they are written, and that engines can read them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+
+import botocore.session
+import pytest
+import sqlglot
+from botocore.validate import ParamValidator
+from sqlglot import exp
+
+from lakeload.policy.recipes import Asked, Engine, recipes
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    DestinationSpec,
+    IcebergSpec,
+    ParquetSpec,
+    SigV4Spec,
+)
+from tests.unit.policy.recipe_cases import (
+    ANSWERS,
+    CASES,
+    HOURS,
+    ICEBERG,
+    NOW,
+    ORDERS,
+    PLAIN,
+    answer,
+    with_catalog,
+)
+
+SQL = [name for name, case in CASES.items() if case.dialect]
+GRANTS = [name for name in CASES if name.startswith("lake-formation")]
+
+# What sqlglot keeps as text, by how it begins; anything else it has to understand.
+_UNPARSED = re.compile(
+    r"(CREATE (EXTERNAL VOLUME|CATALOG INTEGRATION|OR REPLACE SECRET)|DESC |ALTER ICEBERG TABLE "
+    r"\S+ REFRESH$|INSTALL |LOAD )"
+)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_written_is_what_the_case_says(name: str) -> None:
+    assert answer(CASES[name]) == (ANSWERS / name).read_text(encoding="utf-8")
+
+
+def test_every_written_answer_has_its_case() -> None:
+    assert sorted(path.name for path in ANSWERS.iterdir()) == sorted(CASES)
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_the_statements_are_valid_in_their_dialect(name: str) -> None:
+    dialect = CASES[name].dialect
+    statements = [
+        statement for snippet in CASES[name].snippets for statement in split(snippet.text, dialect)
+    ]
+    assert statements
+    for statement in statements:
+        if _UNPARSED.match(statement):
+            assert balanced(statement, dialect), statement
+            continue
+        (parsed,) = sqlglot.parse(statement, dialect=dialect)
+        assert parsed is not None
+        assert not isinstance(parsed, exp.Command), statement
+
+
+def split(text: str, dialect: str) -> list[str]:
+    """Return the statements without their semicolons."""
+    tokens = sqlglot.tokenize(text, dialect=dialect)
+    ends = [token.end for token in tokens if token.token_type == sqlglot.TokenType.SEMICOLON]
+    starts = [0, *(end + 1 for end in ends)]
+    return [text[start:end].strip() for start, end in zip(starts, ends, strict=False)]
+
+
+def balanced(statement: str, dialect: str) -> bool:
+    """Tell whether strings end and parentheses match."""
+    depth = 0
+    for token in sqlglot.tokenize(statement, dialect=dialect):
+        depth += (token.token_type == sqlglot.TokenType.L_PAREN) - (
+            token.token_type == sqlglot.TokenType.R_PAREN
+        )
+        assert depth >= 0, statement
+    return depth == 0
+
+
+@pytest.mark.parametrize("name", [name for name in GRANTS if name.endswith(".json")])
+def test_grants_are_requests_that_the_api_takes(name: str) -> None:
+    model = botocore.session.get_session().get_service_model("lakeformation")
+    requests = json.loads(answer(CASES[name]))
+    assert "BatchGrantPermissions" in requests
+    for operation, parameters in requests.items():
+        shape = model.operation_model(operation).input_shape
+        assert shape is not None
+        report = ParamValidator().validate(parameters, shape)
+        assert not report.has_errors(), report.generate_report()
+        for entry in parameters.get("Entries", []):
+            known = model.shape_for("Permission").metadata["enum"]
+            assert set(entry["Permissions"]) <= set(known)
+
+
+@pytest.mark.parametrize("name", [name for name in GRANTS if name.endswith(".sh")])
+def test_commands_have_the_options_of_the_api(name: str) -> None:
+    model = botocore.session.get_session().get_service_model("lakeformation")
+    for snippet in CASES[name].snippets:
+        program, service, action, *options = shlex.split(snippet.text)
+        assert (program, service) == ("aws", "lakeformation")
+        shape = model.operation_model(pascal(action)).input_shape
+        assert shape is not None
+        names = {pascal(word[2:]) for word in options if word.startswith("--")} - {"Region"}
+        assert names <= set(shape.members)
+        assert set(shape.required_members) <= names
+
+
+def pascal(words: str) -> str:
+    """`grant-permissions` → `GrantPermissions`."""
+    return "".join(word.capitalize() for word in words.split("-"))
+
+
+REFUSED: dict[str, tuple[DestinationSpec, Engine, Asked, str]] = {
+    "athena without tables": (HOURS, "athena", Asked(NOW), "queries are about tables"),
+    "athena and a catalog it does not read": (
+        with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("execute-api"))),
+        "athena",
+        Asked(NOW, tables=(ORDERS,)),
+        "reads Iceberg tables from AWS Glue, and the catalog of this destination is `REST`",
+    ),
+    "duckdb and Iceberg": (ICEBERG, "duckdb", Asked(NOW, tables=(ORDERS,)), "show rows that are"),
+    "snowflake and Parquet": (PLAIN, "snowflake", Asked(NOW), "`table_format` is `PARQUET`"),
+    "snowflake and Nessie's own protocol": (
+        with_catalog(CatalogSpec("NESSIE", uri="https://x", api="NATIVE")),
+        "snowflake",
+        Asked(NOW),
+        "Iceberg's REST protocol",
+    ),
+    "snowflake and a catalog without a login": (
+        with_catalog(CatalogSpec("REST", uri="https://x")),
+        "snowflake",
+        Asked(NOW),
+        "without a login",
+    ),
+    "snowflake and a service it does not sign for": (
+        with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("s3tables"))),
+        "snowflake",
+        Asked(NOW),
+        "`signing_name` is `s3tables`",
+    ),
+    "grants without Glue": (PLAIN, "lake-formation", Asked(NOW), "no table of this destination"),
+    "grants for readers of unknown databases": (
+        HOURS,
+        "lake-formation",
+        Asked(NOW, read_only=True),
+        "given for each database",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_answered_is_refused_with_the_way_out(name: str) -> None:
+    destination, engine, asked, message = REFUSED[name]
+    with pytest.raises(InvalidInput, match=re.escape(message)) as refused:
+        recipes(destination, engine, asked)
+    assert refused.value.hint
+
+
+def test_a_signed_rest_catalog_of_glue_is_read_as_glue_is() -> None:
+    signed = with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("glue")))
+    asked = Asked(NOW, tables=(ORDERS,))
+    assert recipes(signed, "athena", asked) == recipes(ICEBERG, "athena", asked)
+
+
+def test_a_day_is_one_partition_of_a_table_by_day() -> None:
+    by_day = replace(PLAIN, parquet=ParquetSpec("DAY", update_glue_catalog=True))
+    *_, last = recipes(by_day, "athena", Asked(NOW, tables=(ORDERS,)))
+    assert last.text.endswith("WHERE lakeload_partition = '2026/11/21';")
+
+
+def test_grants_go_to_whom_they_are_asked_for() -> None:
+    users = ("arn:aws:iam::123456789012:user/a", "arn:aws:iam::123456789012:user/b")
+    (shown,) = recipes(HOURS, "lake-formation", Asked(NOW, principals=users, form="json"))
+    entries = json.loads(shown.text)["BatchGrantPermissions"]["Entries"]
+    found = [entry["Principal"]["DataLakePrincipalIdentifier"] for entry in entries]
+    assert found == [users[0], users[0], users[1], users[1]]
+
+
+@pytest.mark.parametrize("engine", ["athena", "snowflake"])
+def test_loads_into_another_branch_are_said_to_be_unseen(engine: Engine) -> None:
+    audited = replace(ICEBERG, iceberg=IcebergSpec(branch="audit"))
+    first, *rest = recipes(audited, engine, Asked(NOW, tables=(ORDERS,)))
+    assert "writes into `audit`" in first.commented
+    assert tuple(rest) == recipes(ICEBERG, engine, Asked(NOW, tables=(ORDERS,)))
