@@ -7,15 +7,23 @@ secret with the same code, and a refusal's text may name what refused (decision 
 from __future__ import annotations
 
 from lakeload.probes.cause_table import CAUSES, CLOCK
-from lakeload.probes.refusals import LAKE_FORMATION, Refusal, read_refusal
+from lakeload.probes.refusals import LAKE_FORMATION, Refusal, missing_grant, read_refusal
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.lake.aws import AwsError
+
+_LAKE_FORMATION = (
+    "Lake Formation governs this database or the catalog and has no grant for the role: IAM allows "
+    "the call, and both have to",
+    "the grant is for another role, or for a database of another name: it knows no prefixes",
+)
 
 
 def likely_causes(error: Exception, *, denied: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the likely causes of `error`; `denied` are those of an AccessDenied here."""
     if is_clock(error):
         return (CLOCK,)
+    if is_lake_formation(error):
+        return _LAKE_FORMATION
     if isinstance(error, AwsError) and error.denied:
         told = refusal(error)
         first = told.cause if told else ""
@@ -33,6 +41,18 @@ def refusal(error: Exception) -> Refusal | None:
     if not isinstance(error, AwsError) or not error.denied:
         return None
     return read_refusal(error.message)
+
+
+def grant_hint(error: AwsError) -> str | None:
+    """Return what to do about a refusal of Lake Formation; None for any other error."""
+    if not is_lake_formation(error):
+        return None
+    grant = missing_grant(error.message)
+    what = f"grant `{grant}`" if grant else "grant what is missing"
+    return (
+        f"{what} to the role in Lake Formation, as a data lake administrator: "
+        "`lakeload policy FILE --for lake-formation` writes the commands"
+    )
 
 
 def is_lake_formation(error: Exception) -> bool:

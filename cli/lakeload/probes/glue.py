@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from lakeload.probes.causes import likely_causes
+from lakeload.probes.causes import grant_hint, likely_causes
 from lakeload.probes.glue_access import Scope, denied_causes, resources
+from lakeload.probes.hints import with_hint
 from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_tables import ProbeTables
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -195,15 +196,8 @@ def _run(question: _Question) -> str:
         needless = question.level is Level.USEFUL and error.hint is None
         if not error.denied and not needless:
             raise
-        raise AwsError(
-            error.message,
-            code=error.code,
-            status=error.status,
-            request_id=error.request_id,
-            operation=error.operation,
-            hint=question.lost or f"allow `glue:{question.operation}` on all of these resources",
-            retryable=error.retryable,
-        ) from error
+        allow = f"allow `glue:{question.operation}` on all of these resources"
+        raise with_hint(error, grant_hint(error) or question.lost or allow) from error
 
 
 def _without_partitions(destination: DestinationSpec) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 LAKE_FORMATION = "Lake Formation permission"
 """In every refusal of Lake Formation: "Insufficient Lake Formation permission(s): Required …"."""
 
+_GRANT = re.compile(r"Lake Formation permission\(s\): Required (.+?)(?:$|[.;(])")
 _ACTION = re.compile(r"not authorized to perform: ([a-z][a-z0-9-]*:[A-Za-z]+)")
 _EXPLICIT = re.compile(
     r"with an explicit deny in (?:an?|the) ([A-Za-z -]+?)(?: policy)?(?:[,.:(]|$)"
@@ -65,3 +66,9 @@ def read_refusal(text: str) -> Refusal | None:
     kind = found[1].lower() if found else ""
     policy = next((phrase for word, phrase in _KINDS if word in kind), "")
     return Refusal(action[1] if action else "", policy, explicit)
+
+
+def missing_grant(text: str) -> str:
+    """Return what Lake Formation says it requires, such as `Create Table on shop`; or ''."""
+    found = _GRANT.search(text)
+    return found[1].strip() if found else ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from lakeload.probes.causes import refusal
+from lakeload.probes.causes import is_lake_formation, refusal
 from lakeload.probes.model import (
     BesideThePoint,
     Failure,
@@ -160,7 +160,7 @@ def failure_of(error: LakeloadError, probe: Probe) -> Failure:
 
 
 def _denied_action(error: AwsError | None, probe: Probe) -> str:
-    if error is None or not error.denied:
+    if error is None or not error.denied or is_lake_formation(error):
         return ""
     told = refusal(error)
     return told.action if told and told.action else probe.action

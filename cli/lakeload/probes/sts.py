@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from lakeload.policy.s3 import vends
 from lakeload.probes.causes import likely_causes, refusal
@@ -25,6 +26,11 @@ _ROLE_DENIED = (
 _NO_EXTERNAL_ID = (
     "the role's trust policy demands an ExternalId and the destination has no `external_id` "
     "(AWS does not say which of these causes it is)"
+)
+_SECRET_DENIED = (
+    "the base identity's own policy does not allow to read the secret: what the role may do does "
+    "not count here",
+    "the secret's resource policy, or the KMS key it is encrypted with (kms:Decrypt), denies it",
 )
 _UNTAGGED = (
     "`session_tags` need sts:TagSession beside sts:AssumeRole, in the role's trust policy and in "
@@ -50,7 +56,7 @@ def sts_probes(
             action="",
             resource="",
             run=lambda: _find_credentials(destination, session),
-            explain=likely_causes,
+            explain=partial(likely_causes, denied=_SECRET_DENIED),
             beside_the_point=unasked,
         ),
         Probe(

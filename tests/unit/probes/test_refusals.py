@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload.probes.causes import is_lake_formation, likely_causes
+from lakeload.probes.causes import grant_hint, is_lake_formation, likely_causes
+from lakeload.probes.model import Level, Probe
 from lakeload.probes.refusals import Refusal, read_refusal
+from lakeload.probes.runner import failure_of
 from lakeload_jobs.lake.aws import AwsError
 
 USER = "User: arn:aws:sts::123456789012:assumed-role/loader/x is not authorized to perform: "
@@ -73,3 +75,26 @@ def test_lake_formation_is_told_from_iam_by_its_text_and_only_for_a_denial() -> 
     assert is_lake_formation(AwsError(text, code="AccessDeniedException", status=400))
     assert not is_lake_formation(AwsError(text, code="InternalServiceException", status=500))
     assert not is_lake_formation(AwsError(USER, code="AccessDeniedException", status=400))
+
+
+def test_a_missing_grant_is_named_and_no_statement_of_iam_would_help() -> None:
+    text = "Insufficient Lake Formation permission(s): Required Create Database on Catalog"
+    error = AwsError(text, code="AccessDeniedException", status=400)
+    assert "grant `Create Database on Catalog`" in (grant_hint(error) or "")
+    assert "has no grant for the role" in likely_causes(error, denied=("a",))[0]
+    probe = Probe(
+        *("glue-create-database", "", Level.REQUIRED, "glue:CreateDatabase", "arn"),
+        run=lambda: "",
+        explain=likely_causes,
+    )
+    assert failure_of(error, probe).denied == ""
+
+
+def test_a_denial_names_the_action_that_was_denied_or_the_probes() -> None:
+    probe = Probe(
+        *("put", "", Level.REQUIRED, "s3:PutObject", "arn"), run=lambda: "", explain=likely_causes
+    )
+    of_key = AwsError(f"{USER}kms:GenerateDataKey on resource", code="AccessDenied", status=403)
+    silent = AwsError("Access Denied", code="AccessDenied", status=403)
+    assert failure_of(of_key, probe).denied == "kms:GenerateDataKey"
+    assert failure_of(silent, probe).denied == "s3:PutObject"
