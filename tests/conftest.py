@@ -15,8 +15,13 @@ settings.load_profile("patient")
 
 pytest_plugins = [
     "tests.servers.ministack",
+    "tests.servers.exact_aws",
+    "tests.servers.moto",
     "tests.servers.fault_proxy",
     "tests.servers.jars",
+    "tests.servers.seaweedfs",
+    "tests.servers.nessie",
+    "tests.servers.rest_catalog",
     "tests.servers.maven_repository",
     "tests.servers.standalone_spark",
 ]

@@ -13,8 +13,8 @@ from lakeload.machine.jars import pinned
 from lakeload.machine.maven import REPOSITORY_VARIABLE
 
 # Read when the plugin is loaded: each test then has a HOME and an environment of its own.
-_CACHE = platformdirs.user_cache_path("lakeload-tests", appauthor=False)
-_REPOSITORY = {name: os.environ[name] for name in (REPOSITORY_VARIABLE,) if os.environ.get(name)}
+CACHE = platformdirs.user_cache_path("lakeload-tests", appauthor=False)
+REPOSITORY = {name: os.environ[name] for name in (REPOSITORY_VARIABLE,) if os.environ.get(name)}
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +24,11 @@ def jars_cache() -> Path:
     The first run fetches 10 MB from Maven Central, or from the repository that
     LAKELOAD_MAVEN_REPOSITORY names; without either the tests fail, saying so.
     """
-    fetch(pinned("s3", "avro"), _CACHE / "jars", _REPOSITORY)
-    return _CACHE
+    fetch(pinned("s3", "avro"), CACHE / "jars", REPOSITORY)
+    return CACHE
 
 
 @pytest.fixture(scope="session")
 def jars(jars_cache: Path) -> tuple[Path, ...]:
     """The jars themselves."""
-    return fetch(pinned("s3", "avro"), jars_cache / "jars", _REPOSITORY)
+    return fetch(pinned("s3", "avro"), jars_cache / "jars", REPOSITORY)

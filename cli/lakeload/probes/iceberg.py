@@ -14,6 +14,7 @@ from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_catalog import ProbeCatalog
 from lakeload.probes.probe_nessie import ProbeNessie
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.catalogs.rest import vends
 
 _OPENED = ("catalog-warehouse",)
 _IDENTITY = ("credentials", "assume-role")
@@ -143,7 +144,7 @@ def _making(catalog: ProbeCatalog) -> tuple[_Question, ...]:
 
 
 def _using(destination: DestinationSpec, catalog: ProbeCatalog) -> tuple[_Question, ...]:
-    vended = destination.iceberg.catalog.access_delegation == "VENDED_CREDENTIALS"
+    vended = vends(destination.iceberg.catalog)
     keys = "credentials that the catalog vends" if vended else "the destination's credentials"
     return (
         _Question(

@@ -13,7 +13,12 @@ from urllib.parse import urlsplit
 import requests
 from requests import exceptions as request_errors
 from requests.adapters import HTTPAdapter
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProtocolError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+)
 from urllib3.util.retry import Retry
 
 from lakeload_jobs.contract.secrets import Secret
@@ -184,12 +189,12 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
         return "SSLError", f"the TLS connection to `{place}` failed", f"{hint} (REQUESTS_CA_BUNDLE)"
     if isinstance(error, request_errors.ProxyError):
         return "ProxyConnectionError", "the proxy does not answer", "check HTTPS_PROXY and NO_PROXY"
-    if isinstance(error, request_errors.ReadTimeout):
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    if isinstance(error, request_errors.ReadTimeout) or isinstance(reason, ReadTimeoutError):
         hint = "check the network and run again"
         return "ReadTimeoutError", f"`{place}` accepts the connection and gives no answer", hint
     reach = "check `uri` and the network from here to the catalog"
     if isinstance(error, request_errors.ConnectionError):
-        reason = getattr(error.args[0] if error.args else None, "reason", None)
         if isinstance(error, request_errors.ConnectTimeout) or (
             isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError)
         ):

@@ -94,7 +94,7 @@ class RestConnection:
     @property
     def vended(self) -> bool:
         """Whether tables are written with keys of the catalog's making."""
-        return self.spec.access_delegation == "VENDED_CREDENTIALS"
+        return vends(self.spec)
 
     def reach(self) -> None:
         """Make sure that a catalog answers at the URI; a refusal is an answer too."""
@@ -192,3 +192,9 @@ def is_rest(spec: CatalogSpec) -> bool:
     if spec.type == "NESSIE":
         return spec.api == "REST"
     return spec.type != "GLUE"
+
+
+def vends(spec: CatalogSpec) -> bool:
+    """Whether the catalog is asked for credentials. Nessie is not: its tables lie where the
+    destination says, so the destination's own credentials write them."""
+    return spec.type != "NESSIE" and spec.access_delegation == "VENDED_CREDENTIALS"

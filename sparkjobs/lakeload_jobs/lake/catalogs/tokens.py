@@ -12,6 +12,7 @@ from requests.auth import AuthBase
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.aws.signing import signed_headers
+from lakeload_jobs.lake.catalogs.errors import CatalogError
 from lakeload_jobs.lake.catalogs.http import (
     Patience,
     error_from,
@@ -140,5 +141,12 @@ class Client(Identity):
 
 
 def _with_token(request: requests.PreparedRequest, token: Secret) -> requests.PreparedRequest:
-    request.headers["Authorization"] = f"Bearer {token.reveal()}"
+    value = token.reveal()
+    if not value.isascii() or not value.isprintable():
+        raise CatalogError(
+            f"sending the token to `{origin(request.url or '')}`: it cannot be sent as a header",
+            code="InvalidHeader",
+            hint="look for a line break or white space around the token",
+        )
+    request.headers["Authorization"] = f"Bearer {value}"
     return request

@@ -66,9 +66,10 @@ def catalog_call(doing: str, uri: str, hidden: Sequence[Secret] = ()) -> Iterato
             hint="drop it in Glue with all its versions, or load into another table",
         ) from None
     except tuple(_NAMES) as error:
-        raise _answered(doing, error, hidden) or _named(doing, error) from error
+        # A server may repeat a secret, and pyiceberg repeats the server: not even as a cause.
+        raise _answered(doing, error, hidden) or _named(doing, error) from None
     except iceberg_errors.RESTError as error:
-        raise _answered(doing, error, hidden) or not_a_catalog(doing) from error
+        raise _answered(doing, error, hidden) or not_a_catalog(doing) from None
     except NotImplementedError:
         raise CatalogError(
             f"{doing}: the catalog does not know this call",

@@ -1,0 +1,201 @@
+"""What odd servers answer: each becomes an error of our family, and no secret is in any."""
+
+from __future__ import annotations
+
+import json
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.catalogs.errors import CatalogError, Said
+from lakeload_jobs.lake.catalogs.http import Patience
+from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.lake.catalogs.rest import RestConnection
+from tests.integration.catalogs.world import secret
+
+Answer = tuple[int, dict[str, str], bytes]
+SECRET = "canary-3f9c"
+CONFIG = b'{"defaults": {}, "overrides": {}}'
+
+
+class Scripted(ThreadingHTTPServer):
+    """A server that answers as the test says; `seen` are path and headers of what it was sent."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[str], Answer | None] = lambda path: (200, {}, CONFIG)
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}/catalog"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Scripted
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.path, dict(self.headers)))
+        found = self.server.answer(self.path)
+        if found is None:
+            return self.close_connection_now()
+        status, headers, body = found
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        return None
+
+    def close_connection_now(self) -> None:
+        self.close_connection = True
+
+    do_POST = do_GET
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    """A running server."""
+    with Scripted() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def destination(server: Scripted, **settings: Any) -> DestinationSpec:
+    """Return a destination whose catalog is the server."""
+    spec = CatalogSpec(type="REST", uri=server.uri, **settings)
+    return DestinationSpec(
+        bucket="lake",
+        region="eu-central-1",
+        table_format="ICEBERG",
+        iceberg=IcebergSpec(catalog=spec),
+    )
+
+
+def refused(server: Scripted, **settings: Any) -> CatalogError:
+    """Open the catalog and return why that failed; nothing of it shows a secret."""
+    wanted = destination(server, **settings)
+    patience = Patience(connect=1, read=1, attempts=2)
+    with pytest.raises(LakeloadError) as caught:
+        open_catalog(wanted, AwsSession(wanted), patience).namespaces()
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert isinstance(caught.value, CatalogError), caught.value.message
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "status", "retryable"),
+    [
+        ((200, {}, b"<html>log in</html>"), "NotACatalog", None, False),
+        ((200, {}, b'["a", "list"]'), "NotACatalog", None, False),
+        ((404, {}, b"<html>not here</html>"), "NotACatalog", 404, False),
+        ((405, {}, b""), "NotACatalog", 405, False),
+        ((500, {}, b"oops"), "InternalServerError", 500, True),
+        ((503, {}, b'{"error": {"type": "Busy", "message": "later"}}'), "Busy", 503, True),
+        ((302, {"Location": "https://elsewhere.example.com/x"}, b""), "Redirected", None, False),
+        ((418, {}, b'{"error": "teapot"}'), "teapot", 418, False),
+        (None, "ConnectionClosedError", None, True),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_an_odd_answer_gets_a_code(
+    answer: Answer | None, code: str, status: int | None, retryable: bool, scripted: Scripted
+) -> None:
+    scripted.answer = lambda path: answer
+    error = refused(scripted)
+    assert (error.code, error.status, error.retryable) == (code, status, retryable)
+    assert error.hint or error.status
+
+
+def test_a_secret_follows_no_redirect(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted.answer = lambda path: (307, {"Location": f"{scripted.uri}/elsewhere"}, b"")
+    refused(scripted, credential=secret(monkeypatch, "C", f"id:{SECRET}"))
+    assert [path for path, _ in scripted.seen] == ["/catalog/v1/oauth/tokens"]
+
+
+def test_what_a_server_repeats_of_a_secret_is_hidden(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = json.dumps({"error": {"type": "Odd", "message": f"bad token {SECRET}!"}}).encode()
+    scripted.answer = lambda path: (400, {}, text)
+    error = refused(scripted, token=secret(monkeypatch, "T", SECRET))
+    assert "bad token ****!" in error.message
+
+
+@pytest.mark.parametrize("setting", ["token", "headers"])
+def test_a_secret_with_a_line_break_is_not_sent_and_not_shown(
+    setting: str, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = secret(monkeypatch, "T", f"{SECRET}\nX")
+    error = refused(scripted, **{setting: reference if setting == "token" else {"X-A": reference}})
+    assert error.code == "InvalidHeader"
+    assert scripted.seen == []
+
+
+def test_a_token_answer_without_a_token_is_not_shown(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.answer = lambda path: (200, {}, json.dumps({"id_token": SECRET}).encode())
+    error = refused(scripted, credential=secret(monkeypatch, "C", "id:x"))
+    assert error.code == "NotACatalog"
+
+
+def test_a_busy_catalog_is_asked_again(scripted: Scripted) -> None:
+    answers: list[Answer] = [(503, {}, b""), (200, {}, CONFIG)]
+    scripted.answer = lambda path: answers.pop(0) if answers else (200, {}, b'{"namespaces": []}')
+    wanted = destination(scripted)
+    assert open_catalog(wanted, AwsSession(wanted)).namespaces() == ()
+
+
+def test_a_server_that_never_answers_is_given_up(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+    scripted.answer = lambda path: (over.wait(10), (200, {}, CONFIG))[1]
+    wanted = destination(scripted)
+    connection = RestConnection(wanted, AwsSession(wanted), Patience(1, 0.2, 1))
+    with pytest.raises(CatalogError) as caught:
+        connection.reach()
+    over.set()
+    assert caught.value.code == "ReadTimeoutError"
+    assert caught.value.may_have_acted
+
+
+def test_requests_are_signed_as_awss_are(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "a-token")
+    wanted = destination(scripted, sigv4=SigV4Spec(signing_name="s3tables"), warehouse="arn:x/y")
+    open_catalog(wanted, AwsSession(wanted))
+    path, headers = scripted.seen[-1]
+    assert path == "/catalog/v1/config?warehouse=arn%3Ax%2Fy"
+    assert "/eu-central-1/s3tables/aws4_request" in headers["Authorization"]
+    assert headers["X-Amz-Security-Token"] == "a-token"
+    assert SECRET not in str(headers)
+
+
+def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:
+    said = (
+        "Delegate access to table with user-specified write location is temporarily not supported."
+    )
+    error = CatalogError("creating", code="BadRequestException", status=400, said=said)
+    assert Said.NO_LOCATION.in_(error)
+    assert not Said.NO_VENDING.in_(error)
+    assert not Said.NO_LOCATION.in_(ValueError(said))

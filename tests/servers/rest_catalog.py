@@ -1,0 +1,100 @@
+"""The Iceberg project's own REST catalog server, driven from here: it has no program of its own
+that listens on loopback alone, so Python starts the JVM and makes its parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.java_gateway import JavaGateway
+
+from lakeload.machine.java import find_java
+from tests.servers.catalog_jars import py4j_jar, rest_class_path
+from tests.servers.oauth2_gate import Gate
+from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
+
+BUCKET = "fixture"
+_PACKAGE = "org.apache.iceberg.rest"
+
+
+@pytest.fixture(scope="session")
+def rest_backend(seaweedfs: SeaweedFs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one REST catalog that asks nobody who they are; tables in `BUCKET`."""
+    with _started(seaweedfs.s3_endpoint, tmp_path_factory.mktemp("rest")) as address:
+        yield address
+
+
+@pytest.fixture
+def polaris(rest_backend: str) -> Iterator[Gate]:
+    """The same catalog behind a gate of the test's own, which answers as Polaris does."""
+    with Gate(rest_backend) as gate:
+        yield gate
+
+
+@contextmanager
+def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
+    with (folder / "server.log").open("wb") as log:
+        # Without a stdin the JVM would not notice that we are gone.
+        gateway = JavaGateway.launch_gateway(
+            jarpath=str(py4j_jar()),
+            classpath=os.pathsep.join(map(str, rest_class_path())),
+            javaopts=["-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+            java_path=str(find_java(os.environ).home / "bin" / "java"),
+            die_on_exit=True,
+            redirect_stdout=log,
+            redirect_stderr=log,
+        )
+    try:
+        server = _serve(gateway, _settings(gateway, s3_endpoint))
+        yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
+        server.stop()
+    finally:
+        gateway.shutdown()
+        gateway.java_process.stdin.close()
+        gateway.java_process.wait(timeout=20)
+
+
+def _settings(gateway: JavaGateway, s3_endpoint: str) -> Any:
+    settings = gateway.jvm.java.util.HashMap()
+    for name, value in {
+        "warehouse": f"s3://{BUCKET}/wh",
+        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "s3.endpoint": s3_endpoint,
+        "s3.path-style-access": "true",
+        "s3.access-key-id": KEY,
+        "s3.secret-access-key": SECRET,
+        "client.region": "us-east-1",
+        "include-credentials": "true",
+    }.items():
+        settings.put(name, value)
+    return settings
+
+
+def _serve(gateway: JavaGateway, settings: Any) -> Any:
+    jvm = gateway.jvm
+    catalog = jvm.org.apache.iceberg.inmemory.InMemoryCatalog()
+    catalog.initialize("backend", settings)
+    context = _made(gateway, f"{_PACKAGE}.RESTCatalogServer$CatalogContext", catalog, settings)
+    adapter = _made(gateway, f"{_PACKAGE}.RESTServerCatalogAdapter", context)
+    servlet = _made(gateway, f"{_PACKAGE}.RESTCatalogServlet", adapter)
+    jetty = jvm.org.eclipse.jetty
+    handler = jetty.ee10.servlet.ServletContextHandler()
+    handler.addServlet(jetty.ee10.servlet.ServletHolder(servlet), "/*")
+    server = jetty.server.Server(jvm.java.net.InetSocketAddress("127.0.0.1", 0))
+    server.setHandler(handler)
+    server.start()
+    return server
+
+
+def _made(gateway: JavaGateway, name: str, *arguments: Any) -> Any:
+    """Return a new object of a class that only its own package may make."""
+    constructor = gateway.jvm.java.lang.Class.forName(name).getDeclaredConstructors()[0]
+    constructor.setAccessible(True)
+    values = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
+    for number, argument in enumerate(arguments):
+        values[number] = argument
+    return constructor.newInstance(values)

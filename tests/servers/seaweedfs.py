@@ -1,0 +1,103 @@
+"""SeaweedFS: an S3 store, and an Iceberg REST catalog with an OAuth2 of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from tests.servers.free_ports import free_ports
+from tests.servers.processes import answers, server
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+KEY, SECRET = "admin", "adminsecret"
+"""The S3 key pair of the administrator; the catalog takes it as client id and secret."""
+READER_KEY, READER_SECRET = "reader", "readersecret"
+TABLE_BUCKET = "warehouse"
+BUCKETS = ("fixture", "nessie", "lake")
+
+_IDENTITIES = {
+    "identities": [
+        {
+            "name": KEY,
+            "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
+            "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+        },
+        {
+            "name": READER_KEY,
+            "credentials": [{"accessKey": READER_KEY, "secretKey": READER_SECRET}],
+            "actions": ["Read", "List"],
+        },
+    ]
+}
+
+
+@dataclass(frozen=True)
+class SeaweedFs:
+    """A running server."""
+
+    s3_endpoint: str
+    catalog: str
+    """The address of its REST catalog."""
+
+    @property
+    def warehouse(self) -> str:
+        """The one warehouse of the catalog."""
+        return f"s3://{TABLE_BUCKET}"
+
+    @cached_property
+    def s3(self) -> S3Client:
+        """S3 as the administrator."""
+        return boto3.client(
+            "s3",
+            endpoint_url=self.s3_endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+        )
+
+    def keys(self, bucket: str) -> list[str]:
+        """Return the keys of every object of a bucket."""
+        found = self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+        return sorted(entry["Key"] for entry in found)
+
+
+@pytest.fixture(scope="session")
+def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFs]:
+    """One server for the whole run."""
+    with _started(tmp_path_factory.mktemp("seaweedfs")) as running:
+        yield running
+
+
+@contextmanager
+def _started(folder: Path) -> Iterator[SeaweedFs]:
+    identities = folder / "s3.json"
+    identities.write_text(json.dumps(_IDENTITIES))
+    (folder / "data").mkdir()
+    master, volume, filer, s3, catalog, admin = free_ports(6, with_grpc=True)
+    command = [
+        str(Path(sys.executable).with_name("weed")),
+        *("mini", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
+        *(f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}"),
+        *(f"-s3.port={s3}", f"-s3.port.iceberg={catalog}", "-s3.port.lance=0"),
+        *(f"-s3.config={identities}", "-webdav=false", "-admin.ui=false"),
+        *(f"-admin.port={admin}", "-master.telemetry=false"),
+        *(f"-bucket={','.join(BUCKETS)}", f"-tableBucket={TABLE_BUCKET}"),
+    ]
+    environment = {"HOME": str(folder), "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+    running = SeaweedFs(f"http://127.0.0.1:{s3}", f"http://127.0.0.1:{catalog}")
+    ready = f"{running.catalog}/v1/config"
+    with server(command, environment=environment, folder=folder, ready=ready):
+        if not answers(running.s3_endpoint):
+            raise RuntimeError("the S3 of SeaweedFS does not answer")
+        yield running
