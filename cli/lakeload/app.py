@@ -18,6 +18,7 @@ from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 # is light: typer, contract and config; its function imports the rest.
 COMMANDS = {
     "demo": "lakeload.commands.demo",
+    "init": "lakeload.commands.init",
     "validate": "lakeload.commands.validate",
     "schema": "lakeload.commands.schema",
     "test-connection": "lakeload.commands.test_connection",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -129,17 +128,20 @@ def _load(
 
     A refusal is an outcome too: in JSON it needs the job id like any other end.
     """
+    from lakeload.commands.installation import class_data_of, find_installation
     from lakeload.launch.outcome import refused, with_warning
     from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
 
     folder: RunFolder | None = None
     try:
         settings = _settings(job.document, master, conf)
-        installation = _installation()
+        installation = find_installation()
         if outcome := _without_spark(job, settings.master):
             return outcome, None
         what_is_lost = _conditional_writes(job)
-        settings = replace(settings, jars=_jars(job))
+        jars = _jars(job)
+        archive = class_data_of(installation, jars, settings.master)
+        settings = replace(settings, jars=jars, archive=archive)
         runs = runs_directory(os.environ)
         folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
         outcome = _with_spark(job, settings, installation, folder, stop)
@@ -248,23 +250,3 @@ def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str
     check_conf(given)
     memory = driver_memory(spark.driver_memory, available_memory())
     return SparkSettings(master or spark.master, memory, {**spark.conf, **given})
-
-
-def _installation() -> Installation:
-    """Find what a launch needs on this machine. Raises `MachineLacks`."""
-    from lakeload.launch.command import Installation
-    from lakeload.launch.package import cache_directory, entry_script, jobs_package
-    from lakeload.machine.java import find_java
-    from lakeload.machine.spark import find_spark
-
-    java, spark = find_java(os.environ), find_spark(os.environ)
-    logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
-    logger.info("Spark %s in %s", spark.version, spark.home)
-    return Installation(
-        spark_home=spark.home,
-        java_home=java.home,
-        python=Path(sys.executable),
-        package=jobs_package(cache_directory(os.environ)),
-        entry=entry_script(),
-        load_spark_defaults=not spark.ours,
-    )

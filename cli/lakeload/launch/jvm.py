@@ -1,14 +1,19 @@
-"""Which collector and compiler the driver's JVM gets (docs/decisions/0031). Pure."""
+"""Which collector, compiler and class data the driver gets (docs/decisions/0031, 0071). Pure."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 SMALL_INPUT = 64 << 20
 """Bytes of input below which a JVM ends before its second compiler has earned its keep."""
 FEW_CORES = 2
 
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
+_CLASS_DATA = re.compile(
+    r"-Xshare|-XX:(SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile)|-javaagent|-agent"
+    r"|--patch-module|--upgrade-module-path|-Xbootclasspath"
+)
 _COMPILER = re.compile(r"-XX:(TieredStopAtLevel=|[+-]TieredCompilation\b)|-Xint\b")
 
 
@@ -30,6 +35,19 @@ def compiler(input_bytes: int | None, users: str) -> str:
     if input_bytes is None or input_bytes > SMALL_INPUT or _COMPILER.search(users):
         return ""
     return "-XX:TieredStopAtLevel=1"
+
+
+def class_data(archive: Path | None, users: str) -> str:
+    """Return the options for a class-data archive, '' where the user's would not go with it.
+
+    `-Xshare:auto` starts Java without the archive when it does not fit, and the logging is off
+    because Java would say so on the job's output.
+    """
+    if archive is None or ":" in str(archive) or _CLASS_DATA.search(users):
+        return ""
+    option = f"-XX:SharedArchiveFile={archive}"
+    quoted = f'"{option}"' if re.search(r"\s", option) else option
+    return f"-Xshare:auto {quoted} -Xlog:cds*=off -Xlog:class+path=off"
 
 
 def local_cores(master: str, machine: int) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lakeload.config.spark import conf_finding, is_local
-from lakeload.launch.jvm import collector, compiler, local_cores
+from lakeload.launch.jvm import class_data, collector, compiler, local_cores
 from lakeload_jobs.contract.errors import InvalidInput
 
 REDACTION = (
@@ -27,13 +27,14 @@ def spark_properties(
     cores: int = 1,
     input_bytes: int | None = None,
     jars: Sequence[Path] = (),
+    archive: Path | None = None,
 ) -> dict[str, str]:
     """Return the properties of a launch, sorted by name.
 
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
     `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
     `input_bytes` what the job will read, None if unknown, `jars` what Spark needs and does not
-    have. Raises `InvalidInput` for a key that
+    have, `archive` the class data of just this class path. Raises `InvalidInput` for a key that
     lakeload decides, or that looks like a secret.
     """
     check_conf(extra)
@@ -56,8 +57,11 @@ def spark_properties(
         properties["spark.driver.bindAddress"] = "127.0.0.1"
     properties.update(extra)
     properties.update(_class_path(master, jars, extra))
-    for role, options in _java_options(master, log_settings, extra, cores, input_bytes).items():
-        properties[f"spark.{role}.extraJavaOptions"] = options
+    if not is_local(master) or extra.get("spark.driver.extraClassPath", "").strip():
+        archive = None  # its class path is another one
+    options = _java_options(master, log_settings, extra, cores, input_bytes, archive)
+    for role, text in options.items():
+        properties[f"spark.{role}.extraJavaOptions"] = text
     return dict(sorted(properties.items()))
 
 
@@ -119,7 +123,12 @@ def _class_path(master: str, jars: Sequence[Path], extra: Mapping[str, str]) -> 
 
 
 def _java_options(
-    master: str, log_settings: Path, extra: Mapping[str, str], cores: int, input_bytes: int | None
+    master: str,
+    log_settings: Path,
+    extra: Mapping[str, str],
+    cores: int,
+    input_bytes: int | None,
+    archive: Path | None,
 ) -> dict[str, str]:
     """Return the options of both JVMs; Java takes the last of two that contradict each other,
     which is the user's."""
@@ -131,6 +140,7 @@ def _java_options(
     driver = [
         collector(in_driver, users["driver"]),
         compiler(input_bytes if in_driver else None, users["driver"]),
+        class_data(archive, users["driver"]),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         users["driver"],

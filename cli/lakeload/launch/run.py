@@ -35,6 +35,8 @@ class SparkSettings:
     memory: str
     conf: Mapping[str, str]
     jars: tuple[Path, ...] = ()
+    archive: Path | None = None
+    """The class data of the driver's class path, where there is any."""
 
 
 def launch(
@@ -82,6 +84,7 @@ def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> N
         extra=settings.conf,
         cores=os.cpu_count() or 1,
         jars=settings.jars,
+        archive=settings.archive,
         input_bytes=input_bytes(spec.tables),
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))

@@ -1,10 +1,12 @@
-"""The driver's collector and compiler."""
+"""The driver's collector, compiler and class data."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from lakeload.launch.jvm import SMALL_INPUT, collector, compiler, local_cores
+from lakeload.launch.jvm import SMALL_INPUT, class_data, collector, compiler, local_cores
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,28 @@ def test_small_known_input_is_compiled_once() -> None:
 )
 def test_a_compiler_the_user_chose_stays(users: str) -> None:
     assert compiler(0, users) == ""
+
+
+def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> None:
+    assert class_data(None, "") == ""
+    assert class_data(Path("/c/x.jsa"), "-Xss4m -Xmn1g") == (
+        "-Xshare:auto -XX:SharedArchiveFile=/c/x.jsa -Xlog:cds*=off -Xlog:class+path=off"
+    )
+    assert '"-XX:SharedArchiveFile=/my cache/x.jsa"' in class_data(Path("/my cache/x.jsa"), "")
+    # A colon separates two archives.
+    assert class_data(Path("/a:b/x.jsa"), "") == ""
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        "-Xshare:off",
+        "-XX:SharedArchiveFile=/mine.jsa",
+        "-XX:ArchiveClassesAtExit=/new.jsa",
+        "-Xss4m -javaagent:/agent.jar=x",
+        "-agentlib:jdwp=transport=dt_socket",
+        "--patch-module java.base=/x",
+    ],
+)
+def test_class_data_gives_way_to_options_that_it_does_not_go_with(users: str) -> None:
+    assert class_data(Path("/c/x.jsa"), users) == ""

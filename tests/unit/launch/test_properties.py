@@ -152,3 +152,30 @@ def test_jars_travel_to_executors_on_other_machines() -> None:
 
     assert properties["spark.jars"] == "file:///my%20cache/a.jar,file:///my%20cache/b.jar,/mine.jar"
     assert "spark.driver.extraClassPath" not in properties
+
+
+def with_archive(master: str, **extra: str) -> dict[str, str]:
+    return spark_properties(
+        master=master,
+        memory="1g",
+        log_settings=Path("/r/log4j2.properties"),
+        scratch=Path("/r"),
+        extra={key.replace("__", "."): value for key, value in extra.items()},
+        archive=Path("/cache/x.jsa"),
+    )
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local[*]", "local-cluster[2,1,1024]"])
+def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: str) -> None:
+    properties = with_archive(master)
+
+    assert "-XX:SharedArchiveFile=/cache/x.jsa" in properties["spark.driver.extraJavaOptions"]
+    assert "Archive" not in properties["spark.executor.extraJavaOptions"]
+
+
+def test_another_class_path_or_machine_has_no_class_data_archive() -> None:
+    for properties in (
+        with_archive("spark://master:7077"),
+        with_archive("local[2]", spark__driver__extraClassPath="/mine.jar"),
+    ):
+        assert "Archive" not in properties["spark.driver.extraJavaOptions"]

@@ -1,0 +1,48 @@
+"""What of this machine a launch uses, found for the commands that start Spark."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakeload.launch.command import Installation
+
+logger = logging.getLogger(__name__)
+
+
+def find_installation() -> Installation:
+    """Find Java, Spark and the job's package. Raises `MachineLacks`."""
+    from lakeload.launch.command import Installation
+    from lakeload.launch.package import cache_directory, entry_script, jobs_package
+    from lakeload.machine.java import find_java
+    from lakeload.machine.spark import find_spark
+
+    java, spark = find_java(os.environ), find_spark(os.environ)
+    logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
+    logger.info("Spark %s in %s", spark.version, spark.home)
+    return Installation(
+        spark_home=spark.home,
+        java_home=java.home,
+        python=Path(sys.executable),
+        package=jobs_package(cache_directory(os.environ)),
+        entry=entry_script(),
+        load_spark_defaults=not spark.ours,
+    )
+
+
+def class_data_of(installation: Installation, jars: Sequence[Path], master: str) -> Path | None:
+    """Return the class-data archive for a driver with these jars, if one is there and fits."""
+    from lakeload.config.spark import is_local
+    from lakeload.launch.package import cache_directory
+    from lakeload.machine.archive import find_archive
+    from lakeload.machine.archive_key import archive_key
+
+    if not is_local(master):
+        return None
+    key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
+    return find_archive(cache_directory(os.environ), key)

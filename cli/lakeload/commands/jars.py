@@ -1,0 +1,200 @@
+"""`lakeload jars`: the jars that Spark does not bring, and the class-data archive."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
+
+if TYPE_CHECKING:
+    from lakeload.machine.archive import Archive
+    from lakeload.machine.cache_state import CacheState
+
+
+class Action(StrEnum):
+    """What to do with the cache."""
+
+    FETCH = "fetch"
+    LIST = "list"
+    VERIFY = "verify"
+
+
+class JarSet(StrEnum):
+    """What jars are for."""
+
+    S3 = "s3"
+    AVRO = "avro"
+    ICEBERG = "iceberg"
+    ALL = "all"
+
+
+def jars(
+    action: Annotated[
+        Action,
+        typer.Argument(
+            help="`fetch` what is missing and make the class-data archive, `list` what there is, "
+            "or `verify` its checksums."
+        ),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="A pipeline or a destination: only the jars it needs.",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Annotated[
+        list[JarSet] | None,
+        typer.Option("--for", help="Only the jars for this; repeatable. Default: all."),
+    ] = None,
+    repository: Annotated[
+        str | None,
+        typer.Option(
+            "--repository",
+            metavar="URL",
+            help="The Maven repository to fetch from; a login in it by reference: "
+            "'https://${USER}:${PASSWORD}@…'.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="DIR", help="Copy from this folder instead, without a network."
+        ),
+    ] = None,
+    archive: Annotated[
+        bool, typer.Option("--archive/--no-archive", help="Whether to make a class-data archive.")
+    ] = True,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Fetch, list or verify the jars that Spark does not bring, checksums pinned.
+
+    `sync` fetches what it lacks by itself; with `jars fetch` it needs no
+    network, and a class-data archive makes Spark start faster. Exit code 4
+    when a jar cannot be had, or when `verify` finds one broken or, of what
+    was asked for, missing.
+    """
+    from lakeload.launch.package import cache_directory
+    from lakeload.machine.cache_state import cache_state
+    from lakeload.ui.jars import show_fetched, show_list, show_verified, to_document
+
+    fetching = action is Action.FETCH
+    if not fetching and (repository or folder):
+        raise InvalidInput(f"`--repository` and `--from` go with `jars fetch`, not `{action}`")
+    if repository and folder:
+        raise InvalidInput("`--repository` and `--from` exclude each other")
+    cache = cache_directory(os.environ)
+    wanted, with_archive, conf = _wanted(file, sets or [])
+    made: Archive | None = None
+    already = False
+    if fetching:
+        _fetch(cache, wanted, repository, folder, conf)
+    if fetching and archive:
+        made, already = _archive(cache, with_archive)
+    state = cache_state(cache, os.environ, wanted)
+    code = _verdict(state, asked=bool(file or sets)) if action is Action.VERIFY else ExitCode.OK
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(state, int(code)))
+    elif action is Action.LIST:
+        show_list(state, console.out)
+    elif action is Action.VERIFY:
+        show_verified(state, console.out, quiet=console.quiet())
+    elif not console.quiet():
+        show_fetched(state, made, already, console.out)
+    if code:
+        console.note("`lakeload jars fetch` fetches what is broken or missing")
+        raise typer.Exit(code)
+
+
+def _wanted(
+    file: Path | None, sets: list[JarSet]
+) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
+    """Return the sets to have, those on the class path of the loads that an archive is for, and
+    the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
+    from lakeload.config.load import PipelineDocument, load_either
+    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.machine.jars import SETS, features_of
+    from lakeload.machine.maven import REPOSITORY_PROPERTY
+
+    everything = JarSet.ALL in sets or (file is None and not sets)
+    named = {str(name) for name in sets} & set(SETS)
+    on_class_path = named - {"iceberg"}
+    conf = None
+    if file is not None:
+        document = load_either(file, os.environ)
+        if isinstance(document, PipelineDocument):
+            on_class_path |= set(features_of(table.input for table in table_specs(document)))
+            conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
+            document = document.destination
+        if destination_spec(document).table_format == "ICEBERG":
+            named.add("iceberg")
+        named |= on_class_path
+    wanted = SETS if everything else tuple(name for name in SETS if name in named)
+    return wanted, tuple(sorted(on_class_path)), conf
+
+
+def _fetch(
+    cache: Path,
+    wanted: tuple[str, ...],
+    repository: str | None,
+    folder: Path | None,
+    conf: str | None,
+) -> None:
+    from lakeload.machine.cache_state import JARS
+    from lakeload.machine.fetch import Origin, fetch
+    from lakeload.machine.jars import pinned
+    from lakeload.ui.fetching import FetchProgress
+
+    if folder is not None and not folder.is_dir():
+        raise InvalidInput(f"`--from {folder}` is no folder")
+    origin = Origin(folder, repository, conf)
+    with FetchProgress(console.err, quiet=console.quiet()) as progress:
+        fetch(pinned(*wanted), cache / JARS, os.environ, origin=origin, listener=progress)
+
+
+def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bool]:
+    """Return the archive for these sets, and whether it was there; where none can be made, say
+    why: loads work without."""
+    from lakeload.commands.installation import find_installation
+    from lakeload.launch.training import train
+    from lakeload.machine.archive import find_archive, make_archive
+    from lakeload.machine.archive_key import archive_key
+    from lakeload.machine.cache_state import class_path
+
+    waits: list[bool] = []
+
+    def waiting() -> None:
+        if not waits:
+            console.note("another process is making the class-data archive: waiting for it")
+            waits.append(True)
+
+    def run(target: Path, folder: Path) -> None:
+        console.note("making the class-data archive, once: a small load, some 20 seconds")
+        train(installation, jars, os.environ, target, folder)
+
+    try:
+        installation = find_installation()
+        jars = class_path(cache, features)
+        key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
+        already = find_archive(cache, key) is not None
+        return make_archive(cache, key, features, run, waiting), already
+    except LakeloadError as error:
+        console.note(f"no class-data archive: {error.message}")
+        if error.hint:
+            console.note(f"  {error.hint}")
+        return None, False
+
+
+def _verdict(state: CacheState, *, asked: bool) -> ExitCode:
+    bad = {"broken", "missing"} if asked else {"broken"}
+    found = {item.state for item in state.jars} | {item.state for item in state.archives}
+    return ExitCode.MACHINE if found & bad else ExitCode.OK

@@ -1,0 +1,101 @@
+"""The run that a class-data archive is made of: a load as `sync` starts it, of sample files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from lakeload.launch.command import Installation, Submission, submission
+from lakeload.launch.log_file import open_log, read_log
+from lakeload.launch.properties import render, spark_properties
+from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.session import kill_session, members
+from lakeload_jobs.contract.errors import MachineLacks
+
+SECONDS = 600.0
+"""It takes some 20 seconds; one that hangs must not hang whoever waits for it."""
+
+MEMORY = "1g"
+MASTER = "local[2]"
+
+_BEHIND_SPARK = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+"""They add to the end of the class path, where an archive made without them still fits."""
+
+
+def train(
+    installation: Installation,
+    jars: Sequence[Path],
+    environment: Mapping[str, str],
+    target: Path,
+    folder: Path,
+) -> None:
+    """Make the archive `target` with a run in `folder`. Raises `MachineLacks` where none came."""
+    run = RunFolder(folder)
+    entry = installation.entry.with_name("run_training.py")
+    started = submission(
+        replace(installation, entry=entry),
+        run,
+        master=MASTER,
+        pipeline="training",
+        environment={
+            name: value for name, value in environment.items() if name not in _BEHIND_SPARK
+        },
+    )
+    option = f'"-XX:ArchiveClassesAtExit={target}"'
+    properties = spark_properties(
+        master=MASTER,
+        memory=MEMORY,
+        log_settings=run.log_settings,
+        scratch=folder,
+        extra={"spark.driver.extraJavaOptions": option},
+        cores=os.cpu_count() or 1,
+        jars=jars,
+    )
+    settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
+    run.write(run.log_settings, settings.read_text("utf-8"))
+    run.write(run.properties, render(properties))
+    status = _run(started, run)
+    if status != 0 or not target.is_file():
+        raise MachineLacks(
+            f"the run that makes the class-data archive ended with status {status}"
+            f"{_last_words(run)}",
+            hint=f"does `{installation.java_home}` have its own archive? "
+            f"`{installation.java_home / 'bin' / 'java'} -Xshare:dump` makes it",
+        )
+
+
+def _run(started: Submission, run: RunFolder) -> int | None:
+    """Return the exit status; None where the time was up. Nothing is left running."""
+    log = open_log(run.log)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own arguments, no shell
+            started.argv,
+            env=started.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise MachineLacks(f"starting `{started.argv[0]}` failed: {error.strerror}") from error
+    finally:
+        os.close(log)
+    try:
+        return process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if members(process.pid):
+            kill_session(process.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+
+def _last_words(run: RunFolder) -> str:
+    lines = [line for line in read_log(run.log).splitlines() if line.strip()]
+    return f": {lines[-1][:300]}" if lines else ""

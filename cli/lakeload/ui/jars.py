@@ -1,0 +1,140 @@
+"""The cache of jars: on the screen, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakeload.config.secret_names import printable
+from lakeload.machine.archive import Archive, ArchiveState
+from lakeload.machine.cache_state import CacheState
+from lakeload.machine.jars import JarState
+from lakeload.ui.amounts import counted
+from lakeload_jobs.rules.sizes import format_size
+
+STYLES = {
+    "present": "green",
+    "missing": "yellow",
+    "broken": "bold red",
+    "usable": "green",
+    "outdated": "yellow",
+}
+
+
+def to_document(state: CacheState, exit_code: int = 0) -> dict[str, Any]:
+    """Return the JSON document of every `jars … --output json`; keys are only ever added."""
+    return {
+        "exit_code": exit_code,
+        "cache": str(state.folder),
+        "jars": [_jar_document(item) for item in state.jars],
+        "archives": [_archive_document(item) for item in state.archives],
+        "archives_unknown": state.unknown,
+    }
+
+
+def show_list(state: CacheState, out: Console) -> None:
+    """Write every jar with what lies in the cache under its name, and the archives."""
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in ("set", "jar", "version"):
+        grid.add_column(heading, overflow="fold")
+    grid.add_column("size", justify="right", no_wrap=True)
+    grid.add_column("state", no_wrap=True)
+    for item in state.jars:
+        jar = item.jar
+        grid.add_row(
+            jar.feature,
+            jar.artifact,
+            jar.version,
+            format_size(jar.size),
+            Text(item.state, STYLES[item.state]),
+        )
+    out.print(grid)
+    show_archives(state, out)
+    out.print(Text(printable(f"cache: {state.folder}"), "dim"), soft_wrap=True)
+
+
+def show_archives(state: CacheState, out: Console) -> None:
+    """Write a line about each class-data archive, and how to come by one where there is none."""
+    for item in state.archives:
+        out.print(_archive_line(item), soft_wrap=True)
+    if state.unknown:
+        out.print(Text(printable(f"class-data archives: {state.unknown}"), "dim"), soft_wrap=True)
+    elif not state.archives:
+        text = "no class-data archive: `lakeload jars fetch` makes one, and loads start faster"
+        out.print(Text(text, "dim"), soft_wrap=True)
+
+
+def show_verified(state: CacheState, out: Console, *, quiet: bool) -> None:
+    """Write what is not as it should be, with both checksums, and a summary."""
+    for item in state.jars:
+        if item.state == "broken":
+            found = f"has the SHA-256 {item.found}" if item.found else "cannot be read"
+            line = f"{item.path}: {found}, and {item.jar.sha256} is expected"
+            out.print(Text(printable(line), STYLES["broken"]), soft_wrap=True)
+        elif item.state == "missing" and not quiet:
+            line = f"{item.jar.file_name}: missing"
+            out.print(Text(printable(line), STYLES["missing"]), soft_wrap=True)
+    for archive in state.archives:
+        if archive.state != "usable":
+            out.print(_archive_line(archive), soft_wrap=True)
+    if not quiet:
+        out.print(Text(_summary(state), "bold"), soft_wrap=True)
+
+
+def show_fetched(state: CacheState, made: Archive | None, already: bool, out: Console) -> None:
+    """Write what the cache now has."""
+    jars = [item.jar for item in state.jars]
+    size = format_size(sum(jar.size for jar in jars))
+    text = f"{counted(len(jars), 'jar')} ({size}) in {state.folder / 'jars'}"
+    out.print(Text(printable(text), "green"), soft_wrap=True)
+    if made:
+        what = "is there" if already else "made"
+        text = f"class-data archive ({format_size(made.size)}) {what}: {made.path}"
+        out.print(Text(printable(text), "green"), soft_wrap=True)
+
+
+def _summary(state: CacheState) -> str:
+    counts = [
+        f"{sum(item.state == wanted for item in state.jars)} {wanted}"
+        for wanted in ("present", "missing", "broken")
+    ]
+    return f"{counted(len(state.jars), 'jar')}: {', '.join(counts)}"
+
+
+def _archive_line(item: ArchiveState) -> Text:
+    size = format_size(item.archive.size)
+    why = f": {item.why}" if item.why else ""
+    text = f"class-data archive {_purpose(item.archive.features)} ({size})  {item.state}{why}"
+    return Text(printable(text), STYLES[item.state])
+
+
+def _purpose(features: Sequence[str]) -> str:
+    return f"for loads with {' and '.join(features)}" if features else "for loads without jars"
+
+
+def _jar_document(item: JarState) -> dict[str, Any]:
+    jar = item.jar
+    return {
+        "set": jar.feature,
+        "coordinates": jar.coordinates,
+        "file": str(item.path),
+        "size": jar.size,
+        "sha256": jar.sha256,
+        "found_sha256": item.found,
+        "state": item.state,
+    }
+
+
+def _archive_document(item: ArchiveState) -> dict[str, Any]:
+    archive = item.archive
+    return {
+        "file": str(archive.path),
+        "sets": list(archive.features),
+        "size": archive.size,
+        "state": item.state,
+        "why": item.why,
+    }

@@ -1,0 +1,8 @@
+"""The script that a class-data archive is made with: one argument, the path of spec.json."""
+
+import sys
+
+from lakeload_jobs.jobs.train import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,279 @@
+"""A class-data archive is used for what it was made for, as it was made, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.archive import (
+    FOLDER,
+    Archive,
+    archive_states,
+    find_archive,
+    make_archive,
+)
+from lakeload.machine.archive_key import ArchiveKey, archive_key
+from lakeload_jobs.contract.errors import MachineLacks
+
+KEY = ArchiveKey("17.0.1 (Acme) in `/java` 1111", "4.1.4 in `/spark` 2222", "3333", "")
+
+
+class Machine:
+    """A Java, a Spark and two jars on the disk, whose parts can be upgraded."""
+
+    def __init__(self, root: Path) -> None:
+        self.java, self.spark = root / "java", root / "spark"
+        self.jars = [root / "a.jar", root / "b.jar"]
+        self.environment: dict[str, str] = {}
+        for path in (
+            self.java / "bin" / "java",
+            self.java / "lib" / "server" / "libjvm.so",
+            self.java / "lib" / "server" / "classes.jsa",
+            self.spark / "jars" / "spark-core_2.13-4.1.4.jar",
+            self.spark / "jars" / "other.jar",
+            *self.jars,
+        ):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("content")
+        (self.java / "bin" / "java").chmod(0o755)
+        self.release("17.0.1", "17.0.1+12")
+
+    def release(self, version: str, build: str, vendor: str = "Acme") -> None:
+        text = f'IMPLEMENTOR="{vendor}"\nJAVA_VERSION="{version}"\nJAVA_RUNTIME_VERSION="{build}"\n'
+        (self.java / "release").write_text(text)
+
+    def key(self) -> ArchiveKey:
+        return archive_key(self.java, self.spark, self.jars, self.environment)
+
+
+def touch(path: Path) -> None:
+    """Give a file of the same size another time, as a reinstallation does."""
+    os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
+
+
+CHANGES: dict[str, tuple[Callable[[Machine], object], str]] = {
+    "java version": (lambda m: m.release("17.0.2", "17.0.2+8"), "Java was 17.0.1 (Acme)"),
+    "java build": (lambda m: m.release("17.0.1", "17.0.1+13.1"), "Java was"),
+    "java vendor": (lambda m: m.release("17.0.1", "17.0.1+12", "Other"), "Java was"),
+    "java library": (lambda m: touch(m.java / "lib" / "server" / "libjvm.so"), "Java was"),
+    "java's own archive": (lambda m: (m.java / "lib/server/classes.jsa").unlink(), "Java was"),
+    "spark jar added": (lambda m: (m.spark / "jars" / "new.jar").touch(), "Spark was 4.1.4"),
+    "spark jar changed": (lambda m: touch(m.spark / "jars" / "other.jar"), "Spark was 4.1.4"),
+    "spark version": (
+        lambda m: (m.spark / "jars" / "spark-core_2.13-4.1.4.jar").rename(
+            m.spark / "jars" / "spark-core_2.13-4.1.5.jar"
+        ),
+        "is 4.1.5",
+    ),
+    "jar changed": (lambda m: touch(m.jars[0]), "the jars on the class path have changed"),
+    "jar removed": (lambda m: m.jars.pop(), "the jars on the class path have changed"),
+    "jars in another order": (lambda m: m.jars.reverse(), "the jars on the class path"),
+    "configuration folder": (
+        lambda m: m.environment.update(SPARK_CONF_DIR="/etc/spark"),
+        "SPARK_CONF_DIR was ``, and is `/etc/spark`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_key_changes_with_each_thing_an_archive_depends_on(tmp_path: Path, name: str) -> None:
+    change, why = CHANGES[name]
+    machine = Machine(tmp_path)
+    before = machine.key()
+    assert machine.key() == before
+    assert before.difference(before) is None
+
+    change(machine)
+
+    after = machine.key()
+    assert after.name != before.name
+    assert why in (after.difference(before) or "")
+
+
+def test_what_the_archive_does_not_depend_on_leaves_the_key(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    before = machine.key()
+    machine.environment.update(HADOOP_CONF_DIR="/etc/hadoop", JAVA_HOME="/elsewhere")
+    assert machine.key() == before
+
+
+def trained(content: bytes = b"class data" * 1000) -> Callable[[Path, Path], None]:
+    def train(target: Path, folder: Path) -> None:
+        assert folder.is_dir()
+        target.write_bytes(content)
+
+    return train
+
+
+def never(target: Path, folder: Path) -> None:
+    raise AssertionError("nothing was to be made")
+
+
+def made(cache: Path, key: ArchiveKey = KEY, features: tuple[str, ...] = ()) -> Archive:
+    return make_archive(cache, key, features, trained())
+
+
+def test_an_archive_is_made_once_and_found_for_its_key_alone(tmp_path: Path) -> None:
+    assert find_archive(tmp_path, KEY) is None
+    archive = made(tmp_path)
+
+    assert find_archive(tmp_path, KEY) == archive.path
+    assert find_archive(tmp_path, replace(KEY, jars="4444")) is None
+    assert make_archive(tmp_path, KEY, (), never) == archive
+    names = {path.name for path in (tmp_path / FOLDER).iterdir()}
+    assert names == {f"{KEY.name}.json", f"{KEY.name}.jsa"}
+
+
+def damage_byte(path: Path) -> None:
+    status = path.stat()
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def damage_length(path: Path) -> None:
+    path.chmod(0o644)
+    os.truncate(path, path.stat().st_size - 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (damage_byte, "its bytes have changed"),
+        (damage_length, "its size is not what it was"),
+        (Path.unlink, "it cannot be read: No such file or directory"),
+    ],
+)
+def test_a_damaged_archive_is_not_used_and_made_again(
+    tmp_path: Path, damage: Callable[[Path], None], why: str
+) -> None:
+    archive = made(tmp_path)
+    damage(archive.path)
+
+    assert find_archive(tmp_path, KEY) is None
+    (state,) = archive_states(tmp_path, lambda features: KEY)
+    assert (state.state, state.why) == ("broken", why)
+
+    assert find_archive(tmp_path, KEY) is None
+    assert made(tmp_path).path == find_archive(tmp_path, KEY)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"key": {"java": 1}}', '{"key": {}, "size": "x"}']
+)
+def test_a_description_that_is_none_counts_as_no_archive(tmp_path: Path, text: str) -> None:
+    archive = made(tmp_path)
+    archive.path.with_suffix(".json").write_text(text)
+
+    assert find_archive(tmp_path, KEY) is None
+    assert archive_states(tmp_path, lambda features: KEY) == ()
+    assert made(tmp_path).path == archive.path
+
+
+def test_an_archive_of_another_java_is_outdated_and_says_so(tmp_path: Path) -> None:
+    made(tmp_path, features=("s3",))
+    upgraded = replace(KEY, java="17.0.2 (Acme) in `/java` 9999")
+
+    (state,) = archive_states(tmp_path, lambda features: upgraded)
+
+    assert state.state == "outdated"
+    assert state.why == "Java was 17.0.1 (Acme) in `/java`, and is 17.0.2 (Acme) in `/java`"
+    assert state.archive.features == ("s3",)
+
+
+def test_a_new_archive_takes_the_place_of_those_it_outdates(tmp_path: Path) -> None:
+    upgraded = replace(KEY, java="17.0.2 (Acme) in `/java` 9999")
+    elsewhere = replace(KEY, spark="4.1.4 in `/other venv/spark` 2222")
+    old, other, with_jars = (
+        made(tmp_path),
+        made(tmp_path, elsewhere),
+        made(tmp_path, replace(KEY, jars="5555"), ("avro",)),
+    )
+
+    new = made(tmp_path, upgraded)
+
+    assert not old.path.exists()
+    assert set((tmp_path / FOLDER).glob("*.jsa")) == {
+        new.path,
+        other.path,
+        with_jars.path,
+    }
+
+
+def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
+    def fails(target: Path, folder: Path) -> None:
+        target.write_bytes(b"half of it")
+        raise MachineLacks("no")
+
+    with pytest.raises(MachineLacks, match="no"):
+        make_archive(tmp_path, KEY, (), fails)
+
+    assert list((tmp_path / FOLDER).iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_to_or_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(MachineLacks, match=r"into `.*cache/class-data` failed"):
+        make_archive(tmp_path / "cache", KEY, (), never)
+    assert find_archive(tmp_path / "cache", KEY) is None
+    with pytest.raises(MachineLacks, match="has a colon"):
+        make_archive(tmp_path / "a:b", KEY, (), never)
+
+
+MAKE = """
+import json, sys, time
+from pathlib import Path
+from lakeload.machine.archive import make_archive
+from lakeload.machine.archive_key import ArchiveKey
+def train(target, folder):
+    with open(sys.argv[3], "a") as log:
+        log.write("begin\\n")
+    target.write_bytes(b"x" * 1000)
+    time.sleep(float(sys.argv[4]))
+    target.write_bytes(b"class data")
+make_archive(Path(sys.argv[1]), ArchiveKey(**json.loads(sys.argv[2])), (), train)
+"""
+
+
+def start(cache: Path, log: Path, seconds: float) -> subprocess.Popen[bytes]:
+    key = json.dumps({"java": KEY.java, "spark": KEY.spark, "jars": KEY.jars, "conf": KEY.conf})
+    return subprocess.Popen([sys.executable, "-c", MAKE, str(cache), key, str(log), str(seconds)])
+
+
+def test_processes_at_once_make_one_archive(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    processes = [start(tmp_path, log, 0.3) for _ in range(3)]
+
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+
+    found = find_archive(tmp_path, KEY)
+    assert found is not None
+    assert found.read_bytes() == b"class data"
+    assert log.read_text() == "begin\n"
+    assert len(list((tmp_path / FOLDER).iterdir())) == 2
+
+
+def test_a_killed_maker_leaves_a_cache_in_which_the_next_one_works(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = start(tmp_path, log, 60)
+    while not log.exists():
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(60)
+    assert find_archive(tmp_path, KEY) is None
+
+    archive = made(tmp_path)
+
+    assert find_archive(tmp_path, KEY) == archive.path
+    assert len(list((tmp_path / FOLDER).iterdir())) == 2
