@@ -45,6 +45,9 @@ class Only(StrEnum):
     BASE = "base"
 
 
+_ONLY = f"One document alone: {', '.join(Only)}."
+
+
 def policy(
     file: Annotated[
         Path,
@@ -60,15 +63,17 @@ def policy(
         list[str] | None,
         typer.Option(
             "--principal",
-            metavar="ARN[,external-id=env:NAME]",
+            metavar="ARN",
             help="Who may assume the role: an account, user or role; repeatable. "
+            "`ARN,external-id=env:NAME` gives one an ExternalId of its own. "
             "Default: who you are, as STS says.",
         ),
     ] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.JSON,
-    only: Annotated[Only | None, typer.Option("--only", help="One document alone.")] = None,
+    only: Annotated[Only | None, typer.Option("--only", metavar="NAME", help=_ONLY)] = None,
     extra: Annotated[
-        list[Extra] | None, typer.Option("--with", help="Also what this command needs.")
+        list[Extra] | None,
+        typer.Option("--with", metavar="reset", help="Also what this command needs."),
     ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="For those who query: nothing is written.")
@@ -83,8 +88,8 @@ def policy(
 ) -> None:
     """Write the IAM policies that a destination needs, and no more.
 
-    Trust policy, S3, Glue and KMS permissions, and the policy of the identity that
-    assumes the role: as JSON to paste, as `aws iam` commands, or as Terraform.
+    Trust policy, S3, Glue and KMS permissions, and the policy of the identity
+    that assumes the role: JSON to paste, `aws iam` commands, or Terraform.
     Asks STS who you are unless --principal says who may assume the role.
     """
     if target is not For.IAM:

@@ -50,7 +50,8 @@ def _caller(destination: DestinationSpec) -> str:
     if vends(destination):
         raise InvalidInput(
             "the catalog vends credentials, so the role is for its principals, which only it knows",
-            hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME",
+            hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "
+            "before the catalog exists give the number of your account, and run it again later",
         )
     session = AwsSession(destination, connect_timeout=3, read_timeout=5, max_attempts=2)
     try:

@@ -13,12 +13,15 @@ from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, Poli
 from lakeload.policy.policy_set import ExternalId, PolicySet
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
-_STAND_IN: dict[str, Callable[[ExternalId], str]] = {
-    "json": lambda one: f"put the value of {one.reference} in place of {one.placeholder}",
-    "cli": lambda one: f"the commands take {one.reference} where they are run",
-    "terraform": lambda one: (
-        f"set the variable `{label(one.variable)}` to {one.reference} "
-        "(Terraform's state will hold it)"
+_STAND_INS: dict[str, tuple[str, Callable[[ExternalId], str]]] = {
+    "json": (
+        "put the value in place of {}",
+        lambda one: f"{one.placeholder} ({one.reference})",
+    ),
+    "cli": ("the commands read {} when they run", lambda one: str(one.reference)),
+    "terraform": (
+        "set {}; Terraform's state will hold the value",
+        lambda one: f"the variable `{label(one.variable)}` to {one.reference}",
     ),
 }
 
@@ -66,10 +69,11 @@ def _of_the_trust(found: PolicySet, form: str) -> Iterator[str]:
     held = json.dumps(found.documents[0].as_json())
     stand_ins = [one for one in found.asked.external_ids if one.placeholder in held]
     if stand_ins:
-        names = " and ".join(_STAND_IN[form](one) for one in stand_ins)
+        sentence, named = _STAND_INS[form]
+        what = sentence.format(" and ".join(named(one) for one in stand_ins))
         yield (
-            f"ExternalIds are secrets and not shown: {names}. "
-            "With `--reveal-external-id` they stand in the documents."
+            f"An ExternalId is a secret and not shown: {what}. "
+            "With `--reveal-external-id` it stands in the document."
         )
     if open_to := [one.arn for one in found.asked.principals if one.external_id is None]:
         yield (

@@ -2,10 +2,9 @@
 # settings, and its principals are the catalog's and, for Snowflake's queries,
 # Snowflake's compute: both have an ExternalId of their own.
 
-# ExternalIds are secrets and not shown: the commands take {env:
-# OPEN_CATALOG_ID} where they are run and the commands take {aws_secret:
-# snowflake} where they are run. With `--reveal-external-id` they stand in the
-# documents.
+# An ExternalId is a secret and not shown: the commands read {env:
+# OPEN_CATALOG_ID} and {aws_secret: snowflake} when they run. With
+# `--reveal-external-id` it stands in the document.
 
 SNOWFLAKE_ID=$(aws secretsmanager get-secret-value --region eu-west-1 \
   --secret-id snowflake --query SecretString --output text)

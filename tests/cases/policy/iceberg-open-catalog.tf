@@ -2,10 +2,10 @@
 # settings, and its principals are the catalog's and, for Snowflake's queries,
 # Snowflake's compute: both have an ExternalId of their own.
 
-# ExternalIds are secrets and not shown: set the variable `open_catalog_id` to
-# {env: OPEN_CATALOG_ID} (Terraform's state will hold it) and set the variable
-# `snowflake_id` to {aws_secret: snowflake} (Terraform's state will hold it).
-# With `--reveal-external-id` they stand in the documents.
+# An ExternalId is a secret and not shown: set the variable `open_catalog_id` to
+# {env: OPEN_CATALOG_ID} and the variable `snowflake_id` to {aws_secret:
+# snowflake}; Terraform's state will hold the value. With `--reveal-external-id`
+# it stands in the document.
 
 variable "open_catalog_id" {
   description = "The ExternalId behind {env: OPEN_CATALOG_ID}"

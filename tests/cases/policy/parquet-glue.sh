@@ -1,6 +1,6 @@
-# ExternalIds are secrets and not shown: the commands take {file:
-# /run/secrets/external id} where they are run. With `--reveal-external-id` they
-# stand in the documents.
+# An ExternalId is a secret and not shown: the commands read {file:
+# /run/secrets/external id} when they run. With `--reveal-external-id` it stands
+# in the document.
 
 EXTERNAL_ID=$(cat '/run/secrets/external id')
 

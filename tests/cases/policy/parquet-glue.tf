@@ -1,6 +1,6 @@
-# ExternalIds are secrets and not shown: set the variable `external_id` to
-# {file: /run/secrets/external id} (Terraform's state will hold it). With
-# `--reveal-external-id` they stand in the documents.
+# An ExternalId is a secret and not shown: set the variable `external_id` to
+# {file: /run/secrets/external id}; Terraform's state will hold the value. With
+# `--reveal-external-id` it stands in the document.
 
 variable "external_id" {
   description = "The ExternalId behind {file: /run/secrets/external id}"
