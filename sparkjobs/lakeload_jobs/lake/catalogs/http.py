@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests import exceptions as request_errors
@@ -86,6 +86,8 @@ def http_call(doing: str, uri: str) -> Iterator[None]:
 def origin(uri: str) -> str:
     """Return scheme, host and port of a URI: what may be shown of it."""
     parts = urlsplit(uri)
+    if not parts.netloc:
+        return uri.rpartition("@")[2].partition("?")[0]
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
@@ -169,7 +171,7 @@ def _meaning(status: int) -> str:
 def _without_answer(doing: str, uri: str, error: request_errors.RequestException) -> CatalogError:
     code, meaning, hint = _transport(error, origin(uri))
     if isinstance(error, request_errors.TooManyRedirects) and error.response is not None:
-        target = origin(error.response.headers.get("Location", ""))
+        target = origin(urljoin(uri, error.response.headers.get("Location", "")))
         meaning = f"`{origin(uri)}` sends us to `{target}`"
     return CatalogError(
         f"{doing}: {meaning} ({code})",
