@@ -168,6 +168,15 @@ CASES: Mapping[str, Case] = {
         _ONE,
         "snowflake",
     ),
+    "snowflake-other-store.sql": Case(
+        replace(
+            with_catalog(CatalogSpec("NESSIE", uri="https://n", token=SecretReference("env", "T"))),
+            endpoints=EndpointsSpec(s3="https://store.example.com:9443"),
+        ),
+        "snowflake",
+        Asked(NOW),
+        "snowflake",
+    ),
     "lake-formation.sh": Case(HOURS, "lake-formation", Asked(NOW)),
     "lake-formation-databases.sh": Case(HOURS, "lake-formation", replace(_TABLES, reset=True)),
     "lake-formation-readers.sh": Case(
