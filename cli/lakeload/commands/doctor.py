@@ -16,6 +16,7 @@ from lakeload_jobs.contract.errors import ExitCode
 
 if TYPE_CHECKING:
     from lakeload.machine.doctor.model import Need
+    from lakeload_jobs.contract.spec import DestinationSpec
 
 
 def doctor(
@@ -70,16 +71,24 @@ def _need(file: Path | None) -> Need:
         return Need(features=SETS)
     document = load_either(file, os.environ)
     if not isinstance(document, PipelineDocument):
-        return Need(destination=destination_spec(document))
+        destination = destination_spec(document)
+        return Need(str(file), destination, _tables_jars(destination))
+    destination = destination_spec(document.destination)
     features = features_of(table.input for table in table_specs(document))
     spark = document.model.spark
     return Need(
-        destination=destination_spec(document.destination),
-        features=features,
+        str(file),
+        destination,
+        (*features, *_tables_jars(destination)),
         master=spark.master,
         driver_memory=spark.driver_memory,
         conf=spark.conf,
     )
+
+
+def _tables_jars(destination: DestinationSpec) -> tuple[str, ...]:
+    """Return the sets of jars that the tables' format needs, whatever they are loaded from."""
+    return ("iceberg",) if destination.table_format == "ICEBERG" else ()
 
 
 def _os_release() -> str:

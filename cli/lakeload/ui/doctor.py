@@ -83,7 +83,7 @@ def _lines(finding: Finding) -> str:
     if finding.why:
         lines.append(f"{'':25} {finding.why}")
     if finding.command:
-        lines.append(f"{'':25} mend: {finding.command}")
+        lines.append(f"{'':25} → {finding.command}")
     return "\n".join(lines)
 
 

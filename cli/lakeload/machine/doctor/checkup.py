@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from lakeload.machine.doctor.clock import clock
+from lakeload.machine.doctor.clock import clock, silent_endpoint
 from lakeload.machine.doctor.credentials import credentials, secrets
 from lakeload.machine.doctor.disk import own_folders, scratch, temporary
 from lakeload.machine.doctor.jars import jars
@@ -35,7 +35,7 @@ CHECKS = (
     Check("host-name", host_name),
     Check("variables", variables),
     Check("proxies", proxies),
-    Check("clock", clock),
+    Check("clock", clock, silence=silent_endpoint),
     Check("secrets", secrets),
     Check("credentials", credentials),
 )
@@ -71,7 +71,7 @@ class _Running:
         """
         self._thread.join(max(0.0, until - time.monotonic()))
         if self._thread.is_alive():
-            return [*self._found, self._unseen(f"no answer within {self._patient.seconds:g} s")]
+            return [*self._found, self._silence()]
         if not self._complete:
             raise RuntimeError(f"the check {self._check.name} broke off")
         return self._found
@@ -86,6 +86,11 @@ class _Running:
         except (OSError, ValueError, ImportError) as error:
             self._found.append(self._unseen(f"{type(error).__name__}: {error}"))
         self._complete = True
+
+    def _silence(self) -> Finding:
+        if self._check.silence is not None:
+            return self._check.silence(self._patient)
+        return self._unseen(f"no answer within {self._patient.seconds:g} s")
 
     def _unseen(self, why: str) -> Finding:
         return Finding(self._check.name, Status.WARNING, "this could not be looked at", why)

@@ -70,6 +70,15 @@ def judge_clock(patient: Patient, ahead: float, place: str) -> Finding:
     return Finding("clock", Status.PROBLEM, found, why, command)
 
 
+def silent_endpoint(patient: Patient) -> Finding:
+    """Return the finding for an endpoint, or a name server before it, that says nothing at all."""
+    url = endpoint_of(patient)
+    silence = TimeoutError(f"no answer within {patient.seconds:g} s")
+    return _unreachable(
+        patient, without_userinfo(url), proxy_for(url, patient.environment), silence
+    )
+
+
 class _Stay(urllib.request.HTTPRedirectHandler):
     """Takes a redirect for the answer: it has a Date too."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakeload.machine.doctor.model import Finding, Patient, Status
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.secrets import resolve_locally
+from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec
 
 if TYPE_CHECKING:
@@ -90,11 +91,17 @@ def secrets(patient: Patient) -> Iterator[Finding]:
             resolve_locally(reference)
         except InvalidInput as error:
             missing = True
-            command = f"export {reference.name}=…" if reference.kind == "env" else error.hint or ""
-            yield Finding("secrets", Status.PROBLEM, error.message, "", command)
+            yield Finding("secrets", Status.PROBLEM, error.message, "", _provide(reference))
     if references and not missing:
         listed = ", ".join(map(str, references))
         yield Finding("secrets", Status.OK, f"all that the document refers to are here: {listed}")
+
+
+def _provide(reference: SecretReference) -> str:
+    """Return the line that provides a secret; a file's is then typed, and ends with Ctrl-D."""
+    if reference.kind == "env":
+        return f"export {reference.name}=…"
+    return f"install -m 600 /dev/stdin {shlex.quote(reference.name)}"
 
 
 def _nobody(patient: Patient) -> Finding:

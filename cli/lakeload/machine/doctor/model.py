@@ -57,6 +57,8 @@ class Host:
 class Need:
     """What a document asks of the machine; without one, what a load usually needs."""
 
+    file: str = ""
+    """The document as it was named, for commands that take it too."""
     destination: DestinationSpec | None = None
     features: tuple[str, ...] = ()
     """Which jars are needed (`machine.jars`)."""
@@ -82,10 +84,14 @@ class Patient:
 
 @dataclass(frozen=True)
 class Check:
-    """One examination, by the name of its findings."""
+    """One examination, by the name of its findings.
+
+    `silence` is the finding for one that takes too long, where that says something.
+    """
 
     name: str
     look: Callable[[Patient], Iterable[Finding]]
+    silence: Callable[[Patient], Finding] | None = None
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,9 @@ def _same_python(value: str, patient: Patient) -> bool:
 
 
 def _bash(patient: Patient) -> Iterator[Finding]:
-    if shutil.which("bash", path=patient.environment.get("PATH", "")) is None:
+    if shutil.which("bash", path=patient.environment.get("PATH", os.defpath)) is None:
         command = install_bash(patient.host.platform, patient.host.os_release)
+        if Path("/bin/bash").is_file():
+            command = 'export PATH="$PATH:/usr/bin:/bin"'
         why = "spark-submit is a script for bash"
         yield Finding("bash", Status.PROBLEM, "there is no bash on PATH", why, command)

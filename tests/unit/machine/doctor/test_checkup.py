@@ -57,9 +57,13 @@ def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
         yield Finding("first", Status.OK, "seen")
         ever.wait()
 
-    found = examine(patient(tmp_path, seconds=0.05), [Check("silent", silent)]).findings
+    def said(_: Patient) -> Finding:
+        return Finding("told", Status.PROBLEM, "silence")
+
+    hasty = patient(tmp_path, seconds=0.05)
+    found = examine(hasty, [Check("silent", silent), Check("other", silent, said)]).findings
     ever.set()
-    assert statuses(list(found)) == {"first": "ok", "silent": "warning"}
+    assert statuses(list(found)) == {"first": "ok", "silent": "warning", "told": "problem"}
     assert found[1].why == "no answer within 0.05 s"
 
 
@@ -119,7 +123,7 @@ def test_a_pipe_gets_a_line_for_each_finding(monkeypatch: pytest.MonkeyPatch) ->
         ["warning", "proxies"],
         ["problem", "java"],
     ]
-    assert lines[-2].strip() == "mend: apt install java"
+    assert lines[-2].strip() == "→ apt install java"
 
 
 def test_quiet_leaves_out_what_is_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,4 +160,7 @@ def test_the_secrets_a_document_refers_to_have_to_be_here(
     assert "canary" not in str(finding)
     (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=gone)))
     assert (finding.status, finding.command) == (Status.PROBLEM, "export SHOP_GONE=…")
+    lost = SecretReference("file", "/gone/my key")
+    (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=lost)))
+    assert finding.command == "install -m 600 /dev/stdin '/gone/my key'"
     assert look(needing(tmp_path, spec)).found == "keys of the document, from {env: SHOP_ID}"

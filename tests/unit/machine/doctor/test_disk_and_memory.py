@@ -71,6 +71,7 @@ def test_less_than_one_processor_is_a_warning() -> None:
     assert judge_processors(4, 0.5).status is Status.WARNING
     assert judge_processors(4, 2.0).status is Status.OK
     assert judge_processors(4, None).found == "4 processors"
+    assert judge_processors(4, 8.0).found == "4 processors"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.jars import jars, judge_jars
+from lakeload.machine.archive import Archive, ArchiveState, Usability
+from lakeload.machine.archive_key import ArchiveKey
+from lakeload.machine.doctor.jars import jars, judge_archives, judge_jars
 from lakeload.machine.doctor.model import Need, Patient, Status
 from lakeload.machine.jars import Jar, look_at_all
 from tests.unit.machine.doctor.machines import destination, patient
@@ -25,7 +28,7 @@ def machine(tmp_path: Path) -> Patient:
     folder.mkdir(parents=True)
     for jar in JARS:
         (folder / jar.file_name).write_bytes(CONTENTS[jar.artifact])
-    return patient(tmp_path, need=Need(destination=destination(), features=("s3",)))
+    return patient(tmp_path, need=Need("my shop.yml", destination(), ("s3",)))
 
 
 def test_a_complete_cache_is_in_order(machine: Patient) -> None:
@@ -37,7 +40,10 @@ def test_a_complete_cache_is_in_order(machine: Patient) -> None:
 def test_a_jar_whose_checksum_is_wrong_is_named(machine: Patient) -> None:
     (machine.host.cache / "jars" / "b-1.jar").write_bytes(b"tow")
     finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
-    assert (finding.status, finding.command) == (Status.WARNING, "lakeload jars fetch s3")
+    assert (finding.status, finding.command) == (
+        Status.WARNING,
+        "lakeload jars fetch 'my shop.yml'",
+    )
     assert "`b-1.jar`" in finding.found
     assert "`a-1.jar`" not in finding.found
 
@@ -53,7 +59,36 @@ def test_missing_jars_are_a_warning_only_where_they_are_known_to_be_needed(
 
 
 def test_the_pinned_jars_of_the_needed_sets_alone_are_looked_at(tmp_path: Path) -> None:
-    (finding,) = jars(patient(tmp_path, need=Need(features=("avro",))))
+    finding, *_ = jars(patient(tmp_path, need=Need(features=("avro",))))
     assert finding.found.startswith("1 of 1 are not in")
-    (finding,) = jars(patient(tmp_path))
+    finding, *_ = jars(patient(tmp_path))
     assert finding.found == "none are needed beside Spark's own"
+
+
+def archive(state: Usability, *features: str) -> ArchiveState:
+    key = ArchiveKey(**dict.fromkeys((field.name for field in fields(ArchiveKey)), ""))
+    made = Archive(Path("a.jsa"), key, features, 75 << 20, "")
+    return ArchiveState(made, state, None if state == "usable" else "another Java")
+
+
+@pytest.mark.parametrize(
+    ("states", "status", "found"),
+    [
+        ([], "ok", "no archive was made for loads like this one"),
+        ([archive("usable", "s3")], "ok", "an archive of 75.0 MiB makes Spark start faster"),
+        ([archive("usable")], "ok", "no archive was made for loads like this one"),
+        ([archive("outdated", "s3")], "warning", "the archive is outdated: another Java"),
+        ([archive("broken", "s3"), archive("usable", "s3")], "ok", "an archive of 75.0 MiB"),
+    ],
+)
+def test_an_archive_counts_for_the_loads_it_was_made_for(
+    machine: Patient, states: list[ArchiveState], status: str, found: str
+) -> None:
+    finding = judge_archives(states, machine.need)
+    assert str(finding.status) == status
+    assert finding.found.startswith(found)
+
+
+def test_without_a_document_any_archive_will_do() -> None:
+    assert judge_archives([archive("usable")], Need()).found.startswith("an archive of")
+    assert judge_archives([], Need()).found == "no archive"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.clock import clock, judge_clock
+from lakeload.machine.doctor.clock import clock, judge_clock, silent_endpoint
 from lakeload.machine.doctor.endpoint import endpoint_of
 from lakeload.machine.doctor.model import Need, Status
-from lakeload.machine.doctor.proxies import proxies
+from lakeload.machine.doctor.proxies import proxies, proxy_for
 from lakeload.machine.doctor.variables import variables
 from lakeload_jobs.contract.spec import CredentialsSpec
 from tests.unit.machine.doctor.machines import destination, patient, statuses
@@ -92,6 +92,14 @@ def test_a_dead_endpoint_is_a_problem_only_for_a_document_that_needs_it(tmp_path
     assert asked.command == f"curl -sSI {dead}"
 
 
+def test_an_endpoint_that_says_nothing_is_one_that_does_not_answer(tmp_path: Path) -> None:
+    need = Need(destination=destination(s3="http://user:canary@s3.example.invalid"))
+    finding = silent_endpoint(patient(tmp_path, need=need, seconds=2))
+    assert (finding.name, finding.status) == ("endpoint", Status.PROBLEM)
+    assert finding.found.endswith("does not answer: no answer within 2 s")
+    assert "canary" not in str(finding)
+
+
 def test_offline_asks_no_endpoint(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:1"))
     (finding,) = clock(patient(tmp_path, need=need, offline=True))
@@ -154,6 +162,13 @@ def test_proxies_that_do_not_do_what_they_seem_to(
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
     assert "canary" not in str(finding)
+
+
+def test_lower_case_wins_as_it_does_in_python() -> None:
+    both = {"https_proxy": "http://lower:1", "HTTPS_PROXY": "http://upper:1", "no_proxy": "b.c"}
+    assert proxy_for("https://a.b", both) == "http://lower:1"
+    assert proxy_for("https://b.c:8443/x", both) is None
+    assert proxy_for("https://a.b", {**both, "https_proxy": ""}) is None
 
 
 def test_an_endpoint_on_this_machine_belongs_into_no_proxy(tmp_path: Path) -> None:
