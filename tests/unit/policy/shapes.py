@@ -132,6 +132,7 @@ SHAPES = {
             prefix="a$b/c",
             credentials=_role(external_id=SecretReference("aws_parameter", "/lake/external-id")),
         ),
+        asked=_asked(USER, reset=True),
         tables=(
             _table("s3://raw/2026/*/*.csv", "s3://raw/2026/late/x.csv", "s3://raw/old/"),
             _table("s3://other/*.csv", "data/orders.csv"),

@@ -113,6 +113,22 @@ def test_every_principal_has_its_own_external_id(destination: Path) -> None:
     assert "whoever is allowed sts:AssumeRole there" in " ".join(result.stderr.split())
 
 
+def test_no_two_secrets_share_a_placeholder(destination: Path) -> None:
+    names = ("env:A.B", "env:a_b", "file:one", "file:two")
+    given = [
+        word
+        for number, name in enumerate(names)
+        for word in ("--principal", f"11112222333{number},external-id={name}")
+    ]
+    result = policy(destination, *given, "--only", "trust")
+
+    found = [
+        one["Condition"]["StringEquals"]["sts:ExternalId"]
+        for one in json.loads(result.stdout)["Statement"]
+    ]
+    assert found == ["<A_B>", "<EXTERNAL_ID_2>", "<EXTERNAL_ID>", "<EXTERNAL_ID_3>"]
+
+
 def test_two_principals_without_an_external_id_are_warned_about(destination: Path) -> None:
     destination.write_text(DESTINATION.replace("external_id:", "session_duration: 900 #"))
     result = policy(destination, "--principal", USER, "--principal", USER)

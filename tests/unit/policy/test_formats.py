@@ -97,6 +97,17 @@ def test_an_account_that_nobody_knows_is_asked_for(tmp_path: Path) -> None:
     ]
 
 
+def test_only_secrets_are_filled_in_by_the_shell(tmp_path: Path) -> None:
+    shape = SHAPES["parquet-key-of-another-account"]
+    wild = "$HOME `id` \\ ö"
+    credentials = replace(shape.destination.credentials, session_tags={wild: "any"})
+    changed = replace(shape, destination=replace(shape.destination, credentials=credentials))
+    text = shell(changed.compose("trust")).replace(f"'{EXTERNAL_ID.reference.name}'", "/dev/null")
+    ((_, document),) = run(text.replace(":?}", "-}"), tmp_path)
+    tags = document["Statement"][1]["Condition"]["ForAllValues:StringEquals"]
+    assert tags == {"aws:TagKeys": wild}
+
+
 def test_a_secret_that_the_shell_has_not_stops_the_command(tmp_path: Path) -> None:
     text = shell(SHAPES["iceberg-open-catalog"].compose("trust"))
     with pytest.raises(subprocess.CalledProcessError) as stopped:

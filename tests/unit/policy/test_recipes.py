@@ -193,3 +193,19 @@ def test_loads_into_another_branch_are_said_to_be_unseen(engine: Engine) -> None
     first, *rest = recipes(audited, engine, Asked(NOW, tables=(ORDERS,)))
     assert "writes into `audit`" in first.commented
     assert tuple(rest) == recipes(ICEBERG, engine, Asked(NOW, tables=(ORDERS,)))
+
+
+def test_the_page_shows_queries_as_they_are_written() -> None:
+    page = (ANSWERS.parents[2] / "docs" / "query.md").read_text(encoding="utf-8")
+    shown = [
+        " ".join(statement.split())
+        for block in re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        for statement in split(re.sub(r"^--.*\n", "", block, flags=re.MULTILINE), "athena")
+    ]
+    written = {
+        " ".join(snippet.text.rstrip(";").split())
+        for case in ("athena-hour.sql", "athena-iceberg.sql")
+        for snippet in CASES[case].snippets
+    }
+    assert len(shown) == 6
+    assert set(shown) <= written
