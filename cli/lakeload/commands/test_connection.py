@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,15 +13,12 @@ from typing import Annotated
 
 import typer
 
+from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
 from lakeload.commands.options import Output
 from lakeload.config.load import load_destination
 from lakeload.config.spec import destination_spec
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode, InvalidInput
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m)?", re.ASCII)
-_FACTORS = {"": 1, "s": 1, "m": 60}
-MIN_TIMEOUT, MAX_DURATION = 1.0, 3600.0
+from lakeload_jobs.contract.errors import ExitCode
 
 
 def test_connection(
@@ -57,8 +53,8 @@ def test_connection(
 
     destination = destination_spec(load_destination(file, os.environ))
     options = ConnectionOptions(
-        timeout=_seconds("--timeout", timeout, least=MIN_TIMEOUT),
-        wait=_seconds("--wait", wait),
+        timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),
+        wait=parse_seconds("--wait", wait),
         read_only=read_only,
         skip=frozenset(skip or ()),
     )
@@ -89,15 +85,3 @@ def _stoppable() -> Iterator[None]:
     finally:
         for number, old in changed.items():
             signal.signal(number, old)
-
-
-def _seconds(option: str, text: str, *, least: float = 0.0) -> float:
-    """Return the seconds of `90`, `90s` or `2m`."""
-    match = _DURATION.fullmatch(text.strip())
-    seconds = float(match[1]) * _FACTORS[match[2] or ""] if match else -1.0
-    if not least <= seconds <= MAX_DURATION:
-        raise InvalidInput(
-            f"`{option} {text}` is not a time from {least:g} s to {MAX_DURATION / 60:g} m",
-            hint="write it as `30s` or `2m`",
-        )
-    return seconds
