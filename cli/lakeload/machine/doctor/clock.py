@@ -8,8 +8,9 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -119,7 +120,7 @@ def _date_or_none(url: str, proxy: str | None, seconds: float) -> str | None:
         return None
 
 
-def _header(headers: Mapping[str, str]) -> str | None:
+def _header(headers: Message) -> str | None:
     return headers.get("Date")
 
 

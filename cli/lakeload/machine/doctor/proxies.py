@@ -7,9 +7,9 @@ S3 reader (the AWS SDK for Java) reads the same variables; the rest of a JVM doe
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass_environment
 
 from lakeload.machine.doctor.endpoint import endpoint_of
 from lakeload.machine.doctor.mend import export
@@ -48,7 +48,11 @@ def proxy_for(url: str, variables: Mapping[str, str]) -> str | None:
     parts = urlsplit(url)
     proxy = _chosen(f"{parts.scheme}_proxy", variables)
     excepted = _chosen("no_proxy", variables)
-    bypass = proxy_bypass_environment(parts.netloc.rpartition("@")[2], {"no": excepted})
+    # What boto3's rule for NO_PROXY comes down to; the types of the standard library omit it.
+    bypassed: Callable[[str, dict[str, str]], bool] = vars(urllib.request)[
+        "proxy_bypass_environment"
+    ]
+    bypass = bypassed(parts.netloc.rpartition("@")[2], {"no": excepted})
     return None if not proxy or bypass else proxy
 
 

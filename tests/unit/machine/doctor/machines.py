@@ -13,15 +13,16 @@ DEBIAN = 'ID=debian\nVERSION_ID="12"\n'
 
 def patient(
     folder: Path,
+    variables: Mapping[str, str] | None = None,
     *,
     need: Need | None = None,
     offline: bool = False,
     seconds: float = 5.0,
     **environment: str,
 ) -> Patient:
-    """Return a Debian with nothing in it but `environment`; its files are below `folder`."""
+    """Return a Debian with nothing in it but the variables given; its files are below `folder`."""
     host = Host(
-        environment={"PATH": "", **environment},
+        environment={"PATH": "", **(variables or {}), **environment},
         platform="linux",
         os_release=DEBIAN,
         cache=folder / "cache",

@@ -136,7 +136,7 @@ def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
     )
     found = mount_of(tmp_path / "a b" / "c", tmp_path / "proc")
     assert found is not None
-    assert (found.kind, found.options) == ("xfs", {"rw", "noexec"})
+    assert (found.kind, found.options) == ("xfs", frozenset({"rw", "noexec"}))
     assert mount_of(tmp_path, tmp_path / "none") is None
 
 

@@ -43,7 +43,7 @@ def test_python_is_held_against_the_supported_range(
 def test_the_locale_java_goes_by_has_to_be_utf_8(
     tmp_path: Path, variables: dict[str, str], command: str
 ) -> None:
-    assert judge_encoding("utf-8", patient(tmp_path, **variables)).command == command
+    assert judge_encoding("utf-8", patient(tmp_path, variables)).command == command
 
 
 def test_java_names_where_it_comes_from(tmp_path: Path) -> None:

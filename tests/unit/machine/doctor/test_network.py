@@ -123,7 +123,7 @@ def test_a_clock_just_off_is_not_yet_a_problem(tmp_path: Path) -> None:
 def test_without_a_document_the_environment_names_the_endpoint(
     tmp_path: Path, environment: dict[str, str], url: str
 ) -> None:
-    assert endpoint_of(patient(tmp_path, **environment)) == url
+    assert endpoint_of(patient(tmp_path, environment)) == url
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_without_a_document_the_environment_names_the_endpoint(
 def test_proxies_that_do_not_do_what_they_seem_to(
     tmp_path: Path, environment: dict[str, str], status: str, command: str
 ) -> None:
-    (finding,) = proxies(patient(tmp_path, **environment))
+    (finding,) = proxies(patient(tmp_path, environment))
     assert str(finding.status) == status
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
@@ -174,9 +174,9 @@ def test_lower_case_wins_as_it_does_in_python() -> None:
 def test_an_endpoint_on_this_machine_belongs_into_no_proxy(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:9000"))
     proxy = {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", KEY: "x"}
-    (finding,) = proxies(patient(tmp_path, need=need, **proxy))
+    (finding,) = proxies(patient(tmp_path, proxy, need=need))
     assert finding.command == "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1"
-    (finding,) = proxies(patient(tmp_path, need=need, **proxy, NO_PROXY="127.0.0.1"))
+    (finding,) = proxies(patient(tmp_path, proxy, need=need, NO_PROXY="127.0.0.1"))
     assert finding.status is Status.OK
 
 
@@ -217,7 +217,7 @@ SECRET = "AWS_SECRET_ACCESS_KEY"
 def test_each_variable_that_surprises_is_a_finding(
     tmp_path: Path, environment: dict[str, str], name: str, status: str, command: str
 ) -> None:
-    (finding,) = variables(patient(tmp_path, **environment))
+    (finding,) = variables(patient(tmp_path, environment))
     assert (finding.name, str(finding.status)) == (name, status)
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
