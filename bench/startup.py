@@ -18,6 +18,10 @@ COMMANDS = {
     "--help": ["--help"],
     "validate": ["validate", str(EXAMPLE)],
     "schema": ["schema", "pipeline"],
+    "init": [
+        *("init", "--bucket", "my-data-lake", "--region", "us-east-1"),
+        *("--path", "data/orders/*.csv", "--dry-run"),
+    ],
 }
 
 

@@ -55,7 +55,8 @@ def resolve_locally(reference: SecretReference) -> Secret:
         if not value:
             raise InvalidInput(
                 f"the environment variable `{reference.name}` is not set",
-                hint=f"export {reference.name}=… before running this command",
+                hint=f"export {reference.name}=… before running this command; lakeload reads no "
+                "`.env`, a shell does: `set -a; . ./.env; set +a`",
             )
         return Secret(value)
     if reference.kind == "file":

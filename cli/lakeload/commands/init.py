@@ -1,0 +1,158 @@
+"""`lakeload init`: the first destination.yml and pipeline.yml, from flags and answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakeload.commands import init_options as flag
+from lakeload.commands.options import Output
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+
+if TYPE_CHECKING:
+    from lakeload.templates.answers import Answers
+    from lakeload.templates.interview import Ask
+
+
+def init(
+    folder: flag.Folder = Path(),
+    bucket: flag.Bucket = None,
+    region: flag.Region = None,
+    prefix: flag.Prefix = None,
+    endpoint_url: flag.EndpointUrl = None,
+    credentials: flag.Identity = None,
+    role_arn: flag.RoleArn = None,
+    profile: flag.Profile = None,
+    table_format: flag.TableFormat = None,
+    glue: flag.Glue = None,
+    catalog: flag.Catalog = None,
+    catalog_uri: flag.CatalogUri = None,
+    catalog_name: flag.CatalogName = None,
+    catalog_auth: flag.CatalogAuth = None,
+    warehouse: flag.Warehouse = None,
+    glue_prefix: flag.GluePrefix = None,
+    path: flag.SourcePath = None,
+    source: flag.SourceFormat = None,
+    table: flag.TableName = None,
+    name: flag.PipelineName = None,
+    no_input: flag.NoInput = False,
+    force: flag.Force = False,
+    dry_run: flag.DryRun = False,
+    output: Output = OutputFormat.TEXT,
+) -> None:
+    """Write destination.yml and pipeline.yml, and .env for their secrets.
+
+    At a terminal it asks what no flag says; elsewhere a missing flag is an error.
+    Documents that are there are kept, unless --force is given.
+    Exit code 0; 2 when a choice is wrong or missing.
+    """
+    given = {
+        "bucket": bucket,
+        "region": region,
+        "prefix": prefix,
+        "endpoint_url": endpoint_url,
+        "credentials": credentials,
+        "role_arn": role_arn,
+        "profile": profile,
+        "table_format": table_format,
+        "glue": None if glue is None else ("YES" if glue else "NO"),
+        "catalog": catalog,
+        "catalog_uri": catalog_uri,
+        "catalog_name": catalog_name,
+        "catalog_auth": catalog_auth,
+        "warehouse": warehouse,
+        "glue_prefix": glue_prefix,
+        "path": path,
+        "source": source,
+        "table": table,
+        "name": name,
+    }
+    _init(folder, given, force=force, dry_run=dry_run, no_input=no_input, output=output)
+
+
+def _init(
+    folder: Path,
+    given: dict[str, str | None],
+    *,
+    force: bool,
+    dry_run: bool,
+    no_input: bool,
+    output: OutputFormat,
+) -> None:
+    from lakeload.commands.init_files import is_tracked, open_to_others, plan_files, write_files
+    from lakeload.templates.answers import variables
+    from lakeload.templates.documents import DOTENV, documents
+    from lakeload.templates.interview import interview
+    from lakeload.templates.next_steps import next_steps
+    from lakeload.ui.init import FileDone, Initialized, show_json, show_text
+
+    answers = interview(given, {"name": _pipeline_name(folder)}, _asker(no_input, output))
+    answers = _with_path_from(folder, answers)
+    texts = documents(answers)
+    _check(texts)
+    needed = variables(answers)
+    files = plan_files(folder, texts, needed, force=force)
+    if not dry_run:
+        write_files(files)
+    dotenv = folder / DOTENV
+    done = Initialized(
+        tuple(FileDone(str(file.path), file.action) for file in files),
+        needed,
+        next_steps(answers, folder),
+        str(dotenv),
+        dry_run=dry_run,
+        tracked=bool(needed) and is_tracked(dotenv),
+        readable=bool(needed) and open_to_others(dotenv),
+    )
+    (show_json if output is OutputFormat.JSON else show_text)(done)
+
+
+def _asker(no_input: bool, output: OutputFormat) -> Ask | None:
+    """Return how to ask, None where nobody is there to answer."""
+    from lakeload.ui.init import ask
+
+    terminal = sys.stdin is not None and sys.stdin.isatty() and console.err.is_terminal
+    return ask if terminal and not no_input and output is OutputFormat.TEXT else None
+
+
+def _pipeline_name(folder: Path) -> str:
+    """Return the folder's name as far as a pipeline can be called so."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().resolve().name)
+    return name.lstrip("._-")[:128] or "pipeline"
+
+
+def _with_path_from(folder: Path, answers: Answers) -> Answers:
+    """Let a path that was given here be found from the document's folder."""
+    from dataclasses import replace
+
+    path = answers.path
+    if path.startswith("~"):
+        # A shell does it for flags; nobody does it for an answer.
+        path = str(Path(path).expanduser())
+    if "://" in path or Path(path).is_absolute():
+        return replace(answers, path=path)
+    end = "/" if path.endswith("/") else ""
+    return replace(answers, path=os.path.relpath(path, folder) + end)
+
+
+def _check(texts: dict[str, str]) -> None:
+    """Read the documents as `sync` would, before anything is written. Raises `InvalidInput`."""
+    from tempfile import TemporaryDirectory
+
+    from lakeload.config.load import inspect_all
+    from lakeload_jobs.contract.errors import InvalidInput
+
+    with TemporaryDirectory(prefix="lakeload-") as scratch:
+        for file, text in texts.items():
+            (Path(scratch) / file).write_text(text, encoding="utf-8")
+        for inspection in inspect_all([Path(scratch) / file for file in texts], os.environ):
+            for problem in inspection.problems:
+                if problem.severity == "error":
+                    raise InvalidInput(
+                        f"these choices make no valid {inspection.kind}: {problem.message}",
+                        hint=problem.hint,
+                    )

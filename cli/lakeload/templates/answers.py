@@ -1,0 +1,68 @@
+"""What a user has chosen for the documents that `init` writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One answer to each question; '' where a question does not apply or has no answer.
+
+    Choices are in upper case, as the documents have them. `path` is as pipeline.yml needs it.
+    """
+
+    bucket: str
+    region: str
+    path: str
+    source: str
+    table: str
+    name: str
+    table_format: str = "PARQUET"
+    prefix: str = ""
+    endpoint_url: str = ""
+    credentials: str = "DEFAULT"
+    role_arn: str = ""
+    profile: str = ""
+    glue: str = "NO"
+    catalog: str = ""
+    catalog_uri: str = ""
+    catalog_name: str = ""
+    catalog_auth: str = ""
+    warehouse: str = ""
+    glue_prefix: str = ""
+
+    @property
+    def in_glue(self) -> bool:
+        """Whether tables are registered in AWS Glue."""
+        return self.glue == "YES" or self.catalog == "GLUE"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable that a document refers to, and what belongs into it."""
+
+    name: str
+    about: str
+
+
+def variables(answers: Answers) -> tuple[Variable, ...]:
+    """Return the variables that the documents refer to, in the order of the destination."""
+    found = []
+    if answers.credentials == "ROLE":
+        found.append(
+            Variable("LAKELOAD_EXTERNAL_ID", "The ExternalId that the role's trust policy demands.")
+        )
+    if answers.credentials == "KEYS":
+        found.append(Variable("LAKELOAD_ACCESS_KEY_ID", "The id of the access key."))
+        found.append(Variable("LAKELOAD_SECRET_ACCESS_KEY", "The access key itself."))
+    if answers.catalog == "SNOWFLAKE_OPEN_CATALOG":
+        found.append(Variable("LAKELOAD_CLIENT_ID", "The client id of the service connection."))
+        found.append(Variable("LAKELOAD_CLIENT_SECRET", "The secret of the service connection."))
+    if answers.catalog_auth == "CREDENTIAL":
+        found.append(
+            Variable("LAKELOAD_CATALOG_CREDENTIAL", "CLIENT_ID:CLIENT_SECRET of the catalog.")
+        )
+    if answers.catalog_auth == "TOKEN":
+        found.append(Variable("LAKELOAD_CATALOG_TOKEN", "The catalog's bearer token."))
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""What `lakeload init` asks at a terminal, and what it says it has written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.prompt import Prompt
+from rich.text import Text
+
+from lakeload.config.secret_names import printable
+from lakeload.ui import console
+from lakeload_jobs.contract.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakeload.config.model import Finding
+    from lakeload.templates.answers import Variable
+    from lakeload.templates.next_steps import Step
+    from lakeload.templates.questions import Question
+
+_DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
+_TO_DO = {
+    "create": "would write",
+    "overwrite": "would overwrite",
+    "extend": "would add to",
+    "keep": "would keep",
+}
+
+
+@dataclass(frozen=True)
+class FileDone:
+    """A file and what became, or would become, of it: create, overwrite, extend or keep."""
+
+    path: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Initialized:
+    """All that there is to say at the end."""
+
+    files: tuple[FileDone, ...]
+    variables: tuple[Variable, ...]
+    steps: tuple[Step, ...]
+    dotenv: str
+    dry_run: bool
+    tracked: bool
+    """Whether git has `.env` under version control."""
+    readable: bool
+    """Whether others than the owner may read `.env`."""
+
+
+def ask(
+    question: Question, choices: tuple[str, ...], default: str | None, wrong: Finding | None
+) -> str:
+    """Ask one question on stderr and return the answer as it was typed."""
+    if wrong is not None:
+        hint = f"; {wrong.hint}" if wrong.hint else ""
+        console.err.print(Text(f"  {wrong.message}{hint}", "yellow"), soft_wrap=True)
+    prompt = Text(question.text)
+    if choices:
+        prompt.append(f" [{'/'.join(choices)}]", "prompt.choices")
+    if default:
+        prompt.append(f" ({printable(default)})", "prompt.default")
+    try:
+        answer = Prompt.ask(prompt, console=console.err, default=default or "", show_default=False)
+    except EOFError as end:
+        raise InvalidInput(
+            f"the answers ended at the question for `{question.flag}`",
+            hint="nothing was written; every question has a flag: `lakeload init --help`",
+        ) from end
+    return answer or ""
+
+
+def show_text(done: Initialized) -> None:
+    """Show the files, the variables to fill in and the next commands on stdout."""
+    verbs = _TO_DO if done.dry_run else _DONE
+    for file in done.files:
+        console.answer(f"{verbs[file.action]} {printable(file.path)}")
+    _warn(done)
+    if done.dry_run or console.quiet():
+        return
+    if done.variables:
+        console.answer(f"\nFill in {printable(done.dotenv)}:")
+        for variable in done.variables:
+            console.answer(f"  {variable.name}: {variable.about}")
+    console.answer("\nNext:")
+    width = max(len(step.command) for step in done.steps)
+    for step in done.steps:
+        # A comment that would be wrapped is worth less than a line that can be copied.
+        fits = 2 + width + 4 + len(step.about) <= console.out.width
+        about = f"{'':{width - len(step.command)}}  # {step.about}" if fits else ""
+        console.answer(f"  {step.command}{about}")
+
+
+def show_json(done: Initialized) -> None:
+    """Print the documented JSON answer; fields are only ever added."""
+    console.show_json(to_document(done))
+    _warn(done)
+
+
+def to_document(done: Initialized) -> dict[str, Any]:
+    """Return the JSON answer (docs/init.md)."""
+    return {
+        "dry_run": done.dry_run,
+        "files": [{"file": file.path, "action": file.action} for file in done.files],
+        "variables": [
+            {"name": variable.name, "about": variable.about} for variable in done.variables
+        ],
+        "next": [step.command for step in done.steps],
+    }
+
+
+def _warn(done: Initialized) -> None:
+    if done.tracked:
+        console.note(
+            Text(f"warning: git tracks {done.dotenv}: `git rm --cached` it before it holds secrets")
+        )
+    if done.readable:
+        console.note(Text(f"warning: others can read {done.dotenv}: `chmod 600` it"))
