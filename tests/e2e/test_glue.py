@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tests import athena
@@ -42,6 +43,24 @@ def query(lake: Lake) -> list[dict[str, Any]]:
     return found
 
 
+def answers(lake: Lake, folder: Path) -> dict[str, list[int]]:
+    """Return the ids that the queries of `policy --for athena` find, by what they ask."""
+    written = lakeload(lake, folder, "policy", "pipeline.yml", "--for", "athena")
+    assert written.code == 0, written.stderr
+    database = duckdb.connect()
+    rows = athena.query(glue_of(lake), lake.server.s3, DATABASE, "orders")
+    database.register("rows", rows)
+    database.execute(f"CREATE SCHEMA {DATABASE}; USE {DATABASE}")
+    database.execute("CREATE TABLE orders AS SELECT * FROM rows")
+    found = {}
+    for query in written.stdout.strip().split("\n\n"):
+        title = query.splitlines()[0].rpartition(": ")[2]
+        columns = database.sql(query).to_arrow_table()
+        if title.startswith(("the rows", "the newest")):
+            found[title] = sorted(columns["id"].to_pylist())
+    return found
+
+
 def test_a_table_in_glue_from_plan_to_query(lake: Lake, folder: Path) -> None:
     allow_glue(lake, [action for action in LOAD_ACTIONS if action != "BatchCreatePartition"])
     plan = lakeload(lake, folder, "plan", "pipeline.yml")
@@ -73,6 +92,11 @@ def test_a_table_in_glue_from_plan_to_query(lake: Lake, folder: Path) -> None:
     assert ended.code == 0, ended.stderr
     assert ended.tables["Orders"]["status"] == "LOADED"
     assert [(row["id"], row["extra"]) for row in query(lake)] == [(1, None), (2, None), (3, "x")]
+
+    assert answers(lake, folder) == {
+        "the rows of the latest sync": [3],
+        "the newest version of each row": [1, 2, 3],
+    }
 
     glue_of(lake).update_table(
         DatabaseName=DATABASE, TableInput={"Name": "orders", "TableType": "VIRTUAL_VIEW"}
