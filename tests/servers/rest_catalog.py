@@ -37,7 +37,7 @@ def polaris(rest_backend: str) -> Iterator[Gate]:
 
 @contextmanager
 def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
-    with (folder / "server.log").open("wb") as log:
+    with (folder / "server.log").open("w") as log:
         # Without a stdin the JVM would not notice that we are gone.
         gateway = JavaGateway.launch_gateway(
             jarpath=str(py4j_jar()),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.servers.free_ports import free_ports
-from tests.servers.processes import answers, server
+from tests.servers.processes import PATIENCE_SECONDS, server
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -98,6 +102,29 @@ def _started(folder: Path) -> Iterator[SeaweedFs]:
     running = SeaweedFs(f"http://127.0.0.1:{s3}", f"http://127.0.0.1:{catalog}")
     ready = f"{running.catalog}/v1/config"
     with server(command, environment=environment, folder=folder, ready=ready):
-        if not answers(running.s3_endpoint):
-            raise RuntimeError("the S3 of SeaweedFS does not answer")
+        _wait_for_warehouse(running)
         yield running
+
+
+def _wait_for_warehouse(running: SeaweedFs) -> None:
+    """The catalog answers before its warehouse and the buckets are there."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(OSError, BotoCoreError, ClientError):
+            for bucket in BUCKETS:
+                running.s3.head_bucket(Bucket=bucket)
+            request = urllib.request.Request(  # noqa: S310
+                f"{running.catalog}/v1/{TABLE_BUCKET}/namespaces",
+                headers={"Authorization": f"Bearer {_token(running)}"},
+            )
+            with urllib.request.urlopen(request, timeout=5):  # noqa: S310
+                return
+        time.sleep(0.1)
+    raise RuntimeError("SeaweedFS does not make its buckets")
+
+
+def _token(running: SeaweedFs) -> str:
+    form = {"grant_type": "client_credentials", "client_id": KEY, "client_secret": SECRET}
+    data = urllib.parse.urlencode(form).encode()
+    with urllib.request.urlopen(f"{running.catalog}/v1/oauth/tokens", data, timeout=5) as answer:  # noqa: S310
+        return str(json.load(answer)["access_token"])

@@ -15,6 +15,7 @@ from lakeload_jobs.lake.catalogs.errors import (
     Said,
     missing_privilege,
 )
+from lakeload_jobs.rules.catalog_uris import vends
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
 
@@ -38,7 +39,7 @@ _SAID = {
 def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     """Return the likely causes of what a probe of the catalog raised."""
     if not isinstance(error, CatalogError):
-        return likely_causes(error, denied=_STORAGE_DENIED)
+        return likely_causes(error, denied=_LENT_DENIED if vends(catalog) else _OWN_DENIED)
     for text, causes in _SAID.items():
         if text.in_(error):
             return causes
@@ -59,9 +60,13 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     return likely_causes(error)
 
 
-_STORAGE_DENIED = (
+_LENT_DENIED = (
     "the role that the catalog lends out has no right to write below the table's location",
     "the bucket's own policy, or the KMS key's, does not know that role",
+)
+_OWN_DENIED = (
+    "the destination's credentials have no right to write where the catalog puts its tables",
+    "the catalog's warehouse is outside of the destination's prefix, and the policy ends there",
 )
 
 
@@ -128,6 +133,8 @@ def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
     elif not causes:
         causes.append("the catalog gives this identity no right to do it")
         causes.append("the right is on another warehouse, catalog or namespace")
+    if catalog.sigv4:
+        causes.append("the signature is that of another service or region: see `sigv4`")
     if catalog.access_delegation == "VENDED_CREDENTIALS":
         causes.append("vended credentials need rights on a table's data besides those on the table")
     return tuple(causes)
@@ -148,4 +155,5 @@ def _unknown_warehouse(catalog: CatalogSpec) -> tuple[str, ...]:
         "`warehouse` is misspelt, or of another form: some catalogs want a name, some an ARN or "
         "an `s3://` URL",
         "this identity may not see the warehouse: some catalogs say so instead of a refusal",
+        "`uri` lacks a part of its path: some catalogs say that in the same words",
     )

@@ -1,4 +1,4 @@
-"""Where a catalog's interfaces are, from the address a person writes down."""
+"""What follows from a catalog's settings: where its interfaces are, and whose keys write data."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def token_uri(catalog: CatalogSpec) -> str:
     the catalog's address, else the catalog itself."""
     base = f"{rest_uri(catalog)}/"
     return urljoin(base, catalog.oauth2_server_uri or "v1/oauth/tokens")
+
+
+def vends(catalog: CatalogSpec) -> bool:
+    """Whether the catalog is asked for credentials. Nessie and Glue are not: their tables lie where
+    the destination says, so the destination's own credentials write them."""
+    lends = catalog.type in ("REST", "SNOWFLAKE_OPEN_CATALOG")
+    return lends and catalog.access_delegation == "VENDED_CREDENTIALS"
 
 
 def nessie_api_uri(uri: str) -> str:

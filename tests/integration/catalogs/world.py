@@ -60,6 +60,10 @@ class World:
         iceberg = replace(self.destination.iceberg, catalog=changed)
         self.destination = replace(self.destination, iceberg=iceberg)
 
+    def move(self, bucket: str) -> None:
+        """Change the destination's bucket."""
+        self.destination = replace(self.destination, bucket=bucket)
+
     def secret(self, name: str, value: str) -> SecretReference:
         """Put a secret into the environment and return the reference to it."""
         return secret(self.environment, name, value)

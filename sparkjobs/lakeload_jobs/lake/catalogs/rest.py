@@ -27,7 +27,7 @@ from lakeload_jobs.lake.catalogs.http import (
 )
 from lakeload_jobs.lake.catalogs.tokens import AwsSignature, Client, FixedToken, Identity
 from lakeload_jobs.lake.catalogs.translate import catalog_call
-from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri
+from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
 
 DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
 
@@ -192,9 +192,3 @@ def is_rest(spec: CatalogSpec) -> bool:
     if spec.type == "NESSIE":
         return spec.api == "REST"
     return spec.type != "GLUE"
-
-
-def vends(spec: CatalogSpec) -> bool:
-    """Whether the catalog is asked for credentials. Nessie is not: its tables lie where the
-    destination says, so the destination's own credentials write them."""
-    return spec.type != "NESSIE" and spec.access_delegation == "VENDED_CREDENTIALS"

@@ -1,0 +1,333 @@
+"""Open Catalog and plain REST catalogs, on Iceberg's own server behind Polaris's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from lakeload.probes.model import Status
+from lakeload_jobs.contract.spec import CatalogSpec
+from tests.integration.catalogs.world import World, first_failure, problems, secret, told
+from tests.servers.oauth2_gate import CATALOG, Gate, Principal
+from tests.servers.rest_catalog import BUCKET
+from tests.servers.seaweedfs import SeaweedFs
+
+READER = {"CREATE_TABLE_DIRECT", "CREATE_TABLE_DIRECT_WITH_WRITE_DELEGATION", "CREATE_NAMESPACE"}
+MAKING = ("catalog-create-namespace", "catalog-create-table")
+USING = ("catalog-load-table", "catalog-commit", "catalog-data")
+DROPPING = ("catalog-drop-table", "catalog-drop-namespace")
+
+
+@pytest.fixture
+def world(seaweedfs: SeaweedFs, polaris: Gate, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Open Catalog, with everything right."""
+    polaris.principals["reader-id"] = Principal(
+        "reader", "reader-secret", {"reader_role": frozenset(READER)}
+    )
+    spec = CatalogSpec(
+        type="SNOWFLAKE_OPEN_CATALOG",
+        uri=polaris.uri,
+        warehouse=CATALOG,
+        client_id=secret(monkeypatch, "CLIENT_ID", "loader-id"),
+        client_secret=secret(monkeypatch, "CLIENT_SECRET", "loader-secret"),
+        scope="PRINCIPAL_ROLE:ALL",
+        catalog_region="us-east-1",
+    )
+    return World(seaweedfs, monkeypatch, BUCKET, spec)
+
+
+def assert_nothing_left(world: World, gate: Gate) -> None:
+    """No namespace of a test is in the catalog, and no file of one in the bucket."""
+    gate.principals["auditor"] = Principal("auditor", "x", {"all": frozenset()})
+    names = [r.path for r in gate.requests if r.method == "POST" and r.path.endswith("/namespaces")]
+    assert not [key for key in world.store.keys(BUCKET) if "lakeload_probe" in key], names
+
+
+def test_every_probe_passes_and_nothing_is_left(world: World, polaris: Gate) -> None:
+    verdict = world.ask()
+    assert problems(verdict) == {}, told(first_failure(verdict)[1])
+    assert verdict.left_behind == ()
+    names = [r.probe.name for r in verdict.results if r.probe.name.startswith("catalog")]
+    assert names == [
+        *("catalog", "catalog-region", "catalog-token", "catalog-warehouse", "catalog-namespaces"),
+        *("catalog-may-drop", *MAKING, *USING, *DROPPING),
+    ]
+    details = {r.probe.name: r.detail for r in verdict.results}
+    assert details["catalog-data"] == "with credentials that the catalog vended"
+    made = [r for r in polaris.requests if r.path.endswith("/tables") and r.method == "POST"]
+    assert len(made) == 1
+    assert_nothing_left(world, polaris)
+    assert verdict.seconds < 10
+
+
+def test_a_token_is_asked_for_once_with_id_secret_and_scope(world: World, polaris: Gate) -> None:
+    assert problems(world.ask()) == {}
+    (asked,) = [r for r in polaris.requests if r.path.endswith("/oauth/tokens")]
+    assert asked.form == {
+        "grant_type": "client_credentials",
+        "client_id": "loader-id",
+        "client_secret": "loader-secret",
+        "scope": "PRINCIPAL_ROLE:ALL",
+    }
+    assert "Authorization" not in asked.headers
+
+
+def test_a_catalog_that_removes_files_itself_is_let_do_it(world: World, polaris: Gate) -> None:
+    polaris.purges = True
+    assert problems(world.ask()) == {}
+    assert_nothing_left(world, polaris)
+
+
+def test_without_delegation_the_destinations_own_keys_write(world: World, polaris: Gate) -> None:
+    world.change(access_delegation="NONE")
+    verdict = world.ask()
+    assert problems(verdict) == {}, told(first_failure(verdict)[1])
+    details = {r.probe.name: r.detail for r in verdict.results}
+    assert details["catalog-data"] == "with the destination's own credentials"
+    names = {name.lower() for request in polaris.requests for name in request.headers}
+    assert "x-iceberg-access-delegation" not in names
+    assert_nothing_left(world, polaris)
+
+
+def test_read_only_makes_nothing(world: World, polaris: Gate) -> None:
+    verdict = world.ask(read_only=True)
+    assert problems(verdict) == {}
+    methods = {r.method for r in polaris.requests if not r.path.endswith("/oauth/tokens")}
+    assert methods == {"GET"}
+
+
+def test_headers_and_a_credential_in_one_secret_reach_a_plain_catalog(
+    world: World, polaris: Gate
+) -> None:
+    world.change(
+        type="REST",
+        client_id=None,
+        client_secret=None,
+        credential=world.secret("CREDENTIAL", "loader-id:loader-secret"),
+        headers={"X-Team": world.secret("TEAM", "lake-team")},
+    )
+    verdict = world.ask()
+    assert problems(verdict) == {}
+    assert {p.action for p in [r.probe for r in verdict.results]} == {"", "sts:AssumeRole"}
+    calls = [r for r in polaris.requests if "/v1/lake/" in r.path]
+    assert calls
+    assert all(request.headers.get("X-Team") == "lake-team" for request in calls)
+
+
+def test_a_token_that_expires_in_between_is_replaced(world: World, polaris: Gate) -> None:
+    forgotten: list[bool] = []
+    original = polaris.bearer
+
+    def forgetful(header: str) -> tuple[Principal, str] | None:
+        calls = [r for r in polaris.requests if r.method == "POST" and r.path.endswith("/tables")]
+        if calls and not forgotten:
+            forgotten.append(True)
+            polaris.expire_tokens()
+        return original(header)
+
+    polaris.bearer = forgetful  # type: ignore[method-assign]
+    assert problems(world.ask()) == {}
+    assert len([r for r in polaris.requests if r.path.endswith("/oauth/tokens")]) == 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One misconfiguration: how to make it, and what must be said about it."""
+
+    name: str
+    bend: Callable[[World, Gate], object]
+    probe: str
+    code: str
+    status: int | None
+    says: str
+    warning: bool = False
+
+
+def _deny(*operations: str) -> Callable[[World, Gate], object]:
+    return lambda world, gate: gate.deny(*operations)
+
+
+def _second_role(world: World, gate: Gate) -> None:
+    roles = {"loader_role": frozenset[str](), "viewer_role": frozenset(READER)}
+    gate.principals["loader-id"] = replace(gate.principals["loader-id"], roles=roles)
+    world.change(scope="PRINCIPAL_ROLE:viewer_role")
+
+
+def _fixed_token(world: World, gate: Gate) -> None:
+    token = world.secret("TOKEN", "4711-expired-yesterday")
+    world.change(type="REST", client_id=None, client_secret=None, scope=None, token=token)
+
+
+def _no_colon(world: World, gate: Gate) -> None:
+    whole = world.secret("CREDENTIAL", "loader-id")
+    world.change(type="REST", client_id=None, client_secret=None, credential=whole)
+
+
+def _nobody(world: World, gate: Gate) -> None:
+    world.change(type="REST", client_id=None, client_secret=None)
+
+
+CASES = [
+    Case(
+        "secret that was rotated",
+        lambda world, gate: world.secret("CLIENT_SECRET", "an-older-secret"),
+        *("catalog-token", "unauthorized_client", 401, "the client secret was rotated"),
+    ),
+    Case(
+        "client that does not exist",
+        lambda world, gate: world.secret("CLIENT_ID", "nobody-id"),
+        *("catalog-token", "unauthorized_client", 401, "the client id is misspelt"),
+    ),
+    Case(
+        "scope of another kind of server",
+        lambda world, gate: world.change(type="REST", scope="catalog"),
+        *("catalog-token", "invalid_scope", 400, "PRINCIPAL_ROLE:ALL"),
+    ),
+    Case(
+        "no scope at all",
+        lambda world, gate: world.change(type="REST", scope=None),
+        *("catalog-token", "invalid_scope", 400, "PRINCIPAL_ROLE:ALL"),
+    ),
+    Case(
+        "role with fewer privileges",
+        _second_role,
+        *("catalog-create-namespace", "ForbiddenException", 403, "activates another role"),
+    ),
+    Case(
+        "role that the principal does not have",
+        lambda world, gate: world.change(scope="PRINCIPAL_ROLE:nosuch"),
+        *("catalog-namespaces", "ForbiddenException", 403, "NAMESPACE_LIST"),
+    ),
+    Case(
+        "catalog name that is misspelt",
+        lambda world, gate: world.change(warehouse="Lake"),
+        *("catalog-warehouse", "NotFoundException", 404, "`catalog_name` is misspelt"),
+    ),
+    Case(
+        "no warehouse",
+        lambda world, gate: world.change(type="REST", warehouse=None),
+        *("catalog-warehouse", "BadRequestException", 400, "Please specify a warehouse"),
+    ),
+    Case(
+        "path without /api/catalog",
+        lambda world, gate: world.change(uri=gate.uri.removesuffix("/api/catalog")),
+        *("catalog", "NotACatalog", 404, "/polaris/api/catalog"),
+    ),
+    Case(
+        "nobody listens there",
+        lambda world, gate: world.change(uri="http://127.0.0.1:9/api/catalog"),
+        *("catalog", "EndpointConnectionError", None, "misspelt"),
+    ),
+    Case(
+        "host that does not exist",
+        lambda world, gate: world.change(uri="https://nosuch.invalid/api/catalog"),
+        *("catalog", "EndpointConnectionError", None, "misspelt"),
+    ),
+    Case(
+        "https where http is spoken",
+        lambda world, gate: world.change(uri=gate.uri.replace("http:", "https:")),
+        *("catalog", "SSLError", None, "its server speaks http"),
+    ),
+    Case(
+        "address that is no URL",
+        lambda world, gate: world.change(uri="catalog.example.com/api"),
+        *("catalog", "InvalidUrl", None, "write it as `https://"),
+    ),
+    Case(
+        "token server at another path",
+        lambda world, gate: world.change(oauth2_server_uri=f"{gate.uri}/oauth2/token"),
+        *("catalog-token", "NotACatalog", 404, "asking"),
+    ),
+    Case(
+        "fixed token that has expired",
+        _fixed_token,
+        *("catalog-warehouse", "Unauthorized", 401, "cannot be renewed"),
+    ),
+    Case(
+        "no identity where one is wanted",
+        _nobody,
+        *("catalog-warehouse", "Unauthorized", 401, "wants to know who asks"),
+    ),
+    Case(
+        "credential without a colon",
+        _no_colon,
+        *("catalog-token", "InvalidInput", None, "`client-id:client-secret`"),
+    ),
+    Case(
+        "secret that is not set",
+        lambda world, gate: world.environment.delenv("CLIENT_SECRET"),
+        *("catalog-token", "InvalidInput", None, "CLIENT_SECRET"),
+    ),
+    Case(
+        "another region",
+        lambda world, gate: world.change(catalog_region="eu-west-1"),
+        *("catalog-region", "RegionMismatch", None, "bucket is in a different region"),
+    ),
+    Case(
+        "catalog that cannot vend",
+        lambda world, gate: setattr(gate, "vends", False),
+        *("catalog-create-table", "IllegalArgumentException", 400, "`access_delegation: NONE`"),
+    ),
+    Case(
+        "no right to list",
+        _deny("LIST_NAMESPACES"),
+        *("catalog-namespaces", "ForbiddenException", 403, "has NAMESPACE_LIST"),
+    ),
+    Case(
+        "no right to make namespaces",
+        _deny("CREATE_NAMESPACE"),
+        *("catalog-create-namespace", "ForbiddenException", 403, "has NAMESPACE_CREATE"),
+    ),
+    Case(
+        "no right to make tables with delegation",
+        _deny("CREATE_TABLE_DIRECT_WITH_WRITE_DELEGATION"),
+        *("catalog-create-table", "ForbiddenException", 403, "TABLE_CREATE and TABLE_WRITE_DATA"),
+    ),
+    Case(
+        "no right to read tables",
+        _deny("LOAD_TABLE_WITH_READ_DELEGATION"),
+        *("catalog-load-table", "ForbiddenException", 403, "has TABLE_READ_DATA"),
+    ),
+    Case(
+        "no right to commit",
+        _deny("UPDATE_TABLE"),
+        *("catalog-commit", "ForbiddenException", 403, "has TABLE_WRITE_PROPERTIES"),
+    ),
+    Case(
+        "no right to drop tables",
+        _deny("DROP_TABLE_WITHOUT_PURGE", "DROP_TABLE_WITH_PURGE"),
+        *("catalog-drop-table", "ForbiddenException", 403, "has TABLE_DROP"),
+        warning=True,
+    ),
+    Case(
+        "no right to drop namespaces",
+        _deny("DROP_NAMESPACE"),
+        *("catalog-drop-namespace", "ForbiddenException", 403, "has NAMESPACE_DROP"),
+        warning=True,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World, polaris: Gate) -> None:
+    case.bend(world, polaris)
+    verdict = world.ask()
+    probe, failure = first_failure(verdict)
+    assert (probe.name, failure.code, failure.status) == (case.probe, case.code, case.status), told(
+        failure
+    )
+    assert case.says in told(failure)
+    statuses = {r.probe.name: r.status for r in verdict.results}
+    assert statuses[case.probe] is (Status.WARNING if case.warning else Status.FAILED)
+    secrets = ("loader-secret", "an-older-secret", "4711-expired-yesterday")
+    assert not [value for value in secrets if value in told(failure)]
+
+
+def test_what_may_not_be_dropped_is_named_at_the_end(world: World, polaris: Gate) -> None:
+    polaris.deny("DROP_TABLE_WITHOUT_PURGE", "DROP_TABLE_WITH_PURGE")
+    left = world.ask().left_behind
+    assert len(left) == 2
+    assert ".probe` of the Iceberg catalog" in left[0]
+    assert "the namespace `lakeload_probe_" in left[1]
