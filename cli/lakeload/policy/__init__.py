@@ -1,1 +1,1 @@
-"""What to allow, written from a destination: IAM, KMS, Lake Formation, Snowflake and Athena. Pure."""
+"""What to allow and to ask, from a destination: IAM, Lake Formation, Snowflake, Athena. Pure."""
