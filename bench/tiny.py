@@ -1,12 +1,15 @@
 """`python -m bench.tiny`: how long a tiny `sync` takes, and how soon it says something.
 
 Three small tables in one `lakeload sync` against the embedded AWS. Bars: 12 s of wall time for the
-whole command and one second to its first line of output, each the median of the runs.
+whole command and one second to its first line of output, each the median of the runs. With
+`--class-data` each run is followed by one with the archive that `lakeload jars fetch` makes, and
+the seconds of CPU are compared pair by pair.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import subprocess
@@ -25,6 +28,7 @@ from bench.lake import PREFIX, Lake, running_lake
 
 WALL_BAR = 12.0
 FIRST_LINE_BAR = 1.0
+LAKELOAD = str(Path(sys.executable).with_name("lakeload"))
 TABLES = {"customers": 20, "orders": 100, "countries": 5}
 
 
@@ -34,22 +38,27 @@ class SyncFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds from the start of the process."""
+    """Seconds from the start of the process, and of CPU of everything it started."""
 
     first_line: float
     wall: float
+    cpu: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print every run and the medians; 0 when both bars are met."""
     parser = argparse.ArgumentParser(prog="python -m bench.tiny", description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    count = parser.parse_args(arguments).runs
+    parser.add_argument("--class-data", action="store_true")
+    options = parser.parse_args(arguments)
+    count = options.runs
     bench_dir().mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="tiny-", dir=bench_dir()))
     try:
         with running_lake(scratch / "aws") as lake:
-            times = [_run(number, lake, scratch) for number in range(count)]
+            if options.class_data:
+                return _compare(count, lake, scratch)
+            times = [_run(f"run-{number + 1}", lake, scratch) for number in range(count)]
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     first = statistics.median(run.first_line for run in times)
@@ -60,15 +69,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if met else 1
 
 
-def _run(number: int, lake: Lake, scratch: Path) -> Times:
-    folder = scratch / f"run-{number}"
+def _compare(count: int, lake: Lake, scratch: Path) -> int:
+    """Print the CPU seconds of runs with and without the archive, and their ratio."""
+    pipeline = _documents(scratch / "fetch", lake)
+    environment = plain_environment() | {"LAKELOAD_CACHE_DIR": str(_cache(archive=True))}
+    subprocess.run([LAKELOAD, "jars", "fetch", str(pipeline)], env=environment, check=True)
+    without, with_archive = [], []
+    # One of each that does not count: it fills the caches of files.
+    for number in range(count + 1):
+        pair = [
+            _run(f"{'with' if archive else 'without'}-{number}", lake, scratch, archive=archive)
+            for archive in (False, True)
+        ]
+        if number:
+            without.append(pair[0].cpu)
+            with_archive.append(pair[1].cpu)
+    medians = statistics.median(without), statistics.median(with_archive)
+    ratios = [a / b for a, b in zip(with_archive, without, strict=True)]
+    print(f"median CPU of {count}: {medians[0]:.1f} s without, {medians[1]:.1f} s with", end="")
+    print(f", ratio of pairs {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})")
+    return 0
+
+
+def _cache(*, archive: bool) -> Path:
+    return bench_dir() / ("lakeload-cache-class-data" if archive else "lakeload-cache")
+
+
+def _run(name: str, lake: Lake, scratch: Path, *, archive: bool = False) -> Times:
+    folder = scratch / name
     pipeline = _documents(folder, lake)
     environment = plain_environment() | lake.environment()
-    environment["LAKELOAD_CACHE_DIR"] = str(bench_dir() / "lakeload-cache")
+    environment["LAKELOAD_CACHE_DIR"] = str(_cache(archive=archive))
     environment["LAKELOAD_RUN_DIR"] = str(folder / "runs")
-    started = time.monotonic()
+    before, started = os.times(), time.monotonic()
     process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("lakeload")), "sync", str(pipeline)],
+        [LAKELOAD, "sync", str(pipeline)],
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -78,13 +113,16 @@ def _run(number: int, lake: Lake, scratch: Path) -> Times:
     first_line = process.stdout.readline()
     first = time.monotonic() - started
     rest, _ = process.communicate()
-    wall = time.monotonic() - started
+    wall, after = time.monotonic() - started, os.times()
+    cpu = after.children_user - before.children_user
+    cpu += after.children_system - before.children_system
     loaded = len(lake.download(folder.name, folder / "out"))
     if process.returncode != 0 or loaded < len(TABLES):
         said = (first_line + rest).decode(errors="replace")
         raise SyncFailed(f"status {process.returncode}, {loaded} files under {PREFIX}:\n{said}")
-    print(f"run {number + 1}: first line {first:.2f} s, wall {wall:.2f} s", flush=True)
-    return Times(first, wall)
+    text = f"{name}: first line {first:.2f} s, wall {wall:.2f} s, CPU {cpu:.1f} s"
+    print(text, flush=True)
+    return Times(first, wall, cpu)
 
 
 def _documents(folder: Path, lake: Lake) -> Path:

@@ -178,7 +178,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
             waits.append(True)
 
     def run(target: Path, folder: Path) -> None:
-        console.note("making the class-data archive, once: a small load, some 20 seconds")
+        console.note("making the class-data archive, once: a small load, about a minute of CPU")
         train(installation, jars, os.environ, target, folder)
 
     try:

@@ -52,7 +52,8 @@ def show_list(state: CacheState, out: Console) -> None:
             format_size(jar.size),
             Text(item.state, STYLES[item.state]),
         )
-    out.print(grid)
+    if state.jars:
+        out.print(grid)
     show_archives(state, out)
     out.print(Text(printable(f"cache: {state.folder}"), "dim"), soft_wrap=True)
 
@@ -81,7 +82,7 @@ def show_verified(state: CacheState, out: Console, *, quiet: bool) -> None:
     for archive in state.archives:
         if archive.state != "usable":
             out.print(_archive_line(archive), soft_wrap=True)
-    if not quiet:
+    if not quiet and state.jars:
         out.print(Text(_summary(state), "bold"), soft_wrap=True)
 
 
@@ -90,6 +91,8 @@ def show_fetched(state: CacheState, made: Archive | None, already: bool, out: Co
     jars = [item.jar for item in state.jars]
     size = format_size(sum(jar.size for jar in jars))
     text = f"{counted(len(jars), 'jar')} ({size}) in {state.folder / 'jars'}"
+    if not jars:
+        text = "no jars are needed beside Spark's own"
     out.print(Text(printable(text), "green"), soft_wrap=True)
     if made:
         what = "is there" if already else "made"

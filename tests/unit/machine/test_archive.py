@@ -181,6 +181,16 @@ def test_a_description_that_is_none_counts_as_no_archive(tmp_path: Path, text: s
     assert made(tmp_path).path == archive.path
 
 
+def test_a_description_of_something_else_under_this_name_is_not_believed(tmp_path: Path) -> None:
+    archive = made(tmp_path)
+    description = archive.path.with_suffix(".json")
+    document = json.loads(description.read_text())
+    document["key"]["jars"] = "4444"
+    description.write_text(json.dumps(document))
+
+    assert find_archive(tmp_path, KEY) is None
+
+
 def test_an_archive_of_another_java_is_outdated_and_says_so(tmp_path: Path) -> None:
     made(tmp_path, features=("s3",))
     upgraded = replace(KEY, java="17.0.2 (Acme) in `/java` 9999")

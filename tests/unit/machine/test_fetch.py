@@ -201,6 +201,17 @@ def test_other_content_than_the_pinned_is_refused_and_kept_for_a_look(
     assert [(path, path.read_bytes()) for path in tmp_path.iterdir()] == [(aside, page)]
 
 
+def test_a_repository_with_less_than_is_there_is_read_from_the_start(
+    repository: MavenRepository, tmp_path: Path
+) -> None:
+    repository.content[JAR.path] = b"short"
+    (tmp_path / f".{JAR.file_name}.part").write_bytes(b"x" * 1000)
+
+    error = refused(repository, tmp_path)
+
+    assert f"has the SHA-256 {hashlib.sha256(b'short').hexdigest()}" in error.message
+
+
 def test_a_file_that_never_ends_is_not_read_to_its_end(
     repository: MavenRepository, tmp_path: Path
 ) -> None:

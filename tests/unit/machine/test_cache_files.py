@@ -1,0 +1,29 @@
+"""One maker for each file of a cache, whatever becomes of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakeload.machine.cache_files import finish, only_maker
+
+
+def test_who_waited_for_a_file_that_was_finished_begins_a_new_one(tmp_path: Path) -> None:
+    part, target = tmp_path / ".x.part", tmp_path / "x"
+    waited: list[Path] = []
+
+    with only_maker(part, lambda: None) as first:
+        first.write(b"the first")
+
+        def waiting() -> None:
+            waited.append(part)
+            # The first maker ends, and a third one has begun to write under the same name.
+            finish(first, part, target)
+            part.write_bytes(b"the third's")
+            first.close()
+
+        with only_maker(part, waiting) as second:
+            content = second.read()
+
+    assert waited == [part]
+    assert content == b"the third's"
+    assert target.read_bytes() == b"the first"
