@@ -48,14 +48,13 @@ def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
             redirect_stdout=log,
             redirect_stderr=log,
         )
-    try:
-        server = _serve(gateway, _settings(gateway, s3_endpoint))
-        yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
-        server.stop()
-    finally:
-        gateway.shutdown()
-        gateway.java_process.stdin.close()
-        gateway.java_process.wait(timeout=20)
+        try:
+            server = _serve(gateway, _settings(gateway, s3_endpoint))
+            yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
+        finally:
+            gateway.shutdown()
+            gateway.java_process.stdin.close()
+            gateway.java_process.wait(timeout=20)
 
 
 def _settings(gateway: JavaGateway, s3_endpoint: str) -> Any:

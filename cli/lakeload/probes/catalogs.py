@@ -34,7 +34,7 @@ def catalog_part(
         if not destination.parquet.update_glue_catalog:
             return CatalogPart()
         return _glue(destination, ProbeTables(destination, session))
-    # pyiceberg takes half a second to import: for destinations that need it only.
+    # pyiceberg takes a second or two to import: for destinations that need it only.
     from lakeload.probes.iceberg import catalog_probes, nessie_probes
     from lakeload.probes.probe_catalog import ProbeCatalog
     from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables

@@ -55,9 +55,44 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
         return _denied(catalog, error)
     if error.missing:
         return _unknown_warehouse(catalog)
+    if error.code == "NoSuchReferenceException":
+        return (_no_branch(catalog),)
     if error.status is not None and error.status >= 500:
-        return ("the catalog fails by itself: look into its log, and try again in a minute",)
-    return likely_causes(error)
+        # Nessie fails where others would say "not found".
+        unknown = _unknown_warehouse(catalog)[1:] if catalog.type == "NESSIE" else ()
+        return (*unknown, "the catalog fails by itself: look into its log, and try again later")
+    return _TRANSPORT.get(error.code) or likely_causes(error)
+
+
+_PROXY = "the catalog is reached through a proxy here, and HTTPS_PROXY is not set"
+_TRANSPORT = {
+    "EndpointConnectionError": (
+        "the host or port in `uri` is misspelt",
+        "the catalog is down, or no route or DNS leads from here to it",
+        _PROXY,
+    ),
+    "ConnectTimeoutError": (
+        "a firewall, security group or IP allow-list of the catalog drops the connection",
+        _PROXY,
+    ),
+    "ReadTimeoutError": (
+        "the catalog is busy, or something before it accepts connections and does not answer",
+        "http is spoken where `uri` says https, or the reverse",
+    ),
+    "SSLError": (
+        "`uri` begins with https and its server speaks http",
+        "the certificate is not trusted here: a company's proxy or a private authority "
+        "(REQUESTS_CA_BUNDLE)",
+    ),
+    "ConnectionClosedError": (
+        "`uri` begins with http and its server speaks https",
+        "the catalog, or something before it, ended the connection: see its log",
+    ),
+}
+
+
+def _no_branch(catalog: CatalogSpec) -> str:
+    return f"the branch `{catalog.ref}` in `ref` does not exist"
 
 
 _LENT_DENIED = (
@@ -148,7 +183,7 @@ def _unknown_warehouse(catalog: CatalogSpec) -> tuple[str, ...]:
         )
     if catalog.type == "NESSIE":
         return (
-            f"the branch `{catalog.ref}` in `ref` does not exist",
+            _no_branch(catalog),
             "`warehouse_location` is not a warehouse that this Nessie is configured with",
         )
     return (

@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpe
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.errors import CatalogError, Said
 from lakeload_jobs.lake.catalogs.http import Patience
+from lakeload_jobs.lake.catalogs.nessie import NessieApi
 from lakeload_jobs.lake.catalogs.opening import open_catalog
 from lakeload_jobs.lake.catalogs.rest import RestConnection
 from tests.integration.catalogs.world import secret
@@ -189,6 +190,22 @@ def test_requests_are_signed_as_awss_are(
     assert "/eu-central-1/s3tables/aws4_request" in headers["Authorization"]
     assert headers["X-Amz-Security-Token"] == "a-token"
     assert SECRET not in str(headers)
+
+
+def test_a_nessie_that_wants_another_token_is_asked_natively(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"status": 401, "errorCode": "UNAUTHORIZED", "message": f"not {SECRET}"}
+    scripted.answer = lambda path: (401, {}, json.dumps(document).encode())
+    token = secret(monkeypatch, "T", SECRET)
+    spec = CatalogSpec(type="NESSIE", uri=scripted.uri, token=token, api="NATIVE")
+    api = NessieApi(spec, AwsSession(destination(scripted)), Patience(1, 1, 1))
+    with pytest.raises(CatalogError) as caught:
+        api.head("main")
+    assert (caught.value.code, caught.value.status) == ("UNAUTHORIZED", 401)
+    assert SECRET not in caught.value.message
+    path, headers = scripted.seen[-1]
+    assert (path, headers["Authorization"]) == ("/catalog/api/v2/trees/main", f"Bearer {SECRET}")
 
 
 def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:

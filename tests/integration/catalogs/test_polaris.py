@@ -59,7 +59,6 @@ def test_every_probe_passes_and_nothing_is_left(world: World, polaris: Gate) -> 
     made = [r for r in polaris.requests if r.path.endswith("/tables") and r.method == "POST"]
     assert len(made) == 1
     assert_nothing_left(world, polaris)
-    assert verdict.seconds < 10
 
 
 def test_a_token_is_asked_for_once_with_id_secret_and_scope(world: World, polaris: Gate) -> None:

@@ -91,6 +91,11 @@ def origin(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
+def shown(uri: str) -> str:
+    """Return what may be shown of a URI that a person wrote down, path included."""
+    return f"{origin(uri)}{urlsplit(uri).path if urlsplit(uri).netloc else ''}"
+
+
 def error_from(
     doing: str, response: requests.Response, hidden: Sequence[Secret] = ()
 ) -> CatalogError:

@@ -21,8 +21,8 @@ from lakeload_jobs.lake.catalogs.http import (
     error_from,
     http_call,
     not_a_catalog,
-    origin,
     prepare,
+    shown,
 )
 from lakeload_jobs.lake.catalogs.tokens import FixedToken, Identity
 from lakeload_jobs.rules.catalog_uris import nessie_api_uri
@@ -49,10 +49,10 @@ class NessieApi:
 
     def reach(self) -> str:
         """Make sure that Nessie answers; return the name of its default branch."""
-        answer = self._ask("GET", "config", f"asking `{origin(self.uri)}` for its configuration")
-        branch = answer.get("defaultBranch")
+        doing = f"asking `{shown(self.uri)}/config`"
+        branch = self._ask("GET", "config", doing).get("defaultBranch")
         if not isinstance(branch, str):
-            raise not_a_catalog(f"asking `{origin(self.uri)}` for its configuration", 200)
+            raise not_a_catalog(doing, 200)
         return branch
 
     def head(self, branch: str) -> str:

@@ -1,4 +1,4 @@
-"""Opening the Iceberg catalog of a destination. Imports pyiceberg, which takes half a second."""
+"""Opening the Iceberg catalog of a destination. Imports pyiceberg, which takes a second or two."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from lakeload_jobs.lake.catalogs.http import (
     not_a_catalog,
     origin,
     prepare,
+    shown,
 )
 from lakeload_jobs.lake.catalogs.tokens import AwsSignature, Client, FixedToken, Identity
 from lakeload_jobs.lake.catalogs.translate import catalog_call
@@ -98,10 +99,11 @@ class RestConnection:
 
     def reach(self) -> None:
         """Make sure that a catalog answers at the URI; a refusal is an answer too."""
-        doing = f"asking `{origin(self.uri)}` for its configuration"
+        # No warehouse yet: that is for opening it.
+        doing = f"asking `{shown(self.uri)}/v1/config`"
         with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
             session.auth = Identity()
-            response = session.get(f"{self.uri}/v1/config", params=self._asked())
+            response = session.get(f"{self.uri}/v1/config")
         if response.ok:
             self._check_config(response, doing)
             return
@@ -127,9 +129,6 @@ class RestConnection:
         with catalog_call(doing, self.uri, self._hidden):
             catalog = _Rest(self, identity, headers)
         return IcebergCatalog(catalog, self.uri, tuple(self._hidden))
-
-    def _asked(self) -> dict[str, str]:
-        return {"warehouse": self.warehouse} if self.warehouse else {}
 
     def _check_config(self, response: requests.Response, doing: str) -> None:
         try:
