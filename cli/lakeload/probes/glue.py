@@ -124,8 +124,9 @@ def _deleting(tables: ProbeTables) -> list[_Question]:
 
 
 def _making(destination: DestinationSpec, tables: ProbeTables) -> list[_Question]:
-    # Its metadata file has to be removed again.
-    removing = ("delete",) if destination.table_format == "ICEBERG" else ()
+    # Iceberg looks at the database, and its metadata file has to be removed again.
+    iceberg = destination.table_format == "ICEBERG"
+    besides = ("glue-get-database", "delete") if iceberg else ()
     return [
         _Question(
             "glue-create-database",
@@ -143,7 +144,7 @@ def _making(destination: DestinationSpec, tables: ProbeTables) -> list[_Question
             "CreateTable",
             tables.create_table,
             "table",
-            ("glue", *removing),
+            ("glue", *besides),
         ),
     ]
 

@@ -27,13 +27,14 @@ from tests.integration.probes.glue_world import (
     problems,
     statuses,
 )
-from tests.integration.probes.misconfigurations import World
+from tests.integration.probes.world import World
 from tests.servers.fault_proxy import answer
 
 _PARTITIONS = ("GetPartition", "BatchCreatePartition")
 ICEBERG = [
     Denial("GetCatalog", "glue-catalog", (CATALOG,), warning=True),
-    *(denial for denial in DENIALS if denial.action not in _PARTITIONS),
+    Denial("GetDatabase", "glue-get-database", (DATABASE, CATALOG), skips=("glue-create-table",)),
+    *(denial for denial in DENIALS if denial.action not in (*_PARTITIONS, "GetDatabase")),
 ]
 ACTIONS = [denial.action for denial in ICEBERG]
 PROBES = ["glue", *(denial.probe for denial in ICEBERG)]

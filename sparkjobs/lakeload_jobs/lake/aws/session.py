@@ -175,6 +175,9 @@ class AwsSession:
                     hint="write it as `https://host[:port]`",
                 ) from error
         client.meta.events.register("response-received", self.clock.note)
+        account = self._destination.iceberg.catalog.glue_id
+        if service == "glue" and account:
+            _of_account(client, account)
         return client
 
     def _addressing_style(self) -> AddressingStyle:
@@ -249,6 +252,15 @@ class AwsSession:
         if not value:
             raise Refused(f"{doing}: it holds no text", hint="store the secret as a plain string")
         return Secret(value)
+
+
+def _of_account(glue: GlueClient, account: str) -> None:
+    """Let every call of this client be about the catalog of `account` (F18)."""
+
+    def add(params: dict[str, Any], **_: Any) -> None:
+        params.setdefault("CatalogId", account)
+
+    glue.meta.events.register("provide-client-params.glue", add)
 
 
 def _session_name(label: str) -> str:

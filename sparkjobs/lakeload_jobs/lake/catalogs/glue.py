@@ -22,20 +22,7 @@ def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatal
     place = f"glue.{destination.region}"
     files = LakeFiles(session, destination)
     with catalog_call("opening Glue's catalog", place):
-        client = session.glue
-        if account := destination.iceberg.catalog.glue_id:
-            name_catalog(client, account)
-        return IcebergCatalog(_Glue(client, files), place, (), files)
-
-
-def name_catalog(client: Any, account: str) -> None:
-    """Let every call of this Glue client be about the catalog of `account`."""
-
-    def add(params: dict[str, Any], **_: Any) -> None:
-        params.setdefault("CatalogId", account)
-
-    # One id: registering again replaces.
-    client.meta.events.register("provide-client-params.glue", add, unique_id="lakeload-catalog-id")
+        return IcebergCatalog(_Glue(session.glue, files), place, (), files)
 
 
 class _Glue(GlueCatalog):
