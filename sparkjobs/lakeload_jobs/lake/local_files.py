@@ -60,13 +60,13 @@ def _below(folder: str, *, root: str) -> Iterator[FileState]:
                 yield FileState(entry.path, status.st_size, status.st_mtime_ns, root=root)
 
 
-def file_state(path: str, *, root: str = "") -> FileState:
+def file_state(path: str) -> FileState:
     """Return the present state of a local file; one that is gone has size -1."""
     try:
         status = Path(path).stat()
     except FileNotFoundError:
-        return FileState(path, -1, 0, root=root)
-    return FileState(path, status.st_size, status.st_mtime_ns, root=root)
+        return FileState(path, -1, 0)
+    return FileState(path, status.st_size, status.st_mtime_ns)
 
 
 def _local(pattern: str) -> str:

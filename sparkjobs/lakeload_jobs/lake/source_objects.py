@@ -34,15 +34,14 @@ class SourceObjects:
     def __init__(self, session: AwsSession) -> None:
         self._session = session
 
-    def find(self, paths: Sequence[str], *, pages: int | None = None) -> Iterator[FileState]:
+    def find(self, paths: Sequence[str]) -> Iterator[FileState]:
         """Yield every object that the paths name, and every one below a folder they name.
 
-        `pages` ends the listing of each path after as many requests of 1,000 keys. Raises
-        `LoadFailed` for a path that names nothing or a key that Hadoop has no name for, and
+        Raises `LoadFailed` for a path that names nothing or a key that Hadoop has no name for, and
         `AwsError` naming the IAM action when listing is refused.
         """
         for path in paths:
-            yield from self._find(path, KeyPattern.parse(path), pages)
+            yield from self._find(path, KeyPattern.parse(path))
 
     def read_start(self, file: FileState, size: int) -> bytes:
         """Return the first `size` bytes of an object, fewer if it has fewer, and at least ask for
@@ -63,9 +62,9 @@ class SourceObjects:
         """Return the region of a bucket, None when the store does not name it (lake.aws.bucket)."""
         return bucket_region(self._session.s3, bucket)
 
-    def _find(self, path: str, pattern: KeyPattern, pages: int | None) -> Iterator[FileState]:
+    def _find(self, path: str, pattern: KeyPattern) -> Iterator[FileState]:
         found = False
-        for file in self._named(path, pattern, pages):
+        for file in self._named(pattern):
             found = True
             if any(name in _NO_NAMES for name in KeyPattern.parse(file.path).key.split("/")):
                 raise LoadFailed(
@@ -82,64 +81,58 @@ class SourceObjects:
             )
         raise self._nothing(path, pattern)
 
-    def _named(self, path: str, pattern: KeyPattern, pages: int | None) -> Iterator[FileState]:
+    def _named(self, pattern: KeyPattern) -> Iterator[FileState]:
         """Objects of exactly that name win over the wildcards in it, as local files do."""
         found = False
-        for file in self._literal(pattern, pages):
+        for file in self._literal(pattern):
             found = True
             yield file
         if found or not pattern.magic:
             return
-        for item in self._candidates(pattern, pages):
+        for item in self._candidates(pattern):
             root = pattern.root_of(item["Key"])
             if root is not None and not item["Key"].endswith("/"):
                 yield _state(pattern.bucket, item, root)
 
-    def _candidates(self, pattern: KeyPattern, pages: int | None) -> Iterator[ObjectTypeDef]:
+    def _candidates(self, pattern: KeyPattern) -> Iterator[ObjectTypeDef]:
         """List what may match: of one level of folders only those that do are looked into."""
         if not pattern.flat:
-            yield from self._list(pattern.bucket, pattern.prefix, pages)
+            yield from self._list(pattern.bucket, pattern.prefix)
             return
         folders: list[str] = []
-        yield from self._list(pattern.bucket, pattern.prefix, pages, folders=folders)
+        yield from self._list(pattern.bucket, pattern.prefix, folders=folders)
         for folder in folders:
             if pattern.root_of(f"{folder}file") is not None:
-                yield from self._list(pattern.bucket, folder, pages)
+                yield from self._list(pattern.bucket, folder)
 
-    def _literal(self, pattern: KeyPattern, pages: int | None) -> Iterator[FileState]:
+    def _literal(self, pattern: KeyPattern) -> Iterator[FileState]:
         key = pattern.key.rstrip("/")
         if hidden(key.rpartition("/")[2]):
             return
         found = False
-        for item in self._list(pattern.bucket, f"{key}/", pages):
+        for item in self._list(pattern.bucket, f"{key}/"):
             found = True
             if not item["Key"].endswith("/") and not hidden_below(item["Key"][len(key) + 1 :]):
                 yield _state(pattern.bucket, item, key)
         if not found and not pattern.key.endswith("/"):
-            for item in self._list(pattern.bucket, key, 1, most=1):
+            first = self._page(pattern.bucket, key, "", 1, flat=False)
+            for item in first.get("Contents", []):
                 if item["Key"] == key:
                     yield _state(pattern.bucket, item, "")
 
     def _list(
-        self,
-        bucket: str,
-        prefix: str,
-        pages: int | None,
-        *,
-        most: int = _PAGE,
-        folders: list[str] | None = None,
+        self, bucket: str, prefix: str, *, folders: list[str] | None = None
     ) -> Iterator[ObjectTypeDef]:
         """List the objects of a prefix; with `folders` those of one level, folders added there."""
         token = ""
-        while pages is None or pages > 0:
-            answer = self._page(bucket, prefix, token, most, flat=folders is not None)
+        while True:
+            answer = self._page(bucket, prefix, token, _PAGE, flat=folders is not None)
             yield from answer.get("Contents", [])
             if folders is not None:
                 folders += [entry["Prefix"] for entry in answer.get("CommonPrefixes", [])]
             token = answer.get("NextContinuationToken", "")
             if not token:
                 return
-            pages = None if pages is None else pages - 1
 
     def _page(
         self, bucket: str, prefix: str, token: str, most: int, *, flat: bool
