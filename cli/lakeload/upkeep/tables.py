@@ -24,11 +24,10 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UpkeepTable:
-    """One table: the name it is shown under, where it lies, and the pipeline's name for it."""
+    """One table: the name it is shown under, and where it lies."""
 
     target: str
     location: TableLocation
-    source: str | None = None
 
 
 def open_session(destination: DestinationSpec, label: str) -> AwsSession:
@@ -39,11 +38,7 @@ def open_session(destination: DestinationSpec, label: str) -> AwsSession:
 def of_pipeline(destination: DestinationSpec, tables: Sequence[TableSpec]) -> list[UpkeepTable]:
     """Return the tables of a pipeline where they lie."""
     return [
-        UpkeepTable(
-            table.target,
-            TableLocation(destination.prefix, table.schema, table.table),
-            table.source,
-        )
+        UpkeepTable(table.target, TableLocation(destination.prefix, table.schema, table.table))
         for table in tables
     ]
 

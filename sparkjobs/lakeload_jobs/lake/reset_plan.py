@@ -69,8 +69,6 @@ class ResetPlan:
     """The record of a reset that has begun and not removed everything yet."""
     records: tuple[OwnRecord, ...]
     objects: tuple[OwnObject, ...]
-    open_uploads: int
-    """Files of unfinished jobs that are not visible yet."""
     glue: tuple[GlueTarget, ...]
     """Tables in the catalog that lakeload made and that nobody else loads into."""
     others: tuple[str, ...]
@@ -129,7 +127,6 @@ def plan_reset(
         begun=begun,
         records=records,
         objects=found,
-        open_uploads=_open_uploads(records, there),
         glue=tuple(target for target in dropped if catalog and catalog.owns(target, location)),
         others=tuple(sorted(shared)),
         strangers=tuple(key for key in there if key not in ours and key not in elsewhere),
@@ -187,13 +184,3 @@ def _own_object(objects: Objects, named: tuple[LoadRecord, StagedFile]) -> OwnOb
     if head is None or head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
         return None
     return OwnObject(file.key, head.etag, file.rows, head.size)
-
-
-def _open_uploads(records: tuple[OwnRecord, ...], there: Mapping[str, ObjectEntry]) -> int:
-    return sum(
-        1
-        for own in records
-        if own.ending == "open"
-        for file in own.record.files
-        if file.key not in there
-    )
