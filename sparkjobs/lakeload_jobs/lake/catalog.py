@@ -22,7 +22,7 @@ class Catalog(Protocol):
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """Make the catalog show the files of done records; doing it again changes nothing.
 
-        The records are of one table, and several cost hardly more requests than one. `columns` is
-        the union of the columns of all done records: a late call never takes any away (P19).
-        Raises `LakeloadError`; the data stays in, and what was done stays done.
+        The records, one at least, have the same `glue`; several cost hardly more requests than one.
+        `columns` is the union of the columns of all done records: a late call never takes any away
+        (P19). Raises `LakeloadError`; the data stays in, and what was done stays done.
         """

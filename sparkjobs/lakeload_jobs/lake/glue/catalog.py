@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy
 from lakeload_jobs.lake.aws import AwsSession
@@ -24,9 +23,6 @@ from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import Column, GlueTarget, LoadRecord
 from lakeload_jobs.lake.waits import Waits
 from lakeload_jobs.rules.layout import TableLocation
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -79,28 +75,27 @@ class GlueCatalog:
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """See `Catalog.bring_into_step`."""
         # Without a column there has never been a row, and Athena takes no table without columns.
-        for target in {record.glue for record in records} if columns else ():
-            if target is None:
-                continue
-            own = [record for record in records if record.glue == target]
-            place = own[0].target
-            location = TableLocation(place.prefix, place.schema, place.table)
-            wanted = self._wanted(
-                target,
-                location,
-                own[0].partition_strategy,
-                columns,
-                first=min(record.partition for record in own),
-                created_by=own[0].pipeline,
-            )
-            partitions = {record.partition for record in own if record.files}
-            # Such a first job has seen that nothing lies at its table's path.
-            alone = all(record.table_handling == "FAIL" for record in own)
-            with self._lock:
-                seen = self._seen.pop((wanted.database, wanted.name), None)
-            TableStep(self._calls, self._objects, wanted, location, partitions).apply(
-                seen, nothing_else=alone and seen is not None and seen.first_rows
-            )
+        oldest = records[0]
+        if oldest.glue is None or not columns:
+            return
+        place = oldest.target
+        location = TableLocation(place.prefix, place.schema, place.table)
+        wanted = self._wanted(
+            oldest.glue,
+            location,
+            oldest.partition_strategy,
+            columns,
+            first=min(record.partition for record in records),
+            created_by=oldest.pipeline,
+        )
+        partitions = {record.partition for record in records if record.files}
+        # Such a first job has seen that nothing lies at its table's path.
+        alone = all(record.table_handling == "FAIL" for record in records)
+        with self._lock:
+            seen = self._seen.pop((wanted.database, wanted.name), None)
+        TableStep(self._calls, self._objects, wanted, location, partitions).apply(
+            seen, nothing_else=alone and seen is not None and seen.first_rows
+        )
 
     def owns(self, target: GlueTarget, location: TableLocation) -> bool:
         """Return whether `drop_table` would delete a table: lakeload made it, at `location`."""
