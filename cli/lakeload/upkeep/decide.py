@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lakeload.upkeep.recover import Recovery, Tools, worst
+from lakeload.upkeep.recover import Recovery, Tools, code_of_errors
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 from lakeload_jobs.lake.commit_log import CommitLog
@@ -84,9 +84,7 @@ def decide(tools: Tools, cases: Sequence[Case], decision: Decision) -> tuple[Cas
 
 def exit_code_of(cases: Sequence[Case]) -> ExitCode:
     """Return OK, or what the worst of the tables asks for."""
-    codes = [case.error.exit_code for case in cases if case.error]
-    known = (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
-    return worst([code if code in known else ExitCode.TABLE_FAILED for code in codes])
+    return code_of_errors(case.error for case in cases)
 
 
 def _decide(tools: Tools, case: Case, decision: Decision) -> Outcome:

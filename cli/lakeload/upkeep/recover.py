@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -98,6 +98,13 @@ def recover(
         return Recovery(table.target, found, dry_run)
 
     return tuple(for_each(tables, work))
+
+
+def code_of_errors(errors: Iterable[LakeloadError | None]) -> ExitCode:
+    """Return the exit code of tables of which some ended with an error, None for the others."""
+    known = (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
+    codes = [error.exit_code for error in errors if error]
+    return worst([code if code in known else ExitCode.TABLE_FAILED for code in codes])
 
 
 def worst(codes: Sequence[ExitCode]) -> ExitCode:

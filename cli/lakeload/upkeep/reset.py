@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lakeload.upkeep.recover import worst
+from lakeload.upkeep.recover import code_of_errors
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, LoadFailed
 from lakeload_jobs.lake.log_codec import LogDamaged
@@ -112,6 +112,4 @@ class ResetJob:
 
 def exit_code_of(tables: Sequence[TableReset]) -> ExitCode:
     """Return OK, or what the worst of the tables asks for."""
-    codes = [table.error.exit_code for table in tables if table.error]
-    known = (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
-    return worst([code if code in known else ExitCode.TABLE_FAILED for code in codes])
+    return code_of_errors(table.error for table in tables)

@@ -80,7 +80,10 @@ def recover_table(
     stale = StaleUploads(objects, log, parallelism=parallelism)
     try:
         view = log.read()
-        found = _foresee(objects, log, settler, view) if dry_run else _settle(log, settler, view)
+        if dry_run:
+            found = _foresee(objects, log, settler, publisher, view)
+        else:
+            found = _settle(log, settler, view)
     except LakeloadError as error:
         return TableRecovery(location, error=error)
     try:
@@ -114,7 +117,9 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
     )
 
 
-def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
+def _foresee(
+    objects: Objects, log: CommitLog, settler: Settler, publisher: Publisher, view: LogView
+) -> TableRecovery:
     """Say what would be done. What is lost shows only where open uploads may be listed."""
     settled = settler.foresee(view)
     pending, first_error = settled.pending, next(_resets(log, settled), None)
@@ -124,7 +129,6 @@ def _foresee(objects: Objects, log: CommitLog, settler: Settler, view: LogView) 
         uploads = {u.upload_id for u in objects.list_uploads(log.location.data_path)}
     except AwsError as error:
         return TableRecovery(log.location, pending, uploads_error=error)
-    publisher = Publisher(objects, log, parallelism=1, notify=lambda _: None)
     finished: list[Pending] = []
     damaged: list[Damaged] = []
     for job in pending:
