@@ -54,6 +54,7 @@ def train(
         scratch=folder,
         extra={"spark.driver.extraJavaOptions": option},
         cores=os.cpu_count() or 1,
+        input_bytes=0,
         jars=jars,
     )
     settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
