@@ -67,7 +67,7 @@ def test_connection(
         show_interrupted(test.verdict())
         raise
     verdict = test.verdict()
-    show_verdict(verdict, destination)
+    show_verdict(verdict, destination, file)
     if not verdict.passed:
         raise typer.Exit(ExitCode.REFUSED)
 

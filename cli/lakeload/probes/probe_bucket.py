@@ -45,7 +45,12 @@ class ProbeBucket:
                 code="RegionMismatch",
                 hint=f"set `region: {found}`, or name a bucket of `{wanted}`",
             )
-        return f"in {found}" if found else "the store names no region"
+        if found:
+            return f"in {found}"
+        # AWS always names it. Whatever else answers may be no store at all.
+        with suppress(AwsError):
+            self._list()
+        return "the store names no region"
 
     def list_prefix(self) -> str:
         """Objects under the prefix can be listed."""
@@ -55,13 +60,6 @@ class ProbeBucket:
             if error.denied and self._wants_a_payer():
                 raise _requester_pays(self.destination.bucket) from error
             raise
-        if "Name" not in answer:
-            raise ProbeFailed(
-                f"the answer to listing `{self.objects.url(self.place)}` is not that of a store",
-                code="NotAStore",
-                hint="set `endpoint_url` to the store's S3 interface: its port is often another "
-                "than that of its web console",
-            )
         return "" if answer.get("Contents") else "nothing there yet"
 
     def find_owner(self) -> str:
@@ -95,7 +93,15 @@ class ProbeBucket:
             **more,  # type: ignore[typeddict-item]
         }
         with aws_call(f"listing `{self.objects.url(self.place)}`"):
-            return self.session.s3.list_objects_v2(**wanted)
+            answer = self.session.s3.list_objects_v2(**wanted)
+        if "Name" in answer:
+            return answer
+        raise ProbeFailed(
+            f"the answer to listing `{self.objects.url(self.place)}` is not that of a store",
+            code="NotAStore",
+            hint="set `endpoint_url` to the store's S3 interface: its port is often another "
+            "than that of its web console",
+        )
 
     def _wants_a_payer(self) -> bool:
         """Whether the bucket lets in only who pays for the request, and this is why it refused."""

@@ -138,7 +138,7 @@ def failure_of(error: LakeloadError, probe: Probe) -> Failure:
             retryable=error.retryable,
         )
     # A write without a clear answer is an error of its own, around what AWS last said.
-    said = error if isinstance(error, AwsError) else error.__cause__
+    said = error if isinstance(error, AwsError | ProbeFailed) else error.__cause__
     aws = said if isinstance(said, AwsError) else None
     if aws is not None:
         code = aws.code

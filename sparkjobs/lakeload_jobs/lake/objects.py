@@ -192,7 +192,7 @@ class Objects:
                 ChecksumAlgorithm="CRC32",
                 **self._encryption,
             )
-        return answer["UploadId"]
+            return answer["UploadId"]
 
     def upload_part(self, key: str, upload_id: str, number: int, body: bytes) -> Part:
         """Upload part `number` (1…10,000; at least 5 MiB unless it is the last)."""

@@ -19,7 +19,7 @@ from tests.integration.probes.glue_permissions import (
     use,
 )
 from tests.integration.probes.glue_world import GLUE, know_every_call, probe_databases
-from tests.integration.probes.misconfigurations import World
+from tests.integration.probes.world import World
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake

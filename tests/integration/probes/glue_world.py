@@ -9,7 +9,7 @@ from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status, Verdict
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import GLUE_PROBES
-from tests.integration.probes.misconfigurations import World
+from tests.integration.probes.world import World
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response
 from tests.servers.glue import glue_of

@@ -31,6 +31,11 @@ def _run(file: Path, *flags: str, **environment: str) -> subprocess.CompletedPro
     )
 
 
+def _place(text: str, words: str) -> bool:
+    """Whether the words are in the text, wherever its lines are broken."""
+    return words in " ".join(text.split())
+
+
 def _json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -40,11 +45,12 @@ def test_a_right_destination_gets_one_line_each_and_exit_code_0(
     base_identity: Lake, tmp_path: Path
 ) -> None:
     done = _run(base_identity.write_destination(tmp_path))
-    lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split()[0] for line in lines[:14]] == ["passed"] * 14
-    assert lines[-1].startswith(f"connection passed s3://{base_identity.seeded.bucket}/")
-    assert "14 passed" in lines[-1]
+    lines = done.stdout.splitlines()
+    begun = [line.split()[0] for line in lines if re.match(r"\w", line)]
+    assert begun == ["passed"] * 13 + ["skipped"] + ["passed"] * 3 + ["connection"]
+    assert _place(done.stdout, f"connection passed s3://{base_identity.seeded.bucket}/")
+    assert _place(done.stdout, "16 passed, 1 skipped in")
     assert "\x1b" not in done.stdout
 
 
@@ -58,10 +64,33 @@ def test_a_failure_is_explained_with_action_resource_and_causes(
     done = _run(base_identity.write_destination(tmp_path))
     assert done.returncode == 3
     assert "✗ list: listing" in done.stdout
-    assert "(`AccessDenied`, HTTP 403)" in done.stdout
+    assert _place(done.stdout, "(`AccessDenied`, HTTP 403)")
     assert f"IAM action: s3:ListBucket on arn:aws:s3:::{seeded.bucket}\n" in done.stdout
     assert "1. no policy of the role or user allows s3:ListBucket" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("connection failed at list (AccessDenied)")
+    assert done.stdout.splitlines()[-2].startswith("connection failed at list (AccessDenied)")
+    # A path or an ARN is never broken: it can be pasted.
+    words = [line.split() for line in done.stdout.splitlines() if len(line) > 80]
+    assert [line for line in words if len(line) > 2 and line[-3:-1] != ["lakeload", "policy"]] == []
+
+
+def test_the_statement_of_a_denial_grants_it(base_identity: Lake, tmp_path: Path) -> None:
+    seeded, admin = base_identity.seeded, base_identity.server.admin
+    whole = loader_policy(seeded.bucket, seeded.prefix)
+    statements = whole["Statement"]
+    assert isinstance(statements, list)
+    without = [one for one in statements if "s3:DeleteObject" not in one["Action"]]
+    admin.put_role_policy(seeded.role, {**whole, "Statement": without})
+    file = base_identity.write_destination(tmp_path)
+    text, document = _run(file), _json(_run(file, "--output", "json"))
+    denied = [probe for probe in document["probes"] if probe["failure"]]
+    assert [probe["name"] for probe in denied] == ["delete"]
+    statement = denied[0]["failure"]["statement"]
+    assert statement["Action"] == "s3:DeleteObject"
+    assert "this statement in a policy of the role or user grants it:" in text.stdout
+    assert f'"Resource": "{statement["Resource"]}"' in text.stdout
+    assert _place(text.stdout, f"lakeload policy {file}")
+    admin.put_role_policy(seeded.role, {**whole, "Statement": [*without, statement]})
+    assert _run(file).returncode == 0
 
 
 def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Path) -> None:
@@ -80,15 +109,16 @@ def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Pa
         set(probe)
         == {
             *("name", "proves", "level", "status", "milliseconds"),
-            *("action", "resource", "detail", "failure"),
+            *("action", "resource", "also_needs", "detail", "failure"),
         }
         for probe in document["probes"]
     )
     failed = next(probe for probe in document["probes"] if probe["failure"])
     assert failed["name"] == "assume-role"
     assert set(failed["failure"]) == {
-        *("message", "code", "status", "request_id", "causes", "hint")
+        *("message", "code", "status", "request_id", "causes", "hint", "statement")
     }
+    assert failed["failure"]["statement"]["Action"] == "sts:AssumeRole"
     assert (failed["failure"]["code"], failed["failure"]["status"]) == ("AccessDenied", 403)
     assert failed["failure"]["request_id"]
 
@@ -108,13 +138,22 @@ def test_quiet_is_one_line_whatever_happens(base_identity: Lake, tmp_path: Path)
     assert "connection failed at assume-role (AccessDenied)" in wrong.stdout
 
 
+def test_quiet_names_what_is_left_behind(
+    base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    fault_proxy.on("DeleteObject", answer(403, "AccessDenied"), key="*-object")
+    file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
+    (told,) = _run(file, "-q").stdout.splitlines()
+    assert re.search(r"connection passed .*; left behind: s3://\S+-object\b", told)
+
+
 def test_read_only_sends_nothing_that_writes(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
     done = _run(file, "--read-only")
     assert done.returncode == 0
-    assert "7 passed" in done.stdout
+    assert _place(done.stdout, "9 passed")
     reading = {"GetCallerIdentity", "AssumeRole", "HeadBucket", "ListObjectsV2"}
     sent = {request.operation for request in fault_proxy.requests}
     assert sent == reading | {"ListMultipartUploads"}
@@ -137,7 +176,10 @@ def test_a_skipped_probe_is_taken_for_granted(base_identity: Lake, tmp_path: Pat
         *("--skip", "external-id-enforced", "--skip", "list-uploads", "--output", "json"),
     )
     skipped = [probe["name"] for probe in _json(done)["probes"] if probe["status"] == "skipped"]
-    assert (done.returncode, skipped) == (0, ["external-id-enforced", "list-uploads"])
+    assert (done.returncode, skipped) == (
+        0,
+        ["external-id-enforced", "list-uploads", "encryption"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,7 +237,8 @@ def test_wait_repeats_a_denied_role_until_iam_knows_it(
     file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
     done = _run(file, "--timeout", "10", "--wait", "60")
     assert done.returncode == 0
-    assert re.search(r"^passed +assume-role .*: after \d+ s,", done.stdout, re.MULTILINE)
+    told = " ".join(done.stdout.split())
+    assert re.search(r"passed assume-role [^:]*: after \d+ s,", told)
 
 
 def test_a_terminal_gets_a_table_that_fits_and_ends_complete(
@@ -214,6 +257,6 @@ def test_a_terminal_gets_a_table_that_fits_and_ends_complete(
         check=True,
     )
     last = done.stdout.rpartition("\x1b[1A\x1b[2K")[2]
-    assert last.count("✓") == 14
+    assert last.count("✓") == 16
     assert all(len(line.rstrip()) <= 80 for line in last.split("\r\n")[1:-3])
     assert "connection passed" in last

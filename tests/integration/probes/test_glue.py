@@ -30,7 +30,7 @@ from tests.integration.probes.glue_world import (
     problems,
     statuses,
 )
-from tests.integration.probes.misconfigurations import World
+from tests.integration.probes.world import World
 
 READS = {"GetDatabase", "GetTable", "GetPartition"}
 

@@ -32,8 +32,8 @@ from tests.integration.probes.glue_world import (
     probe_databases,
     problems,
 )
-from tests.integration.probes.misconfigurations import Case, World
 from tests.integration.probes.test_command import _run
+from tests.integration.probes.world import Case, World
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
     Action,

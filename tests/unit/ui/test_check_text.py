@@ -1,0 +1,74 @@
+"""The connection test as text: what can be pasted stays whole, everything else fits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lakeload.probes.model import Failure, Level, Permission, Probe, ProbeResult, Status, Verdict
+from lakeload.ui import check_text, console
+from lakeload_jobs.contract.spec import DestinationSpec
+
+STATEMENT = {
+    "Sid": "ListObjects",
+    "Effect": "Allow",
+    "Action": "s3:ListBucket",
+    "Resource": ["arn:aws:s3:::lake", "arn:aws:s3:::other"],
+    "Condition": {"StringLike": {"s3:prefix": "shop/*"}},
+}
+FAILURE = Failure(
+    message="listing `s3://lake/shop/`: access denied (`AccessDenied`, HTTP 403): " + "why " * 30,
+    code="AccessDenied",
+    status=403,
+    request_id="ABC",
+    causes=("no policy allows it, " * 6, "another cause"),
+    hint="allow it, " * 12,
+    statement=STATEMENT,
+)
+
+
+def _result(failure: Failure | None) -> ProbeResult:
+    probe = Probe(
+        *("list", "objects can be listed, " * 5, Level.REQUIRED, "s3:ListBucket", "arn:aws:s3:::l"),
+        run=lambda: "",
+        explain=lambda error: (),
+        also=(Permission("kms:Decrypt", "arn:aws:kms:us-east-1:123456789012:key/1"),),
+    )
+    return ProbeResult(probe, Status.FAILED if failure else Status.PASSED, 12, "", failure)
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.out, "_width", 80)
+    monkeypatch.setattr(console.out, "_height", 25)
+
+
+@pytest.mark.parametrize("statement", [STATEMENT, {"Sid": "A", "Action": "s3:GetObject"}])
+def test_a_statement_can_be_pasted_as_it_is_shown(statement: dict[str, object]) -> None:
+    assert json.loads("\n".join(check_text.statement_lines(statement))) == statement
+
+
+def test_a_paragraph_fits_and_tells_everything() -> None:
+    told = check_text.paragraph(_result(FAILURE), FAILURE).plain
+    assert max(len(line) for line in told.splitlines()) <= 80
+    for part in ("✗ list: listing", "request id: ABC", "IAM action: s3:ListBucket", "2. another"):
+        assert part in told
+    assert "also: kms:Decrypt on" in told
+
+
+def test_a_line_for_a_pipe_begins_with_status_and_name_and_fits() -> None:
+    first, *rest = check_text.line(_result(None), 8).splitlines()
+    assert first.startswith("passed   list     objects can be listed,")
+    assert rest[-1].endswith("12 ms")
+    assert max(len(one) for one in (first, *rest)) <= 80
+
+
+def test_what_is_left_behind_is_part_of_the_one_line() -> None:
+    verdict = Verdict((_result(FAILURE),), ("s3://lake/_lakeload/probe/x",), 1.0)
+    destination = DestinationSpec("lake", "us-east-1", "shop")
+    told = check_text.conclusion(verdict, destination, one_line=True).plain
+    assert told == (
+        "connection failed at list (AccessDenied); s3://lake/shop: 1 failed in 1.0 s; "
+        "left behind: s3://lake/_lakeload/probe/x"
+    )
