@@ -177,6 +177,9 @@ class _Scope:
         elif isinstance(value, ast.Dict):
             keys = (key.value for key in value.keys if isinstance(key, ast.Constant))
             self.dicts.setdefault(target.id, set()).update(map(str, keys))
+        elif isinstance(value, ast.Call):
+            returned = self.sources.returns.get(_name(value.func), "")
+            self.dicts[target.id] = set(self.sources.typed_dicts.get(returned, ()))
         if isinstance(value, ast.Call) and _name(value.func) == "get_paginator":
             assert isinstance(value.func, ast.Attribute)
             service = self._service(value.func.value)

@@ -21,7 +21,7 @@ def writing(destination: DestinationSpec) -> tuple[Statement, ...]:
     probe = below(destination.prefix, LOG_NAME, PROBE_NAME)
     return (
         _listing(destination),
-        _uploads(destination),
+        *(() if destination.table_format == "ICEBERG" else (_uploads(destination),)),
         Statement(
             "WriteObjects",
             ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
