@@ -45,9 +45,9 @@ class ArchiveKey:
     def difference(self, older: ArchiveKey) -> str | None:
         """Say what is not as it was when `older` was made; None when all is."""
         if self.java != older.java:
-            return f"Java was {_before_digest(older.java)}, and is {_before_digest(self.java)}"
+            return _changed("Java", older.java, self.java)
         if self.spark != older.spark:
-            return f"Spark was {_before_digest(older.spark)}, and is {_before_digest(self.spark)}"
+            return _changed("Spark", older.spark, self.spark)
         if self.jars != older.jars:
             return "the jars on the class path have changed"
         if self.conf != older.conf:
@@ -82,6 +82,13 @@ def _digest(files: Iterable[Path]) -> str:
             line = f"{file}\0missing\0"
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:16]
+
+
+def _changed(what: str, before: str, now: str) -> str:
+    shown = _before_digest(before), _before_digest(now)
+    if shown[0] == shown[1]:
+        return f"the files of {what} {shown[0]} have changed"
+    return f"{what} was {shown[0]}, and is {shown[1]}"
 
 
 def _before_digest(text: str) -> str:

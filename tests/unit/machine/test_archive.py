@@ -62,12 +62,21 @@ def touch(path: Path) -> None:
 
 CHANGES: dict[str, tuple[Callable[[Machine], object], str]] = {
     "java version": (lambda m: m.release("17.0.2", "17.0.2+8"), "Java was 17.0.1 (Acme)"),
-    "java build": (lambda m: m.release("17.0.1", "17.0.1+13.1"), "Java was"),
+    "java build": (lambda m: m.release("17.0.1", "17.0.1+13.1"), "the files of Java 17.0.1"),
     "java vendor": (lambda m: m.release("17.0.1", "17.0.1+12", "Other"), "Java was"),
-    "java library": (lambda m: touch(m.java / "lib" / "server" / "libjvm.so"), "Java was"),
-    "java's own archive": (lambda m: (m.java / "lib/server/classes.jsa").unlink(), "Java was"),
-    "spark jar added": (lambda m: (m.spark / "jars" / "new.jar").touch(), "Spark was 4.1.4"),
-    "spark jar changed": (lambda m: touch(m.spark / "jars" / "other.jar"), "Spark was 4.1.4"),
+    "java library": (lambda m: touch(m.java / "lib" / "server" / "libjvm.so"), "the files of Java"),
+    "java's own archive": (
+        lambda m: (m.java / "lib/server/classes.jsa").unlink(),
+        "the files of Java",
+    ),
+    "spark jar added": (
+        lambda m: (m.spark / "jars" / "new.jar").touch(),
+        "the files of Spark 4.1.4",
+    ),
+    "spark jar changed": (
+        lambda m: touch(m.spark / "jars" / "other.jar"),
+        "the files of Spark 4.1.4",
+    ),
     "spark version": (
         lambda m: (m.spark / "jars" / "spark-core_2.13-4.1.4.jar").rename(
             m.spark / "jars" / "spark-core_2.13-4.1.5.jar"
