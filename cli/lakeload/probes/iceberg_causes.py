@@ -158,7 +158,8 @@ def _not_accepted(catalog: CatalogSpec) -> tuple[str, ...]:
 
 def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
     causes = []
-    if privilege := missing_privilege(error):
+    privilege = missing_privilege(error)
+    if privilege:
         causes.append(
             f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
         )
@@ -170,7 +171,7 @@ def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
         causes.append("the right is on another warehouse, catalog or namespace")
     if catalog.sigv4:
         causes.append("the signature is that of another service or region: see `sigv4`")
-    if catalog.access_delegation == "VENDED_CREDENTIALS":
+    if vends(catalog) and not privilege.startswith("NAMESPACE"):
         causes.append("vended credentials need rights on a table's data besides those on the table")
     return tuple(causes)
 

@@ -36,6 +36,10 @@ class ProbeStorage:
     _client: S3Client | None = None
     _written: str = ""
 
+    def __post_init__(self) -> None:
+        """Look up what every upload has to carry."""
+        self._encryption = encryption_headers(self.destination.encryption)
+
     def write(self, table: OpenTable | None) -> str:
         """Write an object as a load would: with the keys vended for `table`, or our own.
 
@@ -103,10 +107,9 @@ class ProbeStorage:
         bucket, prefix = bucket_and_key(self.place)
         key = f"{prefix}/data/{self.mark}-object"
         self._written = f"s3://{bucket}/{key}"
-        headers = encryption_headers(self.destination.encryption)
         self.left.append(self._written)
         with aws_call(f"writing `{self._written}`"):
-            client.put_object(Bucket=bucket, Key=key, Body=BODY, **headers)
+            client.put_object(Bucket=bucket, Key=key, Body=BODY, **self._encryption)
         with aws_call(f"deleting `{self._written}`"):
             client.delete_object(Bucket=bucket, Key=key)
         self.left.remove(self._written)

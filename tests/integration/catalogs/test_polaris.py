@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
+import yaml
 
 from lakeload.probes.model import Status
 from lakeload_jobs.contract.spec import CatalogSpec
@@ -330,3 +336,49 @@ def test_what_may_not_be_dropped_is_named_at_the_end(world: World, polaris: Gate
     assert len(left) == 2
     assert ".probe` of the Iceberg catalog" in left[0]
     assert "the namespace `lakeload_probe_" in left[1]
+
+
+def test_the_command_names_the_privilege_and_hides_the_secret(
+    world: World, polaris: Gate, tmp_path: Path
+) -> None:
+    polaris.deny("CREATE_NAMESPACE")
+    file = tmp_path / "destination.yml"
+    keys = {"access_key_id": {"env": "STORE_KEY"}, "secret_access_key": {"env": "STORE_SECRET"}}
+    catalog = {
+        "type": "SNOWFLAKE_OPEN_CATALOG",
+        "uri": polaris.uri,
+        "catalog_name": CATALOG,
+        "client_id": {"env": "CLIENT_ID"},
+        "client_secret": {"env": "CLIENT_SECRET"},
+    }
+    document = {
+        "version": 1,
+        "bucket": BUCKET,
+        "region": "us-east-1",
+        "credentials": keys,
+        "endpoints": {"s3": world.store.s3_endpoint},
+        "table_format": "ICEBERG",
+        "iceberg": {"catalog": catalog},
+    }
+    file.write_text(yaml.safe_dump(document))
+    text = command(file)
+    assert (text.returncode, text.stderr) == (3, "")
+    assert f"privilege: NAMESPACE_CREATE on catalog {CATALOG}" in text.stdout
+    assert "connection failed at catalog-create-namespace (ForbiddenException)" in text.stdout
+    found = json.loads(command(file, "--output", "json").stdout)
+    (failed,) = [probe for probe in found["probes"] if probe["status"] == "failed"]
+    assert failed["failure"]["code"] == "ForbiddenException"
+    assert failed["action"] == "NAMESPACE_CREATE"
+    assert "loader-secret" not in text.stdout + json.dumps(found)
+
+
+def command(file: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run `lakeload test-connection` as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", "lakeload", "test-connection", str(file), *flags],
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
