@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakeload_jobs.lake.answers import OpenUpload
+from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.commit_log import CommitLog, LogView, run_all
 from lakeload_jobs.lake.log_codec import encode, tool_version
 from lakeload_jobs.lake.objects import Objects
@@ -39,8 +40,8 @@ class StaleUpload:
 class StaleUploads:
     """Removes what attempts of one table left behind when they died before their commit.
 
-    Every method may raise `AwsError`; that of a policy without `s3:ListBucketMultipartUploads`
-    comes from the first request, before anything was written.
+    Every method may raise `AwsError`; that of a policy without `s3:ListBucketMultipartUploads` or
+    `s3:AbortMultipartUpload` comes before anything was written.
     """
 
     def __init__(self, objects: Objects, log: CommitLog, *, parallelism: int) -> None:
@@ -61,6 +62,8 @@ class StaleUploads:
         uploads before it was committed sees it now, or is sent back by the 412.
         """
         listed = self._listed(older_than)
+        if listed:
+            self._check_aborting(listed[0].key)
         removed: list[StaleUpload] = []
         while listed:
             view = self._log.read()
@@ -74,6 +77,17 @@ class StaleUploads:
             fenced = {upload.upload_id for upload in stale}
             listed = [upload for upload in listed if upload.upload_id not in fenced]
         return tuple(removed)
+
+    def _check_aborting(self, key: str) -> None:
+        """Raise `AwsError` where nothing may be aborted: each try would leave one more fence.
+
+        Permissions come before existence, so the answer about no upload tells.
+        """
+        try:
+            self._objects.abort_upload(key, "AbsentUpload")
+        except AwsError as error:
+            if error.denied:
+                raise
 
     def _listed(self, older_than: timedelta) -> list[OpenUpload]:
         location = self._log.location

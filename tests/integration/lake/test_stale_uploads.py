@@ -11,6 +11,7 @@ import pytest
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.lake import stale_uploads, table_log
 from lakeload_jobs.lake.admission import Conflict
+from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.commit_log import CommitLog
 from lakeload_jobs.lake.log_codec import decode_record, encode
 from lakeload_jobs.lake.objects import Objects
@@ -51,6 +52,17 @@ def test_uploads_without_a_record_are_fenced_off_and_aborted(objects: Objects, l
     assert lake.uploads() == []
     assert set(fence(lake, 2).uploads) == {file.upload_id for file in dead.files}
     assert isinstance(Writer(objects, "job-3").run(), Committed)
+
+
+def test_a_role_that_may_not_abort_writes_no_fence(
+    proxied: Objects, fault_proxy: FaultProxy, lake: Lake
+) -> None:
+    fault_proxy.on("AbortMultipartUpload", answer(403, "AccessDenied"))
+    Writer(proxied).stage()
+    with pytest.raises(AwsError, match="access denied"):
+        cleaner(proxied).remove(NOW)
+    assert len(lake.uploads()) == 2
+    assert fault_proxy.count("PutObject") == 0
 
 
 def test_young_uploads_stay(objects: Objects, lake: Lake) -> None:
