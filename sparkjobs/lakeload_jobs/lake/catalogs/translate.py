@@ -9,7 +9,7 @@ import requests
 from pyiceberg import exceptions as iceberg_errors
 
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.lake.aws import aws_call
+from lakeload_jobs.lake.aws import AwsError, aws_call
 from lakeload_jobs.lake.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.lake.catalogs.http import error_from, http_call, not_a_catalog
 
@@ -46,6 +46,11 @@ _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
         "nobody knows whether the commit happened",
     ),
 }
+# What pyiceberg lets through of Glue's own: it looks at a database before it drops it.
+_GLUE = {
+    "EntityNotFoundException": ("NoSuchNamespaceException", 404),
+    "AlreadyExistsException": ("AlreadyExistsException", 409),
+}
 NOT_ICEBERG = "NotAnIcebergTable"
 """The code of a Glue table of another kind (F27)."""
 
@@ -59,6 +64,11 @@ def catalog_call(doing: str, uri: str, hidden: Sequence[Secret] = ()) -> Iterato
     try:
         with aws_call(doing), http_call(doing, uri):
             yield
+    except AwsError as error:
+        if error.code not in _GLUE:
+            raise
+        code, status = _GLUE[error.code]
+        raise CatalogError(error.message, code=code, status=status, hint=error.hint) from error
     except (iceberg_errors.NoSuchIcebergTableError, iceberg_errors.NoSuchPropertyException):
         raise CatalogError(
             f"{doing}: this table of Glue is not an Iceberg table",

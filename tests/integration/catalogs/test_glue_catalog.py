@@ -1,0 +1,163 @@
+"""Glue as a catalog opened from Python: with a role and its ExternalId, as a load will use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from lakeload.demo.aws_policies import loader_policy
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    CredentialsSpec,
+    DestinationSpec,
+    EncryptionSpec,
+    EndpointsSpec,
+    IcebergSpec,
+)
+from lakeload_jobs.lake.aws import AwsError, AwsSession
+from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.lake.catalogs.errors import CatalogError
+from lakeload_jobs.lake.catalogs.opening import open_catalog
+from tests.servers.glue import glue_of
+from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
+
+DATABASE = "shop_of_catalog_tests"
+
+
+def destination(lake: Lake) -> DestinationSpec:
+    """Return an Iceberg destination whose role the base identity assumes."""
+    seeded, place = lake.seeded, lake.server.endpoint
+    return DestinationSpec(
+        bucket=seeded.bucket,
+        region=seeded.region,
+        prefix=seeded.prefix,
+        credentials=CredentialsSpec(
+            role_arn=seeded.role_arn, external_id=SecretReference("env", EXTERNAL_ID_VARIABLE)
+        ),
+        endpoints=EndpointsSpec(s3=place, sts=place, glue=place),
+        encryption=EncryptionSpec(type="SSE_S3"),
+        table_format="ICEBERG",
+    )
+
+
+@pytest.fixture
+def catalog(base_identity: Lake) -> IcebergCatalog:
+    """Glue's catalog, with every right on it."""
+    seeded = base_identity.seeded
+    policy = loader_policy(seeded.bucket, seeded.prefix)
+    statements = policy["Statement"]
+    assert isinstance(statements, list)
+    everything = {"Effect": "Allow", "Action": "glue:*", "Resource": "*"}
+    whole = {**policy, "Statement": [*statements, everything]}
+    base_identity.server.admin.put_role_policy(seeded.role, whole)
+    wanted = destination(base_identity)
+    return open_catalog(wanted, AwsSession(wanted))
+
+
+def place(lake: Lake) -> str:
+    """Return where the table of these tests lies."""
+    return f"s3://{lake.seeded.bucket}/{lake.seeded.prefix}/{DATABASE}/orders"
+
+
+@pytest.fixture
+def table(catalog: IcebergCatalog, base_identity: Lake) -> Iterator[str]:
+    """A database and a table in it; return the table's name."""
+    catalog.create_namespace(DATABASE)
+    columns = {"id": "long", "name": "string"}
+    catalog.create_table(DATABASE, "orders", columns=columns, location=place(base_identity))
+    yield "orders"
+    glue_of(base_identity).delete_database(Name=DATABASE)
+
+
+def test_a_table_is_made_read_and_changed(
+    catalog: IcebergCatalog, table: str, base_identity: Lake
+) -> None:
+    made = catalog.load_table(DATABASE, table)
+    assert made.location == place(base_identity)
+    assert (made.snapshot_id, made.format_version) == (None, 2)
+    changed = catalog.set_property(DATABASE, table, "lakeload.state", "{}")
+    assert changed.properties["lakeload.state"] == "{}"
+    assert changed.metadata_location != made.metadata_location
+    assert catalog.load_table(DATABASE, table).metadata_location == changed.metadata_location
+    assert DATABASE in catalog.namespaces()
+    assert made.vended_keys("us-east-1") is None
+
+
+def test_metadata_is_encrypted_as_the_destination_says(
+    catalog: IcebergCatalog, table: str, base_identity: Lake
+) -> None:
+    key = catalog.load_table(DATABASE, table).metadata_location.split("/", 3)[3]
+    head = base_identity.server.s3.head_object(Bucket=base_identity.seeded.bucket, Key=key)
+    assert head["ServerSideEncryption"] == "AES256"
+
+
+def test_the_second_of_two_commits_at_once_is_told_so(
+    catalog: IcebergCatalog, table: str, base_identity: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = catalog.files
+    assert files is not None
+    write = files.new_output
+
+    def overtaken(location: str) -> object:
+        monkeypatch.setattr(files, "new_output", write)
+        wanted = destination(base_identity)
+        open_catalog(wanted, AwsSession(wanted)).set_property(DATABASE, table, "who", "first")
+        return write(location)
+
+    monkeypatch.setattr(files, "new_output", overtaken)
+    with pytest.raises(CatalogError) as caught:
+        catalog.set_property(DATABASE, table, "who", "second")
+    assert (caught.value.code, caught.value.status) == ("CommitFailedException", 409)
+    assert caught.value.retryable
+    assert catalog.load_table(DATABASE, table).properties["who"] == "first"
+
+
+def test_what_is_missing_or_there_already_has_one_name_in_every_catalog(
+    catalog: IcebergCatalog, table: str, base_identity: Lake
+) -> None:
+    def refused(call: object, *arguments: object, **options: object) -> tuple[str, int | None]:
+        assert callable(call)
+        with pytest.raises(CatalogError) as caught:
+            call(*arguments, **options)
+        return caught.value.code, caught.value.status
+
+    columns, location = {"id": "long"}, place(base_identity)
+    again = refused(catalog.create_table, DATABASE, table, columns=columns, location=location)
+    assert again == ("AlreadyExistsException", 409)
+    assert refused(catalog.create_namespace, DATABASE) == ("AlreadyExistsException", 409)
+    assert refused(catalog.load_table, DATABASE, "nosuch") == ("NoSuchTableException", 404)
+    assert refused(catalog.drop_table, DATABASE, "nosuch") == ("NoSuchTableException", 404)
+    assert refused(catalog.drop_namespace, "nosuch") == ("NoSuchNamespaceException", 404)
+    assert refused(catalog.drop_namespace, DATABASE) == ("NamespaceNotEmptyException", 409)
+
+
+def test_a_table_of_another_kind_is_refused_with_what_to_do(
+    catalog: IcebergCatalog, table: str, base_identity: Lake
+) -> None:
+    glue_of(base_identity).create_table(
+        DatabaseName=DATABASE, TableInput={"Name": "plain", "Parameters": {"classification": "csv"}}
+    )
+    with pytest.raises(CatalogError) as caught:
+        catalog.load_table(DATABASE, "plain")
+    assert caught.value.code == "NotAnIcebergTable"
+    assert "drop it in Glue" in (caught.value.hint or "")
+
+
+def test_a_denial_of_glue_is_awss_own_error(catalog: IcebergCatalog, base_identity: Lake) -> None:
+    seeded = base_identity.seeded
+    policy = loader_policy(seeded.bucket, seeded.prefix)
+    base_identity.server.admin.put_role_policy(seeded.role, policy)
+    with pytest.raises(AwsError) as caught:
+        catalog.load_table(DATABASE, "orders")
+    assert caught.value.denied
+
+
+def test_nessies_native_interface_is_refused(base_identity: Lake) -> None:
+    native = CatalogSpec(type="NESSIE", uri="http://127.0.0.1:9", api="NATIVE")
+    wanted = replace(destination(base_identity), iceberg=IcebergSpec(catalog=native))
+    with pytest.raises(InvalidInput, match="from Spark alone"):
+        open_catalog(wanted, AwsSession(wanted))
