@@ -154,8 +154,8 @@ CAUSES: dict[str, tuple[str, ...]] = {
         "the endpoint is not that of an AWS service",
     ),
     "ConnectionClosedError": (
+        "a firewall, proxy or load balancer cuts the connection",
         "the endpoint begins with http and its server speaks https",
-        "a firewall or proxy cuts the connection",
         "the port is not one of an AWS service",
     ),
     "ResponseParserError": (

@@ -110,7 +110,7 @@ CASES = [
     _case(
         "database whose making is never answered",
         lambda world: world.proxy.on("CreateDatabase", drop_answer),
-        *("glue-create-database", "ConnectionClosedError", "does not answer"),
+        *("glue-create-database", "ConnectionClosedError", "cuts the connection"),
     ),
 ]
 
@@ -192,9 +192,11 @@ def test_the_command_shows_what_glue_lacks(glue_world: World, tmp_path: Path) ->
     file = glue_world.lake.write_destination(tmp_path, **_settings(glue_world))
     done = _run(file)
     assert (done.returncode, done.stderr) == (3, "")
-    assert f"IAM action: glue:CreateTable on {glue_arn(TABLE)}, " in done.stdout
-    assert "hint: allow `glue:CreateTable` on all of these resources" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("connection failed at glue-get-partition")
+    # Wherever the lines are broken.
+    told = " ".join(done.stdout.split())
+    assert f"IAM action: glue:CreateTable on {glue_arn(TABLE)}, " in told
+    assert "hint: allow `glue:CreateTable` on all of these resources" in told
+    assert "connection failed at glue-get-partition" in told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
