@@ -55,7 +55,7 @@ def show_plan(
     """Look, show, exit with the plan's code."""
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
-    from lakeload.launch.foresee import foresee
+    from lakeload.launch.foresee import foresee, session_before_spark
     from lakeload.launch.plan import exit_code_of, plan_tables
     from lakeload.launch.plan_catalog import plan_catalog
     from lakeload.probes.preflight import preflight
@@ -63,11 +63,14 @@ def show_plan(
 
     destination, model = destination_spec(document.destination), document.model
     preflight(destination)
-    seen = foresee(destination, tables, model.name, attempt, model.table_handling, reload=reload)
+    session = session_before_spark(destination, attempt)
+    seen = foresee(
+        session, destination, tables, model.name, attempt, model.table_handling, reload=reload
+    )
     local = is_local(master or model.spark.master)
     plans = plan_tables(seen, destination, attempt, local=local, reload=reload)
     if destination.parquet.update_glue_catalog:
-        plans = plan_catalog(plans, seen, destination, attempt)
+        plans = plan_catalog(plans, seen, session, destination)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:

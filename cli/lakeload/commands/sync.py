@@ -163,13 +163,19 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
         refuse_without_any_input(job.tables)
     destination = destination_spec(job.document.destination)
     # From here on boto3 is imported, which takes longer than everything before it.
-    from lakeload.launch.foresee import foresee, outcome_without_spark
+    from lakeload.launch.foresee import foresee, outcome_without_spark, session_before_spark
     from lakeload.probes.preflight import preflight
 
     preflight(destination)
     model = job.document.model
     seen = foresee(
-        destination, job.tables, model.name, job.attempt, model.table_handling, reload=job.reload
+        session_before_spark(destination, job.attempt),
+        destination,
+        job.tables,
+        model.name,
+        job.attempt,
+        model.table_handling,
+        reload=job.reload,
     )
     return outcome_without_spark(seen)
 

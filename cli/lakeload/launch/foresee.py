@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
 from lakeload.launch.spec import Attempt
@@ -17,9 +17,9 @@ from lakeload_jobs.lake.input_listing import list_files, remote_paths
 from lakeload_jobs.lake.new_files import Selection, Source, select_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadRecord
-from lakeload_jobs.lake.source_objects import SourceObjects
+from lakeload_jobs.lake.source_readers import SourceReaders
 from lakeload_jobs.lake.table_log import Opened, TableLog
-from lakeload_jobs.rules.input_files import FileState, is_s3
+from lakeload_jobs.rules.input_files import FileState
 from lakeload_jobs.rules.layout import TableLocation
 
 AT_ONCE = 8
@@ -48,7 +48,19 @@ class Foreseen:
         return self.opened.already if self.opened else None
 
 
+def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
+    """Return a session with enough connections for `AT_ONCE` tables. Nothing is called yet."""
+    return AwsSession(
+        destination,
+        label=attempt.attempt_id,
+        read_timeout=10,
+        max_attempts=3,
+        max_connections=AT_ONCE,
+    )
+
+
 def foresee(
+    session: AwsSession,
     destination: DestinationSpec,
     tables: Sequence[TableSpec],
     pipeline: str,
@@ -62,14 +74,8 @@ def foresee(
     The files of incremental tables and of those that read from S3 are listed as well: what is
     missing or denied is known before Spark starts.
     """
-    session = AwsSession(
-        destination,
-        label=attempt.attempt_id,
-        read_timeout=10,
-        max_attempts=3,
-        max_connections=AT_ONCE,
-    )
     objects = Objects(session, destination)
+    readers = SourceReaders(destination, attempt.attempt_id)
 
     def look(table: TableSpec) -> Foreseen:
         location = TableLocation(destination.prefix, table.schema, table.table)
@@ -85,7 +91,7 @@ def foresee(
             remote = remote_paths(table.input.paths)
             if opened.already is not None or not (table.input.incremental or remote):
                 return Foreseen(table, opened)
-            listed = _listed(destination, table.input, attempt, opened, reload=reload)
+            listed = _listed(table.input, readers, opened, reload=reload)
             if not table.input.incremental:
                 return Foreseen(table, opened, listed=listed)
             source = Source(pipeline, table.source, table.input.folder, location)
@@ -99,25 +105,11 @@ def foresee(
 
 
 def _listed(
-    destination: DestinationSpec,
-    given: FilesInput,
-    attempt: Attempt,
-    opened: Opened,
-    *,
-    reload: bool,
+    given: FilesInput, readers: SourceReaders, opened: Opened, *, reload: bool
 ) -> tuple[FileState, ...]:
     """List what the job would, with the identity that reads."""
-    objects: SourceObjects | None = None
-    if remote_paths(given.paths):
-        credentials = given.credentials or destination.credentials
-        reader = replace(destination, credentials=credentials)
-        objects = SourceObjects(AwsSession(reader, label=attempt.attempt_id))
     may_be_empty = given.incremental and opened.state is not None and not reload
-    files = list_files(given, objects, may_be_empty=may_be_empty)
-    first = next((file for file in files if is_s3(file.path)), None)
-    if objects is not None and first is not None:
-        objects.read_start(first, 1)
-    return files
+    return list_files(given, readers, may_be_empty=may_be_empty)
 
 
 def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from lakeload.launch.foresee import AT_ONCE, Foreseen
 from lakeload.launch.outcome import error_info
 from lakeload.launch.plan import CatalogPlan, TablePlan
-from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession
@@ -21,21 +20,14 @@ from lakeload_jobs.rules.layout import TableLocation
 def plan_catalog(
     plans: Sequence[TablePlan],
     foreseen: Sequence[Foreseen],
+    session: AwsSession,
     destination: DestinationSpec,
-    attempt: Attempt,
 ) -> tuple[TablePlan, ...]:
     """Return the plans with what Glue says of each table; without Glue as they are.
 
     What Glue holds in a table's place refuses that table. Glue that cannot be asked refuses none:
     the load would put the data in, and the catalog would follow.
     """
-    session = AwsSession(
-        destination,
-        label=attempt.attempt_id,
-        read_timeout=10,
-        max_attempts=3,
-        max_connections=AT_ONCE,
-    )
     catalog = GlueCatalog(session, destination)
 
     def look(plan: TablePlan, table: Foreseen) -> TablePlan:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.lake.input_listing import list_files
 from lakeload_jobs.lake.new_files import Selection, Source, select_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import LoadRecord
 from lakeload_jobs.lake.table_log import Opened
 from lakeload_jobs.rules.layout import TableLocation
 from lakeload_jobs.rules.loaded_files import refuse_limit
-from lakeload_jobs.sources.listing import list_inputs
 from lakeload_jobs.sources.s3 import s3_source
 
 _SHOWN = 5
@@ -29,9 +29,8 @@ def select(spec: JobSpec, table: TableSpec, objects: Objects, opened: Opened) ->
     if not table.input.incremental:
         return None
     refuse_limit(incremental=True, limit=spec.limit)
-    s3 = s3_source(spec)
     may_be_empty = opened.state is not None and not spec.reload
-    listed = list_inputs(table.input, s3, may_be_empty=may_be_empty)
+    listed = list_files(table.input, s3_source(spec).readers, may_be_empty=may_be_empty)
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
     source = Source(spec.pipeline, table.source, table.input.folder, location)
     return select_files(objects, source, opened, listed, reload=spec.reload)

@@ -16,13 +16,13 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
+from lakeload_jobs.lake.input_listing import check_unchanged, list_files
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
 from lakeload_jobs.rules.input_files import FileState, partition_base
 from lakeload_jobs.rules.reader_options import option_problems
 from lakeload_jobs.rules.suggest import did_you_mean
 from lakeload_jobs.sources.inference import reads_as
-from lakeload_jobs.sources.listing import check_unchanged, list_inputs
 from lakeload_jobs.sources.opening import by_name, shortest
 from lakeload_jobs.sources.paths import plain_path, spark_path
 from lakeload_jobs.sources.s3 import S3Source
@@ -48,7 +48,7 @@ class FilesSource:
 
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when a file is not what it was when it was listed."""
-        check_unchanged(self.files, self.given, self.s3)
+        check_unchanged(self.files, self.given, self.s3.readers if self.s3 else None)
 
 
 def open_files(
@@ -63,7 +63,7 @@ def open_files(
 ) -> FilesSource:
     """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
     these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
-    `files` are those that are read, some of what `list_inputs` returned; None lists them here.
+    `files` are those that are read, some of what `list_files` returned; None lists them here.
     `earlier` are the types that source columns had in earlier loads; inference keeps to them where
     it can (sources.inference).
 
@@ -71,7 +71,9 @@ def open_files(
     and types that Spark does not have.
     """
     _check_options(source)
-    listed = list_inputs(source, s3) if files is None else tuple(files)
+    if files is None:
+        files = list_files(source, s3.readers if s3 else None)
+    listed = tuple(files)
     if s3 is not None:
         s3.connect(spark, source, listed)
     types = columns.types or {}

@@ -11,7 +11,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -20,8 +20,7 @@ import lakeload_jobs
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.source_objects import SourceObjects
+from lakeload_jobs.lake.source_readers import SourceReaders
 from lakeload_jobs.rules.input_files import FileState, is_s3
 from lakeload_jobs.rules.key_patterns import KeyPattern
 
@@ -34,21 +33,11 @@ class S3Source:
     """S3 as the tables of one job read it. Thread-safe: tables share identities and clients."""
 
     def __init__(self, spec: JobSpec) -> None:
-        self._destination = spec.destination
+        self.readers = SourceReaders(spec.destination, spec.attempt_id)
         self._label = spec.attempt_id
         self._folder = Path(spec.result_path).parent / "source"
         self._lock = threading.Lock()
-        self._objects: dict[str, SourceObjects] = {}
         self._connected: set[str] = set()
-
-    def objects(self, source: FilesInput) -> SourceObjects:
-        """Return what lists with the identity that reads `source`."""
-        identity = identity_of(source, self._destination)
-        with self._lock:
-            key = repr(identity.credentials)
-            if key not in self._objects:
-                self._objects[key] = SourceObjects(AwsSession(identity, label=self._label))
-            return self._objects[key]
 
     def connect(self, spark: SparkSession, source: FilesInput, files: Iterable[FileState]) -> None:
         """Tell Spark how to reach the buckets of `files`; settings are kept per bucket.
@@ -66,11 +55,11 @@ class S3Source:
             self._connect(spark, source, bucket)
 
     def _connect(self, spark: SparkSession, source: FilesInput, bucket: str) -> None:
-        objects = self.objects(source)
+        objects = self.readers.objects(source)
         with self._lock:
             if bucket in self._connected:
                 return
-            identity = identity_of(source, self._destination)
+            identity = self.readers.identity(source)
             region = identity.region
             if bucket != identity.bucket:
                 region = objects.region(bucket) or region
@@ -88,12 +77,6 @@ class S3Source:
         command = credential_process(known, self._label)
         profile.write_text(f"[{_PROFILE}]\ncredential_process = {command}\n", encoding="utf-8")
         return profile
-
-
-def identity_of(source: FilesInput, destination: DestinationSpec) -> DestinationSpec:
-    """Return the destination with the credentials that read `source`: region, endpoints and
-    addressing style are the same on both sides."""
-    return replace(destination, credentials=source.credentials or destination.credentials)
 
 
 def s3a_settings(identity: DestinationSpec, region: str, profile: Path) -> dict[str, str]:

@@ -61,7 +61,7 @@ def _with_all_columns(
 ) -> DataFrameReader:
     def read_start(file: FileState, size: int) -> bytes:
         if s3 is not None and is_s3(file.path):
-            return s3.objects(source).read_start(file, size)
+            return s3.readers.objects(source).read_start(file, size)
         with Path(file.path).open("rb") as opened:
             return opened.read(size)
 

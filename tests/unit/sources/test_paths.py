@@ -9,8 +9,8 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.lake.input_listing import list_again, list_files
 from lakeload_jobs.lake.local_files import expand
-from lakeload_jobs.sources.listing import list_again, list_inputs
 from lakeload_jobs.sources.paths import plain_path, spark_path
 
 
@@ -56,7 +56,7 @@ def test_a_file_is_not_read_a_second_time_through_its_folder(tmp_path: Path) -> 
 
     given = FilesInput("CSV", (f"{tmp_path}/day/x.csv", f"{tmp_path}/day"), {})
 
-    assert [file.path for file in list_inputs(given)] == [f"{tmp_path}/day/x.csv"]
+    assert [file.path for file in list_files(given)] == [f"{tmp_path}/day/x.csv"]
 
 
 def test_names_that_spark_hides_are_skipped_by_a_wildcard(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_other_schemes_are_not_supported() -> None:
 def test_a_changed_file_has_another_state(tmp_path: Path) -> None:
     files(tmp_path, "a", "b")
     given = FilesInput("CSV", (f"{tmp_path}/a", f"{tmp_path}/b"), {})
-    before = list_inputs(given)
+    before = list_files(given)
 
     (tmp_path / "a").write_text("xy")
     (tmp_path / "b").unlink()
