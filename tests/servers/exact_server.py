@@ -37,6 +37,8 @@ class Check:
 
 
 _more: ContextVar[tuple[Check, ...]] = ContextVar("more", default=())
+_refused: ContextVar[str] = ContextVar("refused", default="")
+"""The action of the last of these checks: the one that a denial names."""
 _keys: dict[str, str] = {}
 """The KMS key of each object, by `/bucket/key`."""
 
@@ -109,6 +111,7 @@ def install() -> None:
     def resource(service: str, method: str, path: str, *rest: Any) -> str:
         headers, body, query, region, account = rest
         _more.set(())
+        _refused.set("")
         if service == "glue":
             action = str(headers.get("x-amz-target", "")).rpartition(".")[2]
             arn = f"arn:aws:glue:{region}:{account}:"
@@ -125,7 +128,10 @@ def install() -> None:
         checks = _more.get()
         _more.set(())
         for check in checks:
-            denied = denied or answer_one(
+            if denied:
+                break
+            _refused.set(check.action)
+            denied = answer_one(
                 key,
                 check.action,
                 check.action.partition(":")[0],
@@ -139,8 +145,8 @@ def install() -> None:
     def compiled(text: str, ignore_case: bool) -> re.Pattern[str]:
         return re.compile(pattern(text), re.IGNORECASE if ignore_case else 0)
 
-    def refuse(service: str, *about: Any, **more: Any) -> tuple[Any, ...]:
-        status, *rest = deny(service, *about, **more)
+    def refuse(service: str, action: str, *about: Any, **more: Any) -> tuple[Any, ...]:
+        status, *rest = deny(service, _refused.get() or action, *about, **more)
         own = service == "glue" and not more.get("error_code")
         return (400 if own else status, *rest)
 
