@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
-from lakeload_jobs.rules.input_files import is_s3
+from lakeload_jobs.rules.input_files import hidden, is_s3
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,14 @@ def _matches(pattern: str) -> Iterator[str]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if _hidden(path.name):
+    if hidden(path.name):
         return
     if path.is_file():
         yield path
         return
     for folder, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not _hidden(name)]
-        yield from (Path(folder, name) for name in names if not _hidden(name))
-
-
-def _hidden(name: str) -> bool:
-    """Spark passes these over (`_delta_log`, `.crc`), but not partition folders like `_a=1`."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+        folders[:] = [name for name in folders if not hidden(name)]
+        yield from (Path(folder, name) for name in names if not hidden(name))
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -21,7 +21,14 @@ def reads(name: str, *paths: Path | str) -> TableSpec:
 def test_folders_globs_and_files_are_counted_once_without_hidden_files(tmp_path: Path) -> None:
     (tmp_path / "day=1").mkdir()
     (tmp_path / "_delta_log").mkdir()
-    for name in ("a.csv", "day=1/b.csv", "_SUCCESS", ".a.csv.crc", "_delta_log/0.json"):
+    for name in (
+        "a.csv",
+        "day=1/b.csv",
+        "_SUCCESS",
+        ".a.csv.crc",
+        "_delta_log/0.json",
+        "c._COPYING_",
+    ):
         (tmp_path / name).write_text("12345")
     spec = reads("orders", tmp_path, tmp_path / "a.csv", tmp_path / "*.csv", tmp_path / "none-*")
     found = look_at_input(spec.input)
