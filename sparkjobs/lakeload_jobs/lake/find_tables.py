@@ -1,4 +1,4 @@
-"""The tables of a destination, found by their logs: two LISTs a table, however long its log."""
+"""The tables of a destination, found by their logs: at most two LISTs a table of any age."""
 
 from __future__ import annotations
 
