@@ -15,7 +15,7 @@ from lakeload_jobs.lake.catalog_step import CatalogStep
 from lakeload_jobs.lake.commit_log import CommitLog
 from lakeload_jobs.lake.log_codec import decode, encode, tool_version
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import Publisher
+from lakeload_jobs.lake.publish import Publisher, tell_nobody
 from lakeload_jobs.lake.settle import Settler
 from lakeload_jobs.rules.layout import TableLocation, binding_key
 
@@ -94,11 +94,8 @@ class Bindings:
     def _loaded(self, binding: Binding, location: TableLocation) -> int | None:
         """Return the newest record of the claim in the claimed table, None without any."""
         log = CommitLog(self._objects, location)
-        publisher = Publisher(self._objects, log, parallelism=1, notify=_ignore)
-        settler = Settler(log, publisher, self._objects.waits, _ignore, CatalogStep(log, None))
+        publisher = Publisher(self._objects, log, parallelism=1, notify=tell_nobody)
+        waits, step = self._objects.waits, CatalogStep(log, None)
+        settler = Settler(log, publisher, waits, tell_nobody, step)
         known = settler.foresee(log.read()).history.pipelines.get(binding.pipeline)
         return known.latest if known and known.source == binding.source else None
-
-
-def _ignore(message: str) -> None:
-    """Tell nobody: only the outcome matters here."""

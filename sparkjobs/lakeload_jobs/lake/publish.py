@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.lake.answers import Completion, UnknownOutcome
+from lakeload_jobs.lake.answers import Completion, ObjectHead, UnknownOutcome
 from lakeload_jobs.lake.commit_log import CommitLog, run_all
 from lakeload_jobs.lake.history import Outcome
 from lakeload_jobs.lake.log_codec import tool_version
@@ -181,9 +181,7 @@ class Publisher:
         )
 
     def _is_there(self, record: LoadRecord, file: StagedFile) -> bool:
-        if self._objects.find(file.key) is None:
-            return False
-        head = self._objects.head(file.key)
+        head = look(self._objects, file.key)
         if head is None:
             return False
         if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
@@ -214,12 +212,18 @@ class Publisher:
     def _remove(self, record: LoadRecord, file: StagedFile) -> str | None:
         """Delete this attempt's object and return its key, or '' where somebody else's lies,
         which stays. None: nothing is there."""
-        while self._objects.find(file.key) is not None:
-            head = self._objects.head(file.key)
-            if head is None:
-                return None
+        while (head := look(self._objects, file.key)) is not None:
             if head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
                 return ""
             if self._objects.delete(file.key, head.etag):
                 return file.key
         return None
+
+
+def look(objects: Objects, key: str) -> ObjectHead | None:
+    """Return what lies at a key now, None when nothing does. LIST first: HEAD alone cannot tell."""
+    return None if objects.find(key) is None else objects.head(key)
+
+
+def tell_nobody(message: str) -> None:
+    """A `Notify` for those who only want the outcome."""

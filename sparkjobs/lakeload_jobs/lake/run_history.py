@@ -9,6 +9,7 @@ from typing import Literal
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.commit_log import CommitLog, Ending, Entry
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import look
 from lakeload_jobs.lake.records import ATTEMPT_METADATA, FenceRecord, LoadRecord, StagedFile
 from lakeload_jobs.rules.layout import TableLocation
 
@@ -136,9 +137,7 @@ def lost_files(objects: Objects, record: LoadRecord) -> tuple[StagedFile, ...]:
 
 
 def _visible(objects: Objects, record: LoadRecord, file: StagedFile) -> bool:
-    if objects.find(file.key) is None:
-        return False
-    head = objects.head(file.key)
+    head = look(objects, file.key)
     return head is not None and head.metadata.get(ATTEMPT_METADATA) == record.attempt_id
 
 

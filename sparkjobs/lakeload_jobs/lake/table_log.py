@@ -21,7 +21,7 @@ from lakeload_jobs.lake.long_loads import check_uploads_are_open
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.opened import Committed, Opened
 from lakeload_jobs.lake.placing import place
-from lakeload_jobs.lake.publish import Notify, Publisher
+from lakeload_jobs.lake.publish import Notify, Publisher, tell_nobody
 from lakeload_jobs.lake.records import FenceRecord, LoadRecord, StagedFile
 from lakeload_jobs.lake.settle import Settled, Settler
 from lakeload_jobs.lake.stale_uploads import STALE_AFTER, StaleUploads
@@ -31,10 +31,6 @@ __all__ = ["Committed", "Opened", "TableLog"]
 
 CLEANING_EVERY = 16
 """Records between two looks for uploads that died attempts left in the table."""
-
-
-def _ignore(message: str) -> None:
-    """Tell nobody."""
 
 
 class TableLog:
@@ -51,7 +47,7 @@ class TableLog:
         location: TableLocation,
         *,
         parallelism: int = 5,
-        notify: Notify = _ignore,
+        notify: Notify = tell_nobody,
         catalog: Catalog | None = None,
     ) -> None:
         self._objects = objects
