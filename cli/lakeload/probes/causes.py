@@ -27,6 +27,9 @@ def likely_causes(error: Exception, *, denied: tuple[str, ...] = ()) -> tuple[st
     if isinstance(error, AwsError) and error.denied:
         told = refusal(error)
         first = told.cause if told else ""
+        if told and told.explicit:
+            # That is certain then, and whether something allows it does not matter.
+            return (first,)
         return (first, *denied) if first else denied
     if isinstance(error, InvalidInput):
         return ("the variable or file is set up for another user, shell or container",)

@@ -16,9 +16,11 @@ def with_statement(result: ProbeResult, destination: DestinationSpec) -> ProbeRe
     failure = result.failure
     if failure is None or not failure.denied:
         return result
-    actions = dict.fromkeys((failure.denied, result.probe.action))
-    found = (_statement(destination, action) for action in actions)
-    statement = next((one for one in found if one is not None), None)
+    service = failure.denied.partition(":")[0]
+    statement = _statement(destination, failure.denied)
+    # AWS may name an action of the same service that belongs to the one that was asked for.
+    if statement is None and result.probe.action.startswith(f"{service}:"):
+        statement = _statement(destination, result.probe.action)
     if statement is None:
         return result
     return replace(result, failure=replace(failure, statement=statement.as_json()))

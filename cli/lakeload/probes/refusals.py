@@ -44,6 +44,23 @@ class Refusal:
     """A statement says Deny; else nothing says Allow."""
 
     @property
+    def beyond_a_grant(self) -> bool:
+        """Whether no statement in a policy of the role, user or resource would help."""
+        guards = (
+            "an SCP",
+            "an RCP",
+            "the policy of the VPC",
+            "the permissions boundary",
+            "the policy of the session",
+        )
+        return self.explicit or self.policy.startswith(guards)
+
+    @property
+    def of_resource(self) -> bool:
+        """Whether the policy of the bucket, key or catalog decided."""
+        return self.policy.startswith("the policy of the resource")
+
+    @property
     def cause(self) -> str:
         """The cause as a sentence; '' for the plain case, which every probe lists itself."""
         about = self.action or "this action"

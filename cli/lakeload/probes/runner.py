@@ -19,6 +19,7 @@ from lakeload.probes.model import (
     Status,
 )
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.lake.answers import UnknownOutcome
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalogs import CatalogError
 
@@ -146,21 +147,30 @@ def failure_of(error: LakeloadError, probe: Probe) -> Failure:
         code = error.code
     else:
         code = "InvalidInput" if isinstance(error, InvalidInput) else type(error).__name__
+    # What a load would do about an unclear write is no advice for a test.
+    shown = aws if aws and isinstance(error, UnknownOutcome) else error
     return Failure(
-        message=error.message,
+        message=shown.message,
         code=code,
         status=aws.status if aws else None,
         request_id=aws.request_id if aws else None,
         causes=probe.explain(aws or error),
         # One sentence for the three causes of a denied role would only repeat them.
-        hint=None if aws and aws.denied and aws.operation == "AssumeRole" else error.hint,
+        hint=None if aws and aws.denied and aws.operation == "AssumeRole" else shown.hint,
         retryable=error.retryable,
         denied=_denied_action(aws, probe),
     )
+
+
+_SECRETS = {"GetSecretValue": "secretsmanager:GetSecretValue", "GetParameter": "ssm:GetParameter"}
+"""Of a probe that no single action stands for."""
 
 
 def _denied_action(error: AwsError | None, probe: Probe) -> str:
     if error is None or not error.denied or is_lake_formation(error):
         return ""
     told = refusal(error)
-    return told.action if told and told.action else probe.action
+    if told and told.beyond_a_grant:
+        return ""
+    named = told.action if told else ""
+    return named or probe.action or _SECRETS.get(error.operation, "")

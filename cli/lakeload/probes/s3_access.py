@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lakeload.policy.arns import place
 from lakeload.policy.kms import key_statement
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.model import Permission
+from lakeload.probes.refusals import Refusal
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.rules.layout import probe_path
@@ -47,7 +50,12 @@ def explain(
         lacking = f"the store has no {destination.encryption.type}: leave `encryption` out"
         return (lacking, *likely_causes(error))
     causes = likely_causes(error, denied=_denied(name, action, destination))
-    return (*_key_causes(error, name, destination), *causes)
+    told = refusal(error)
+    if told and told.explicit:
+        return (*causes, *_demanded(told, action, destination))
+    if told and told.action.startswith("kms:"):
+        return _key_causes(told, name, destination)
+    return causes
 
 
 def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) -> str | None:
@@ -58,8 +66,8 @@ def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) 
         what = told.policy or "one of the policies"
         return f"find the Deny for `{told.action or action}` in {what}, and remove or narrow it"
     if told and told.action.startswith("kms:"):
-        key = keys[0].resource if keys else "the bucket's default key"
-        return f"allow `{told.action}` on `{key}` in the role's policy and in the key's own policy"
+        key = f"`{keys[0].resource}`" if keys else "the bucket's default key"
+        return f"allow `{told.action}` on {key} in the role's policy and in the key's own policy"
     if told and told.policy and not told.policy.startswith("a policy"):
         return f"allow `{told.action or action}` in {told.policy} as well"
     if keys:
@@ -68,24 +76,37 @@ def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) 
     return None
 
 
-def _key_causes(error: Exception, name: str, destination: DestinationSpec) -> tuple[str, ...]:
+def _demanded(told: Refusal, action: str, destination: DestinationSpec) -> Iterator[str]:
+    """Yield what a bucket's policy usually denies requests for the lack of."""
+    if not told.of_resource:
+        return
+    if action == "s3:PutObject" and destination.encryption.type == "NONE":
+        yield "the bucket's policy demands encryption: set `encryption`"
+    if (destination.endpoints.s3 or "").startswith("http://"):
+        yield (
+            "the bucket's policy demands https (aws:SecureTransport), and the endpoint begins with "
+            "http: write https"
+        )
+
+
+def _key_causes(told: Refusal, name: str, destination: DestinationSpec) -> tuple[str, ...]:
     """Return why the key is denied, where AWS says that it is the key."""
-    told = refusal(error)
-    if told is None or not told.action.startswith("kms:"):
-        return ()
     keys = key_permissions(name, destination)
     if not keys:
         return (
             "the bucket encrypts with a KMS key by default, and this identity may not use it: see "
             "the bucket's properties; allow kms:GenerateDataKey and kms:Decrypt on that key",
         )
-    return (
-        f"no policy of the role or user allows kms:GenerateDataKey and kms:Decrypt on "
-        f"{keys[0].resource}",
-        "the key's own policy does not let this identity in: for a key of another account both "
-        "policies have to allow it",
-        "a condition there, such as kms:ViaService, is for another region",
+    of_role = (
+        "no policy of the role or user allows kms:GenerateDataKey and kms:Decrypt on "
+        f"{keys[0].resource}"
     )
+    of_key = (
+        "the key's own policy does not let this identity in: for a key of another account both "
+        "policies have to allow it"
+    )
+    first, second = (of_key, of_role) if told.of_resource else (of_role, of_key)
+    return first, second, "a condition there, such as kms:ViaService, is for another region"
 
 
 def _denied(name: str, action: str, destination: DestinationSpec) -> tuple[str, ...]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from lakeload.probes.causes import refusal
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError
 
 _NO_SERVER = {
     *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "TimedOut"),
@@ -25,12 +23,10 @@ def surrounding_causes(
     `service` is `s3`, `sts` or `glue`. No value of a variable is shown but an endpoint's host.
     """
     code = str(getattr(error, "code", ""))
-    found = [
+    return (
         *_stray_endpoint(code, service, destination, environment),
         *_addressing(code, service, destination),
-        *_plain_http(error, service, destination),
-    ]
-    return tuple(found)
+    )
 
 
 def _stray_endpoint(
@@ -61,16 +57,6 @@ def _addressing(code: str, service: str, destination: DestinationSpec) -> Iterat
         yield (
             f"`addressing_style: VIRTUAL` asks the host `{destination.bucket}.{host}`, which needs "
             "a name in DNS: set PATH"
-        )
-
-
-def _plain_http(error: Exception, service: str, destination: DestinationSpec) -> Iterator[str]:
-    told = refusal(error) if isinstance(error, AwsError) else None
-    endpoint = getattr(destination.endpoints, service, None) or ""
-    if told and told.explicit and endpoint.startswith("http://"):
-        yield (
-            "the endpoint begins with http and the bucket's policy may demand https "
-            "(aws:SecureTransport): write https"
         )
 
 

@@ -75,7 +75,7 @@ BUCKETS = [
     Case(
         "listing denied by the bucket's own policy",
         _bucket_policy_denies,
-        *("list", "AccessDenied", "the bucket's own policy"),
+        *("list", "AccessDenied", "the policy of the resource itself (bucket, key or catalog) has"),
     ),
     Case(
         "another prefix in the policy",

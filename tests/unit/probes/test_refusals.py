@@ -12,6 +12,10 @@ from lakeload_jobs.lake.aws import AwsError
 
 USER = "User: arn:aws:sts::123456789012:assumed-role/loader/x is not authorized to perform: "
 
+PUT = Probe(
+    *("put", "", Level.REQUIRED, "s3:PutObject", "arn"), run=lambda: "", explain=likely_causes
+)
+
 
 @pytest.mark.parametrize(
     ("text", "action", "policy", "explicit"),
@@ -62,12 +66,13 @@ def test_a_store_that_says_nothing_is_taken_at_its_code(text: str) -> None:
     assert likely_causes(error, denied=("a", "b")) == ("a", "b")
 
 
-def test_a_deny_comes_before_the_usual_causes_and_replaces_none() -> None:
+def test_a_deny_is_certain_and_no_grant_would_help() -> None:
     text = f"{USER}s3:PutObject on resource: arn with an explicit deny in an identity-based policy"
     error = AwsError(text, code="AccessDenied", status=403)
     first, *rest = likely_causes(error, denied=("a", "b"))
     assert first.startswith("a policy of the role or user has a Deny for s3:PutObject")
-    assert rest == ["a", "b"]
+    assert rest == []
+    assert failure_of(error, PUT).denied == ""
 
 
 def test_lake_formation_is_told_from_iam_by_its_text_and_only_for_a_denial() -> None:
@@ -91,10 +96,7 @@ def test_a_missing_grant_is_named_and_no_statement_of_iam_would_help() -> None:
 
 
 def test_a_denial_names_the_action_that_was_denied_or_the_probes() -> None:
-    probe = Probe(
-        *("put", "", Level.REQUIRED, "s3:PutObject", "arn"), run=lambda: "", explain=likely_causes
-    )
     of_key = AwsError(f"{USER}kms:GenerateDataKey on resource", code="AccessDenied", status=403)
     silent = AwsError("Access Denied", code="AccessDenied", status=403)
-    assert failure_of(of_key, probe).denied == "kms:GenerateDataKey"
-    assert failure_of(silent, probe).denied == "s3:PutObject"
+    assert failure_of(of_key, PUT).denied == "kms:GenerateDataKey"
+    assert failure_of(silent, PUT).denied == "s3:PutObject"

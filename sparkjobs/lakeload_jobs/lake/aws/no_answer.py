@@ -79,7 +79,7 @@ def _of_identity(error: botocore_errors.BotoCoreError) -> Explained | None:
         )
     if isinstance(error, botocore_errors.ProfileNotFound):
         hint = "check `profile` or AWS_PROFILE against ~/.aws/config"
-        return Explained(name, "the AWS profile does not exist", hint)
+        return Explained(name, f"the AWS profile `{told.get('profile')}` does not exist", hint)
     if isinstance(error, botocore_errors.InfiniteLoopConfigError):
         profile = told.get("source_profile")
         hint = f"give `{profile}`, or a profile it leads to, keys of its own"
