@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakeload.upkeep.recover import Recovery, Tools, code_of_errors
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.upkeep.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 from lakeload_jobs.lake.commit_log import CommitLog
 from lakeload_jobs.lake.history import Outcome
@@ -96,7 +96,7 @@ def _decide(tools: Tools, case: Case, decision: Decision) -> Outcome:
             case.job_id,
             pipeline=case.pipeline,
             parallelism=tools.parallelism,
-            notify=tools.notify,
+            notify=about(case.table, tools.notify),
         )
     return accept_job(
         tools.objects,
@@ -105,7 +105,7 @@ def _decide(tools: Tools, case: Case, decision: Decision) -> Outcome:
         pipeline=case.pipeline,
         catalog=tools.catalog,
         parallelism=tools.parallelism,
-        notify=tools.notify,
+        notify=about(case.table, tools.notify),
     )
 
 

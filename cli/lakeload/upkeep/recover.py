@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.upkeep.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.lake.catalog import Catalog
@@ -91,7 +91,7 @@ def recover(
             table.location,
             catalog=tools.catalog,
             parallelism=tools.parallelism,
-            notify=lambda message: tools.notify(f"{table.target}: {message}"),
+            notify=about(table, tools.notify),
             abort_older_than=abort_older_than,
             dry_run=dry_run,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload.upkeep.recover import code_of_errors
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.upkeep.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, LoadFailed
 from lakeload_jobs.lake.log_codec import LogDamaged
 from lakeload_jobs.lake.log_removal import check_removable, half_removed, remove_log
@@ -106,7 +106,7 @@ class ResetJob:
             self.pipeline,
             catalog=self.catalog,
             parallelism=self.parallelism,
-            notify=lambda message: self.notify(f"{table.target}: {message}"),
+            notify=about(table, self.notify),
         )
 
 

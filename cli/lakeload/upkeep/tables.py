@@ -13,6 +13,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.find_tables import find_tables
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.publish import Notify
 from lakeload_jobs.rules.layout import TableLocation
 from lakeload_jobs.rules.suggest import did_you_mean
 
@@ -94,6 +95,11 @@ def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) ->
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(tables))]
+
+
+def about(table: UpkeepTable, notify: Notify) -> Notify:
+    """Return a `notify` that names the table: several are worked on at once."""
+    return lambda message: notify(f"{table.target}: {message}")
 
 
 def _target(location: TableLocation) -> str:

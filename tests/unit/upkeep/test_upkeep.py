@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeload.upkeep import decide
 from lakeload.upkeep.durations import parse_age
-from lakeload.upkeep.recover import Recovery, worst
+from lakeload.upkeep.recover import Recovery, Tools, worst
 from lakeload.upkeep.runs import History, TableRun, TableTrouble, jobs
+from lakeload.upkeep.tables import UpkeepTable
 from lakeload_jobs.contract.errors import (
     ExitCode,
     FollowUpFailed,
@@ -21,6 +25,7 @@ from lakeload_jobs.contract.errors import (
     Refused,
 )
 from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.recovery import Damaged, TableRecovery
 from lakeload_jobs.lake.settle import Pending
 from lakeload_jobs.rules.layout import TableLocation
@@ -163,6 +168,24 @@ try:
 except KeyboardInterrupt:
     print("stopped")
 """
+
+
+def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def void(*_: object, notify: Callable[[str], None], **__: object) -> str:
+        notify("looking again in 15 min")
+        return "void"
+
+    monkeypatch.setattr(decide, "void_job", void)
+    told: list[str] = []
+    tools = Tools(cast("Objects", None), None, 1, told.append)
+    cases = [
+        decide.Case(name, UpkeepTable(name, LOCATION), 1, "shop", "job-1", (), ())
+        for name in ("shop.orders", "shop.visits")
+    ]
+    assert [case.outcome for case in decide.decide(tools, cases, "void")] == ["void", "void"]
+    assert sorted(told) == [
+        f"shop.{name}: looking again in 15 min" for name in ("orders", "visits")
+    ]
 
 
 def test_ctrl_c_waits_for_no_table() -> None:
