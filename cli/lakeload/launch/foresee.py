@@ -35,7 +35,7 @@ class Foreseen:
     selection: Selection | None = None
     """The files of an incremental table that the job would load."""
     listed: tuple[FileState, ...] | None = None
-    """The input of a table that reads from S3."""
+    """The input of a table that is incremental or reads from S3."""
 
     @property
     def idle(self) -> bool:
@@ -88,17 +88,17 @@ def foresee(
                 table_handling,
                 table_settings(destination, location),
             )
-            remote = remote_paths(table.input.paths)
-            if opened.already is not None or not (table.input.incremental or remote):
+            incremental = table.input.incremental
+            if opened.already is not None or not (incremental or remote_paths(table.input.paths)):
                 return Foreseen(table, opened)
             listed = _listed(table.input, readers, opened, reload=reload)
-            if not table.input.incremental:
+            if not incremental:
                 return Foreseen(table, opened, listed=listed)
             source = Source(pipeline, table.source, table.input.folder, location)
             selection = select_files(objects, source, opened, listed, reload=reload)
         except LakeloadError as error:
             return Foreseen(table, None, error)
-        return Foreseen(table, opened, None, selection, listed if remote else None)
+        return Foreseen(table, opened, None, selection, listed)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
         return tuple(pool.map(look, tables))

@@ -23,8 +23,9 @@ class InputFound:
 
 
 def look_at_input(given: FilesInput) -> InputFound:
-    """Count what the job would read: folders with all they hold, without what Spark hides.
+    """Count what lies at the local paths: folders with all they hold, without what Spark hides.
 
+    The job may read less: folders in folders and reader options are its business.
     Objects in S3 are not looked at here: that takes an identity (launch.foresee).
     """
     local = [path for path in given.paths if not is_s3(path)]
