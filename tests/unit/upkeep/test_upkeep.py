@@ -170,6 +170,13 @@ except KeyboardInterrupt:
 """
 
 
+def test_ctrl_c_waits_for_no_table() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "stopped\n"
+
+
 def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def void(*_: object, notify: Callable[[str], None], **__: object) -> str:
         notify("looking again in 15 min")
@@ -186,10 +193,3 @@ def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch)
     assert sorted(told) == [
         f"shop.{name}: looking again in 15 min" for name in ("orders", "visits")
     ]
-
-
-def test_ctrl_c_waits_for_no_table() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ended.stdout == "stopped\n"
