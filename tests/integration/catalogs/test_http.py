@@ -129,11 +129,12 @@ def test_a_secret_follows_no_redirect(scripted: Scripted, monkeypatch: pytest.Mo
     assert [path for path, _ in scripted.seen] == ["/catalog/v1/oauth/tokens"]
 
 
+@pytest.mark.parametrize("status", [400, 404])
 def test_what_a_server_repeats_of_a_secret_is_hidden(
-    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+    status: int, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = json.dumps({"error": {"type": "Odd", "message": f"bad token {SECRET}!"}}).encode()
-    scripted.answer = lambda path: (400, {}, text)
+    scripted.answer = lambda path: (200, {}, CONFIG) if "config" in path else (status, {}, text)
     error = refused(scripted, token=secret(monkeypatch, "T", SECRET))
     assert "bad token ****!" in error.message
 
