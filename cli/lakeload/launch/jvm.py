@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 SMALL_INPUT = 64 << 20
 """Bytes of input below which a JVM ends before its second compiler has earned its keep."""
 FEW_CORES = 2
 
+_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 _CLASS_DATA = re.compile(
     r"-Xshare|-XX:(SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile)|-javaagent|-agent"
     r"|--patch-module|--upgrade-module-path|-Xbootclasspath"
 )
 _COMPILER = re.compile(r"-XX:(TieredStopAtLevel=|[+-]TieredCompilation\b)|-Xint\b")
+
+
+def inherited_options(environment: Mapping[str, str]) -> str:
+    """Return the options that the driver's JVM takes from variables, beside those it is given."""
+    return " ".join(environment[name] for name in _VARIABLES if environment.get(name))
 
 
 def collector(cores: int | None, users: str) -> str:

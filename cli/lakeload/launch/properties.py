@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from lakeload.config.spark import conf_finding, is_local
-from lakeload.launch.jvm import class_data, collector, compiler, local_cores
+from lakeload.launch.jvm import class_data, collector, compiler, inherited_options, local_cores
 from lakeload_jobs.contract.errors import InvalidInput
 
 REDACTION = (
@@ -28,13 +29,15 @@ def spark_properties(
     input_bytes: int | None = None,
     jars: Sequence[Path] = (),
     archive: Path | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the properties of a launch, sorted by name.
 
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
     `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
     `input_bytes` what the job will read, None if unknown, `jars` what Spark needs and does not
-    have, `archive` the class data of just this class path. Raises `InvalidInput` for a key that
+    have, `archive` the class data of just this class path, `environment` the variables that JVMs on
+    this machine are started with. Raises `InvalidInput` for a key that
     lakeload decides, or that looks like a secret.
     """
     check_conf(extra)
@@ -59,7 +62,8 @@ def spark_properties(
     properties.update(_class_path(master, jars, extra))
     if not is_local(master) or extra.get("spark.driver.extraClassPath", "").strip():
         archive = None  # its class path is another one
-    options = _java_options(master, log_settings, extra, cores, input_bytes, archive)
+    inherited = inherited_options(environment)
+    options = _java_options(master, log_settings, extra, inherited, cores, input_bytes, archive)
     for role, text in options.items():
         properties[f"spark.{role}.extraJavaOptions"] = text
     return dict(sorted(properties.items()))
@@ -126,26 +130,29 @@ def _java_options(
     master: str,
     log_settings: Path,
     extra: Mapping[str, str],
+    inherited: str,
     cores: int,
     input_bytes: int | None,
     archive: Path | None,
 ) -> dict[str, str]:
     """Return the options of both JVMs; Java takes the last of two that contradict each other,
-    which is the user's."""
+    which is the user's. Those of variables come before ours, so ours give way to them here."""
     users = {
         role: extra.get(f"spark.{role}.extraJavaOptions", "").strip()
         for role in ("driver", "executor")
     }
     in_driver = local_cores(master, cores)
+    all_of_driver = f"{inherited} {users['driver']}"
+    all_of_executor = f"{inherited if is_local(master) else ''} {users['executor']}"
     driver = [
-        collector(in_driver, users["driver"]),
-        compiler(input_bytes if in_driver else None, users["driver"]),
-        class_data(archive, users["driver"]),
+        collector(in_driver, all_of_driver),
+        compiler(input_bytes if in_driver else None, all_of_driver),
+        class_data(archive, all_of_driver),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         users["driver"],
     ]
-    executor = [collector(None, users["executor"]), "-Duser.timezone=UTC", users["executor"]]
+    executor = [collector(None, all_of_executor), "-Duser.timezone=UTC", users["executor"]]
     return {
         "driver": " ".join(filter(None, driver)),
         "executor": " ".join(filter(None, executor)),

@@ -55,7 +55,7 @@ def launch(
     Raises `MachineLacks` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
     """
-    write_inputs(spec, folder, settings)
+    write_inputs(spec, folder, settings, environment)
     started = submission(
         installation,
         folder,
@@ -74,7 +74,9 @@ def launch(
     return decide(ending, result, observed, spec.tables, cause)
 
 
-def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> None:
+def write_inputs(
+    spec: JobSpec, folder: RunFolder, settings: SparkSettings, environment: Mapping[str, str]
+) -> None:
     """Write spec.json, spark.conf and log4j's settings into the run folder."""
     properties = spark_properties(
         master=settings.master,
@@ -86,6 +88,7 @@ def write_inputs(spec: JobSpec, folder: RunFolder, settings: SparkSettings) -> N
         jars=settings.jars,
         archive=settings.archive,
         input_bytes=input_bytes(spec.tables),
+        environment=environment,
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
     folder.write(folder.log_settings, _log_settings())

@@ -173,6 +173,39 @@ def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: s
     assert "Archive" not in properties["spark.executor.extraJavaOptions"]
 
 
+@pytest.mark.parametrize("variable", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"])
+def test_options_of_variables_count_as_the_users(variable: str) -> None:
+    options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off"
+    properties = spark_properties(
+        master="local[2]",
+        memory="1g",
+        log_settings=Path("/r/log4j2.properties"),
+        scratch=Path("/r"),
+        extra={},
+        input_bytes=0,
+        archive=Path("/cache/x.jsa"),
+        environment={variable: options},
+    )
+
+    for role in ("driver", "executor"):
+        given = properties[f"spark.{role}.extraJavaOptions"]
+        assert not re.search(r"-XX:|-Xshare", given)
+
+
+def test_variables_of_this_machine_are_not_those_of_a_clusters_executors() -> None:
+    properties = spark_properties(
+        master="spark://master:7077",
+        memory="1g",
+        log_settings=Path("/r/log4j2.properties"),
+        scratch=Path("/r"),
+        extra={},
+        environment={"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"},
+    )
+
+    assert "GC" not in properties["spark.driver.extraJavaOptions"]
+    assert "-XX:+UseParallelGC" in properties["spark.executor.extraJavaOptions"]
+
+
 def test_another_class_path_or_machine_has_no_class_data_archive() -> None:
     for properties in (
         with_archive("spark://master:7077"),
