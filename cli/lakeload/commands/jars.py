@@ -166,11 +166,12 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
     why: loads work without."""
     from lakeload.commands.installation import find_installation
     from lakeload.launch.training import train
-    from lakeload.machine.archive import find_archive, make_archive
+    from lakeload.machine.archive import make_archive
     from lakeload.machine.archive_key import archive_key
     from lakeload.machine.cache_state import class_path
 
     waits: list[bool] = []
+    runs: list[bool] = []
 
     def waiting() -> None:
         if not waits:
@@ -179,14 +180,14 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
 
     def run(target: Path, folder: Path) -> None:
         console.note("making the class-data archive, once: a small load, about a minute of CPU")
+        runs.append(True)
         train(installation, jars, os.environ, target, folder)
 
     try:
         installation = find_installation()
         jars = class_path(cache, features)
         key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
-        already = find_archive(cache, key) is not None
-        return make_archive(cache, key, features, run, waiting), already
+        return make_archive(cache, key, features, run, waiting), not runs
     except LakeloadError as error:
         console.note(f"no class-data archive: {error.message}")
         if error.hint:

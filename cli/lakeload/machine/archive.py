@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -30,12 +31,14 @@ Usability = Literal["usable", "outdated", "broken"]
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive that is described beside itself: what for, how long it is, its SHA-256 (hex)."""
+    """An archive that is described beside itself: what for, how long it is, the second it was
+    written in (since 1970), its SHA-256 (hex)."""
 
     path: Path
     key: ArchiveKey
     features: tuple[str, ...]
     size: int
+    modified: int
     sha256: str
 
 
@@ -49,14 +52,14 @@ class ArchiveState:
 
 
 def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
-    """Return the archive made for `key`, None where there is none or its bytes have changed.
+    """Return the archive made for `key`, None where there is none or it was written to since.
 
-    All of it is read: Java maps it without checking, and could stumble over a damaged one.
+    Size and time tell, as for the jars that Java maps with it; `archive_states` reads all of it.
     """
     archive = _read(cache / FOLDER / f"{key.name}.json")
     if archive is None or archive.key != key:
         return None
-    if why := _damage(archive):
+    if why := _alteration(archive):
         logger.info("the class-data archive `%s` is not used: %s", archive.path, why)
         return None
     return archive.path
@@ -71,8 +74,9 @@ def make_archive(
 ) -> Archive:
     """Make the archive for `key`, or take the one that another process made meanwhile.
 
-    `train` is given the file to make and a folder to work in. Archives of the same Java and
-    Spark for the same sets that can never be used again are removed. Raises `MachineLacks` where
+    `train` is given the file to make and a folder to work in. Archives that can never be used
+    again are removed: those of another state of the same Java and Spark for the same sets, and
+    those of a Java or Spark that is gone. Raises `MachineLacks` where
     the cache cannot be written, and what `train` raises.
     """
     folder = cache / FOLDER
@@ -82,11 +86,13 @@ def make_archive(
             f"Java takes no class-data archive from `{folder}`: its path has a colon",
             hint="set LAKELOAD_CACHE_DIR to a folder without one",
         )
+    if (there := _whole(folder, key)) is not None:
+        return there
     try:
         with only_maker(part, waiting):
             try:
-                found = _read(folder / f"{key.name}.json")
-                if found is None or _damage(found):
+                found = _whole(folder, key)
+                if found is None:
                     found = _make(folder, key, tuple(features), train)
                     _remove_superseded(folder, found)
                 return found
@@ -129,9 +135,12 @@ def _make(
         made = work / "archive.jsa"
         train(made, work)
         made.chmod(0o444)
-        archive = Archive(
-            folder / f"{key.name}.jsa", key, features, made.stat().st_size, digest(made)
-        )
+        with made.open("rb") as file:
+            # A machine that stops now must not leave a file of the right length without its bytes.
+            os.fsync(file.fileno())
+        status, sha256 = made.stat(), digest(made)
+        path = folder / f"{key.name}.jsa"
+        archive = Archive(path, key, features, status.st_size, int(status.st_mtime), sha256)
         description = work / "archive.json"
         description.write_text(json.dumps(_described(archive), indent=1), encoding="utf-8")
         made.replace(archive.path)
@@ -144,8 +153,7 @@ def _make(
 
 def _remove_superseded(folder: Path, new: Archive) -> None:
     for old in _all(folder):
-        same = [_places(archive) for archive in (old, new)]
-        if old.key != new.key and same[0] == same[1]:
+        if old.key != new.key and (_places(old) == _places(new) or _is_gone(old)):
             old.path.with_suffix(".json").unlink(missing_ok=True)
             old.path.unlink(missing_ok=True)
 
@@ -155,10 +163,30 @@ def _places(archive: Archive) -> tuple[str, str, str, tuple[str, ...]]:
     return archive.key.java_home, archive.key.spark_home, archive.key.conf, archive.features
 
 
-def _damage(archive: Archive) -> str | None:
+def _is_gone(archive: Archive) -> bool:
+    """Whether its Java or its Spark is, as after an upgrade into a folder with another name."""
+    return not all(Path(home).is_dir() for home in (archive.key.java_home, archive.key.spark_home))
+
+
+def _whole(folder: Path, key: ArchiveKey) -> Archive | None:
+    archive = _read(folder / f"{key.name}.json")
+    return archive if archive and archive.key == key and not _damage(archive) else None
+
+
+def _alteration(archive: Archive) -> str | None:
     try:
-        if archive.path.stat().st_size != archive.size:
-            return "its size is not what it was"
+        status = archive.path.stat()
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if status.st_size != archive.size:
+        return "its size is not what it was"
+    return None if int(status.st_mtime) == archive.modified else "it was written to since"
+
+
+def _damage(archive: Archive) -> str | None:
+    if why := _alteration(archive):
+        return why
+    try:
         return None if digest(archive.path) == archive.sha256 else "its bytes have changed"
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
@@ -174,6 +202,7 @@ def _described(archive: Archive) -> dict[str, Any]:
         "key": asdict(archive.key),
         "features": list(archive.features),
         "size": archive.size,
+        "modified": archive.modified,
         "sha256": archive.sha256,
     }
 
@@ -187,6 +216,7 @@ def _read(description: Path) -> Archive | None:
             ArchiveKey(**data["key"]),
             tuple(data["features"]),
             int(data["size"]),
+            int(data["modified"]),
             str(data["sha256"]),
         )
     return None

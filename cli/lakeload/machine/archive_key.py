@@ -1,7 +1,8 @@
 """What a class-data archive is good for: one Java, one Spark, one class path, as they are now.
 
 Java refuses an archive of another class path by itself, and lakeload gives it none that it knows
-to be of another: sizes and modification times stand for the content of what is not ours.
+to be of another: sizes and modification times stand for the content of what is not ours. Times in
+whole seconds, as Java compares them: the layers of a container image keep no more.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ class ArchiveKey:
     @property
     def java_home(self) -> str:
         """The folder of Java."""
-        return _before_digest(self.java).partition(" in ")[2]
+        return _home(self.java)
 
     @property
     def spark_home(self) -> str:
         """The folder of Spark."""
-        return _before_digest(self.spark).partition(" in ")[2]
+        return _home(self.spark)
 
     def difference(self, older: ArchiveKey) -> str | None:
         """Say what is not as it was when `older` was made; None when all is."""
@@ -77,7 +78,7 @@ def _digest(files: Iterable[Path]) -> str:
     for file in files:
         try:
             status = file.stat()
-            line = f"{file}\0{status.st_size}\0{status.st_mtime_ns}\0"
+            line = f"{file}\0{status.st_size}\0{int(status.st_mtime)}\0"
         except OSError:
             line = f"{file}\0missing\0"
         digest.update(line.encode("utf-8", "surrogateescape"))
@@ -93,3 +94,7 @@ def _changed(what: str, before: str, now: str) -> str:
 
 def _before_digest(text: str) -> str:
     return text.rpartition(" ")[0]
+
+
+def _home(text: str) -> str:
+    return _before_digest(text).rpartition(" in `")[2].removesuffix("`")

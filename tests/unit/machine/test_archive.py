@@ -57,7 +57,7 @@ class Machine:
 
 def touch(path: Path) -> None:
     """Give a file of the same size another time, as a reinstallation does."""
-    os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
+    os.utime(path, (1, path.stat().st_mtime + 1))
 
 
 CHANGES: dict[str, tuple[Callable[[Machine], object], str]] = {
@@ -142,7 +142,7 @@ def test_an_archive_is_made_once_and_found_for_its_key_alone(tmp_path: Path) -> 
     assert names == {f"{KEY.name}.json", f"{KEY.name}.jsa"}
 
 
-def damage_byte(path: Path) -> None:
+def damage(path: Path) -> None:
     status = path.stat()
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -151,31 +151,44 @@ def damage_byte(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def damage_length(path: Path) -> None:
+def shorten(path: Path) -> None:
+    modified = path.stat().st_mtime
     path.chmod(0o644)
     os.truncate(path, path.stat().st_size - 1)
+    os.utime(path, (modified, modified))
 
 
 @pytest.mark.parametrize(
-    ("damage", "why"),
+    ("alter", "why"),
     [
-        (damage_byte, "its bytes have changed"),
-        (damage_length, "its size is not what it was"),
+        (touch, "it was written to since"),
+        (shorten, "its size is not what it was"),
         (Path.unlink, "it cannot be read: No such file or directory"),
     ],
 )
-def test_a_damaged_archive_is_not_used_and_made_again(
-    tmp_path: Path, damage: Callable[[Path], None], why: str
+def test_an_archive_that_was_altered_is_not_used_and_made_again(
+    tmp_path: Path, alter: Callable[[Path], None], why: str
 ) -> None:
     archive = made(tmp_path)
-    damage(archive.path)
+    alter(archive.path)
 
     assert find_archive(tmp_path, KEY) is None
     (state,) = archive_states(tmp_path, lambda features: KEY)
     assert (state.state, state.why) == ("broken", why)
-
-    assert find_archive(tmp_path, KEY) is None
     assert made(tmp_path).path == find_archive(tmp_path, KEY)
+
+
+def test_a_damage_that_leaves_size_and_time_is_seen_by_whoever_reads_it_all(
+    tmp_path: Path,
+) -> None:
+    archive = made(tmp_path)
+    damage(archive.path)
+
+    (state,) = archive_states(tmp_path, lambda features: KEY)
+    assert (state.state, state.why) == ("broken", "its bytes have changed")
+    assert made(tmp_path).sha256 == archive.sha256
+    (state,) = archive_states(tmp_path, lambda features: KEY)
+    assert state.state == "usable"
 
 
 @pytest.mark.parametrize(
@@ -212,22 +225,40 @@ def test_an_archive_of_another_java_is_outdated_and_says_so(tmp_path: Path) -> N
 
 
 def test_a_new_archive_takes_the_place_of_those_it_outdates(tmp_path: Path) -> None:
-    upgraded = replace(KEY, java="17.0.2 (Acme) in `/java` 9999")
-    elsewhere = replace(KEY, spark="4.1.4 in `/other venv/spark` 2222")
+    machine = Machine(tmp_path)
+    other_spark = tmp_path / "in a virtual environment"
+    other_spark.mkdir()
+    key = machine.key()
     old, other, with_jars = (
-        made(tmp_path),
-        made(tmp_path, elsewhere),
-        made(tmp_path, replace(KEY, jars="5555"), ("avro",)),
+        made(tmp_path, key),
+        made(tmp_path, replace(key, spark=f"4.1.4 in `{other_spark}` 2222")),
+        made(tmp_path, replace(key, jars="5555"), ("avro",)),
     )
+    machine.release("17.0.2", "17.0.2+8")
 
-    new = made(tmp_path, upgraded)
+    new = made(tmp_path, machine.key())
 
     assert not old.path.exists()
-    assert set((tmp_path / FOLDER).glob("*.jsa")) == {
-        new.path,
-        other.path,
-        with_jars.path,
-    }
+    archives = tmp_path / FOLDER
+    assert set(archives.glob("*.jsa")) == {new.path, other.path, with_jars.path}
+    other_spark.rmdir()
+    # One that is there already removes nothing: the next one that is made does.
+    made(tmp_path, machine.key())
+    assert other.path.exists()
+    newest = made(tmp_path, replace(machine.key(), jars="6666"))
+    assert set(archives.glob("*.jsa")) == {newest.path, with_jars.path}
+
+
+def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = made(tmp_path)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("nothing was to be written")
+
+    monkeypatch.setattr("lakeload.machine.archive.only_maker", refused)
+    assert make_archive(tmp_path, KEY, (), never) == archive
 
 
 def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
