@@ -70,3 +70,17 @@ def lakeload(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | 
 def sync(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None) -> Ended:
     """Run `lakeload sync pipeline.yml --output json` in `folder`."""
     return lakeload(lake, folder, "sync", "pipeline.yml", "--output", "json", *arguments, **changes)
+
+
+def start(lake: Lake, folder: Path, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Start `lakeload` in `folder`, in a session of its own, and return at once."""
+    return subprocess.Popen(
+        argv(*arguments),
+        cwd=folder,
+        env=environment(lake, folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )

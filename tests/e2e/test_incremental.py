@@ -10,7 +10,7 @@ import duckdb
 import psutil
 import pytest
 
-from tests.e2e.command import SECONDS, Ended, argv, environment, lakeload, sync
+from tests.e2e.command import SECONDS, Ended, lakeload, start, sync
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, after, before
 from tests.servers.ministack import Lake
@@ -38,16 +38,7 @@ def _numbers(lake: Lake, folder: Path, table: str) -> list[int]:
 
 
 def _start(lake: Lake, folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        argv("sync", "pipeline.yml", "--output", "json"),
-        cwd=folder,
-        env=environment(lake, folder),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return start(lake, folder, "sync", "pipeline.yml", "--output", "json")
 
 
 def _ended(process: subprocess.Popen[str]) -> Ended:

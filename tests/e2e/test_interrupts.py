@@ -16,7 +16,7 @@ import duckdb
 import psutil
 import pytest
 
-from tests.e2e.command import SECONDS, argv, environment, sync
+from tests.e2e.command import SECONDS, start, sync
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Action, FaultProxy, Forward, Response, after, delay
 from tests.servers.ministack import Lake
@@ -31,19 +31,6 @@ def _pipeline(lake: Lake, folder: Path, proxy: FaultProxy) -> None:
     (folder / "people.csv").write_text("id,name\n" + "\n".join(lines) + "\n")
     lake.write_pipeline(
         folder, tables=[{"table": "people", "path": "people.csv"}], endpoint=proxy.endpoint
-    )
-
-
-def _start(lake: Lake, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        argv("sync", "pipeline.yml", *arguments),
-        cwd=folder,
-        env=environment(lake, folder),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
     )
 
 
@@ -90,7 +77,7 @@ def test_a_signal_before_the_commit_leaves_nothing_and_says_so(
     _pipeline(lake, tmp_path, fault_proxy)
     uploading = threading.Event()
     fault_proxy.on("UploadPart", _slowly(uploading, 2))
-    process = _start(lake, tmp_path)
+    process = start(lake, tmp_path, "sync", "pipeline.yml")
     assert uploading.wait(SECONDS)
     children = _descendants(process)
     os.kill(process.pid, number)
@@ -110,7 +97,7 @@ def test_ctrl_c_after_the_record_says_committed_and_the_next_run_finishes_it(
     slow = fault_proxy.on("CompleteMultipartUpload", delay(30))
     committed = threading.Event()
     fault_proxy.on("PutObject", after(_setting(committed)), key="*/log/*.json")
-    process = _start(lake, tmp_path, "--job-id", "job-1")
+    process = start(lake, tmp_path, "sync", "pipeline.yml", "--job-id", "job-1")
     assert committed.wait(SECONDS)
     os.kill(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
