@@ -12,7 +12,9 @@ from pathlib import Path
 LIMIT = 0.45
 """Seconds of CPU that `--help` and `validate` may take."""
 
-EXAMPLE = Path(__file__).parents[1] / "configs" / "pipeline-csv.yaml"
+CONFIGS = Path(__file__).parents[1] / "configs"
+EXAMPLE = CONFIGS / "pipeline-csv.yaml"
+GLUE = CONFIGS / "destination-glue.yaml"
 COMMANDS = {
     "--version": ["--version"],
     "--help": ["--help"],
@@ -22,6 +24,7 @@ COMMANDS = {
         *("init", "--bucket", "my-data-lake", "--region", "us-east-1"),
         *("--path", "data/orders/*.csv", "--dry-run"),
     ],
+    "policy": ["policy", str(GLUE), "--principal", "123456789012"],
 }
 
 

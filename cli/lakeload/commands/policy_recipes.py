@@ -81,8 +81,8 @@ def recipes_for(
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:
     """Return the ARNs of roles and users; an external id is of no concern to a grant."""
-    from lakeload.policy.arns import partition
     from lakeload.policy.trust import parse_principal
+    from lakeload_jobs.rules.aws_partitions import partition
 
     found = tuple(parse_principal(text, partition(region))[0] for text in principals)
     for arn in found:

@@ -14,6 +14,7 @@ from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.config.wording import quoted
 from lakeload_jobs.contract.spec import CatalogType
+from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS
 
 At = tuple[str | int, ...]
 
@@ -64,7 +65,6 @@ _REQUIRED: dict[CatalogType, dict[str, str]] = {
         "client_secret": "{env: LAKELOAD_CLIENT_SECRET}",
     },
 }
-_AWS = (".amazonaws.com", ".amazonaws.com.cn")
 _IDENTITIES = ("credential", "token", "sigv4")
 _CATALOG: At = ("iceberg", "catalog")
 
@@ -184,7 +184,7 @@ def iceberg_notes(model: Destination) -> list[Finding]:
         found.append(Finding(message, "remove the line", ("glue_database_prefix",), "ignored"))
     name = host.hostname or ""
     at = (*_CATALOG, "uri")
-    if catalog.type == "REST" and name.endswith(_AWS) and catalog.sigv4 is None:
+    if catalog.type == "REST" and name.endswith(AWS_DOMAINS) and catalog.sigv4 is None:
         message = f"`{shown(name)}` is a service of AWS, and `sigv4` is not set"
         hint = "AWS's own catalogs take signed requests only: add `sigv4: {signing_name: …}`"
         found.append(Finding(message, hint, at, "unsigned"))

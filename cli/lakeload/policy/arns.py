@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.aws_partitions import partition
 
 _SPECIAL = re.compile(r"[*?$]")
-_PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,6 @@ def place(destination: DestinationSpec, account: str | None = None) -> Place:
     role = (destination.credentials.role_arn or "").split(":")
     owner = account or (role[4] if len(role) > 4 else "*")
     return Place(partition(destination.region), destination.region, owner)
-
-
-def partition(region: str) -> str:
-    """Return the partition of a region: `aws`, `aws-cn` or `aws-us-gov`."""
-    found = (name for start, name in _PARTITIONS.items() if region.startswith(start))
-    return next(found, "aws")
 
 
 def literal(text: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeload.policy.arns import Place, literal, partition
+from lakeload.policy.arns import Place, literal
 from lakeload.policy.model import PolicyDocument, Statement
 from lakeload.policy.trust import tag_session
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+from lakeload_jobs.rules.aws_partitions import partition
 
 
 def base_policy(

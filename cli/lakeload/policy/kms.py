@@ -9,6 +9,7 @@ from __future__ import annotations
 from lakeload.policy.arns import Place, place
 from lakeload.policy.model import Conditions, PolicyDocument, Statement
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.aws_partitions import domain
 
 _WRITES = ("kms:GenerateDataKey", "kms:Decrypt")
 
@@ -75,6 +76,5 @@ def _key(destination: DestinationSpec, account: str | None) -> tuple[str, Condit
 
 
 def _through_s3(own: Place) -> dict[str, dict[str, str | tuple[str, ...]]]:
-    """Return the condition that it is S3 which asks; China's services have another domain."""
-    domain = "amazonaws.com.cn" if own.partition == "aws-cn" else "amazonaws.com"
-    return {"StringEquals": {"kms:ViaService": f"s3.{own.region}.{domain}"}}
+    """Return the condition that it is S3 which asks; other partitions have other domains."""
+    return {"StringEquals": {"kms:ViaService": f"s3.{own.region}.{domain(own.region)}"}}

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakeload.policy import s3
-from lakeload.policy.arns import partition
 from lakeload.policy.base import base_policy
 from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.model import PolicyDocument
@@ -15,6 +14,7 @@ from lakeload.policy.source import source_policy
 from lakeload.policy.trust import Principal, trust_policy
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.rules.aws_partitions import partition
 
 DOCUMENTS = ("trust", "s3", "glue", "kms", "source", "reset", "base")
 """The names of the documents, in the order in which they are shown."""

@@ -15,13 +15,14 @@ from lakeload.policy.snippets import Snippet, snowflake_text, words
 from lakeload.policy.snowflake_catalog import READER_ROLE
 from lakeload.policy.trust import Principal, trust_policy
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS, partition
 
 _EXTERNAL_ID = "<VOLUME_EXTERNAL_ID>"
 
 _VOLUME_PRINCIPAL = ("STORAGE_AWS_IAM_USER_ARN", "VOLUME_EXTERNAL_ID")
 _CATALOG_PRINCIPAL = ("API_AWS_IAM_USER_ARN", "CATALOG_EXTERNAL_ID")
 _OPEN_CATALOG_PRINCIPAL = ("OPEN_CATALOG_IAM_USER_ARN", "OPEN_CATALOG_EXTERNAL_ID")
-_AWS = (".amazonaws.com", ".amazonaws.com.cn")
+_PROVIDERS = {"aws-us-gov": "S3GOV", "aws-cn": "S3CHINA"}
 _INDENT = " " * 6
 
 
@@ -65,16 +66,17 @@ def _why_aws(destination: DestinationSpec) -> str:
 def _store(destination: DestinationSpec) -> str | None:
     """Return host and port of a store that is not AWS's, or None."""
     parts = urlsplit(destination.endpoints.s3 or "")
-    if not parts.hostname or parts.hostname.endswith(_AWS):
+    if not parts.hostname or parts.hostname.endswith(AWS_DOMAINS):
         return None
     return parts.netloc.rpartition("@")[2]
 
 
 def _on_aws(destination: DestinationSpec, base: str) -> list[str]:
-    provider = "S3GOV" if destination.region.startswith("us-gov-") else "S3"
+    provider = _PROVIDERS.get(partition(destination.region), "S3")
+    url = f"{provider.lower()}://" + base.removeprefix("s3://").rstrip("/") + "/"
     return [
         f"STORAGE_PROVIDER = {snowflake_text(provider)}",
-        f"STORAGE_BASE_URL = {snowflake_text(base.rstrip('/') + '/')}",
+        f"STORAGE_BASE_URL = {snowflake_text(url)}",
         f"STORAGE_AWS_ROLE_ARN = {snowflake_text(READER_ROLE)}",
         f"STORAGE_AWS_EXTERNAL_ID = {snowflake_text(_EXTERNAL_ID)}",
         *_encryption(destination),

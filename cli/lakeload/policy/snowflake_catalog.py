@@ -12,6 +12,7 @@ from lakeload.policy.snippets import Snippet, snowflake_text
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.rules.aws_partitions import domain
 
 READER_ROLE = "<READER_ROLE_ARN>"
 """The role that Snowflake assumes: one that reads, not the one that loads."""
@@ -63,10 +64,9 @@ def _config(destination: DestinationSpec) -> list[str]:
     catalog = destination.iceberg.catalog
     if catalog.type == "GLUE":
         where = place(destination)
-        suffix = "amazonaws.com.cn" if where.partition == "aws-cn" else "amazonaws.com"
         account = catalog.glue_id or where.account.replace("*", "<ACCOUNT_ID>")
         return [
-            f"CATALOG_URI = {snowflake_text(f'https://glue.{where.region}.{suffix}/iceberg')}",
+            f"CATALOG_URI = {snowflake_text(f'https://glue.{where.region}.{domain(where.region)}/iceberg')}",
             "CATALOG_API_TYPE = AWS_GLUE",
             f"CATALOG_NAME = {snowflake_text(account)}",
         ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeload.policy.arns import Place, literal, partition
+from lakeload.policy.arns import Place, literal
 from lakeload.policy.model import Conditions, PolicyDocument, Statement
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.rules.aws_partitions import partition
 from lakeload_jobs.rules.input_files import is_s3
 from lakeload_jobs.rules.key_patterns import KeyPattern
 

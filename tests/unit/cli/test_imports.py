@@ -12,7 +12,17 @@ import pytest
 
 from bench.startup import COMMANDS
 
-COMMANDS_WITH_AWS = ["demo", "test-connection", "doctor", "plan", "sync", "recover", "runs", "reset"]
+COMMANDS_WITH_AWS = [
+    "demo",
+    "policy",
+    "test-connection",
+    "doctor",
+    "plan",
+    "sync",
+    "recover",
+    "runs",
+    "reset",
+]
 HEAVY = {"boto3", "botocore", "pyspark", "py4j", "pyiceberg", "pyarrow", "arro3", "ministack"}
 PROBE = """
 import sys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.model import Patient
+from lakeload_jobs.rules.aws_partitions import domain
 
 _DEFAULT_REGION = "us-east-1"
 
@@ -22,8 +23,7 @@ def endpoint_of(patient: Patient) -> str:
     # boto3 reads AWS_DEFAULT_REGION; the other SDKs read AWS_REGION.
     region = region or variables.get("AWS_DEFAULT_REGION") or variables.get("AWS_REGION", "")
     region = region or _DEFAULT_REGION
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"https://s3.{region}.{suffix}/"
+    return f"https://s3.{region}.{domain(region)}/"
 
 
 def without_userinfo(url: str) -> str:

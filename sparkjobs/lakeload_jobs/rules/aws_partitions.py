@@ -1,0 +1,38 @@
+"""AWS's partitions: with what the ARNs of a region begin, and its host names end.
+
+https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
+"""
+
+from __future__ import annotations
+
+_AWS = ("aws", "amazonaws.com")
+_OTHERS = {
+    "cn-": ("aws-cn", "amazonaws.com.cn"),
+    "us-gov-": ("aws-us-gov", "amazonaws.com"),
+    "eusc-": ("aws-eusc", "amazonaws.eu"),
+    "us-iso-": ("aws-iso", "c2s.ic.gov"),
+    "us-isob-": ("aws-iso-b", "sc2s.sgov.gov"),
+    "eu-isoe-": ("aws-iso-e", "cloud.adc-e.uk"),
+    "us-isof-": ("aws-iso-f", "csp.hci.ic.gov"),
+}
+"""The beginning of a region's name → its partition and domain."""
+
+AWS_DOMAINS = tuple(
+    f".{domain}" for domain in dict.fromkeys([_AWS[1], *dict(_OTHERS.values()).values()])
+)
+"""What host names of AWS end with."""
+
+
+def partition(region: str) -> str:
+    """Return the partition of a region: `aws`, `aws-cn`, `aws-us-gov`, …"""
+    return _of(region)[0]
+
+
+def domain(region: str) -> str:
+    """Return what the host names of a region's services end with: `amazonaws.com`, …"""
+    return _of(region)[1]
+
+
+def _of(region: str) -> tuple[str, str]:
+    found = (names for start, names in _OTHERS.items() if region.startswith(start))
+    return next(found, _AWS)
