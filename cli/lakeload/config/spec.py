@@ -46,7 +46,7 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         encryption=EncryptionSpec(model.encryption.type, model.encryption.kms_key_id),
         target_file_size=model.target_file_size,
         parquet=_parquet(model.parquet) if model.table_format == "PARQUET" else ParquetSpec(),
-        glue_database_prefix=model.glue_database_prefix,
+        glue_database_prefix=glue_prefix(model) or "",
         table_format=model.table_format,
         iceberg=(
             iceberg_spec(model.iceberg, document.path.parent)

@@ -12,6 +12,10 @@ Conditions = Mapping[str, Mapping[str, str | tuple[str, ...]]]
 MANAGED_POLICY_LIMIT = 6144
 """Characters of a managed policy, white space not counted.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
+INLINE_POLICY_LIMITS = {"user": 2048, "role": 10240}
+"""Characters of all policies that are embedded in a user or role (same page)."""
+LAST_CHARACTER = "\u00ff"
+"""The last one of Unicode that a document may hold (same page)."""
 TRUST_POLICY_LIMIT = 2048
 """Characters of a role's trust policy, unless the account's quota was raised (same page)."""
 

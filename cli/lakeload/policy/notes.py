@@ -9,7 +9,13 @@ from lakeload.policy import glue, kms, s3
 from lakeload.policy.arns import place
 from lakeload.policy.base import references
 from lakeload.policy.hcl import label
-from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, PolicyDocument
+from lakeload.policy.model import (
+    INLINE_POLICY_LIMITS,
+    LAST_CHARACTER,
+    MANAGED_POLICY_LIMIT,
+    TRUST_POLICY_LIMIT,
+    PolicyDocument,
+)
 from lakeload.policy.policy_set import ExternalId, PolicySet
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
@@ -39,7 +45,7 @@ def notes(
         *_of_the_key(found),
         *_of_glue(found),
         *_of_readers(found, tables),
-        *_of_sizes(found.documents),
+        *_of_limits(found, form),
     )
 
 
@@ -135,10 +141,12 @@ def _of_glue(found: PolicySet) -> Iterator[str]:
             f"actions to the role of account {own}."
         )
     if not glue.database_prefix(destination):
-        yield (
-            "Without `glue_database_prefix` the Glue statements hold for every database of the "
-            "account."
+        why = (
+            "In a REST catalog databases have no prefix, so"
+            if glue.speaks_rest(destination)
+            else "Without `glue_database_prefix`"
         )
+        yield f"{why} the Glue statements hold for every database of the account."
 
 
 def _catalog_owner(destination: DestinationSpec) -> str | None:
@@ -163,12 +171,26 @@ def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str
         yield "A secret encrypted with a KMS key of your own takes kms:Decrypt on that key too."
 
 
-def _of_sizes(documents: tuple[PolicyDocument, ...]) -> Iterator[str]:
-    for document in documents:
-        limit = TRUST_POLICY_LIMIT if document.name == "trust" else MANAGED_POLICY_LIMIT
+def _of_limits(found: PolicySet, form: str) -> Iterator[str]:
+    for document in found.documents:
+        if max(json.dumps(document.as_json(), ensure_ascii=False)) > LAST_CHARACTER:
+            yield (
+                f"The document `{document.name}` holds letters that IAM takes in no document "
+                "(beyond U+00FF): write `*` in their place."
+            )
+        what, limit = _limit(found, document, form)
         if document.size > limit:
-            what = "trust policy" if document.name == "trust" else "managed policy"
             yield (
                 f"The document `{document.name}` has {document.size:,} characters, and IAM takes "
-                f"{limit:,} in a {what}: split its statements, or name fewer paths."
+                f"{limit:,} in {what}: split its statements, or name fewer paths."
             )
+
+
+def _limit(found: PolicySet, document: PolicyDocument, form: str) -> tuple[str, int]:
+    """Return what becomes of a document, and how long that may be."""
+    if document.name == "trust":
+        return "a trust policy", TRUST_POLICY_LIMIT
+    owner = found.base.kind if found.base else "root"
+    if document.name == "base" and form != "json" and owner in INLINE_POLICY_LIMITS:
+        return f"the policies embedded in a {owner}", INLINE_POLICY_LIMITS[owner]
+    return "a managed policy", MANAGED_POLICY_LIMIT

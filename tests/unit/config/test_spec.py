@@ -229,9 +229,11 @@ tables:
 def test_without_glue_its_prefix_is_no_part_of_a_name(tmp_path: Path) -> None:
     head = PIPELINE.replace("bucket", "glue_database_prefix: x, bucket") + "namespace: Shop\n"
 
-    [spec] = table_specs(pipeline(tmp_path, head + TABLES))
+    document = pipeline(tmp_path, head + TABLES)
 
+    [spec] = table_specs(document)
     assert spec.schema == "Shop"
+    assert destination_spec(document.destination).glue_database_prefix == ""
 
 
 def test_a_source_has_credentials_of_its_own(tmp_path: Path) -> None:

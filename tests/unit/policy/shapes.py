@@ -141,7 +141,12 @@ SHAPES = {
     ),
     "iceberg-glue": Shape(_iceberg(type="GLUE", glue_id="222233334444")),
     "iceberg-glue-over-rest": Shape(
-        _iceberg(type="REST", uri="https://glue.eu-west-1.amazonaws.com/iceberg", sigv4=SigV4Spec())
+        replace(
+            _iceberg(
+                type="REST", uri="https://glue.eu-west-1.amazonaws.com/iceberg", sigv4=SigV4Spec()
+            ),
+            glue_database_prefix="",
+        )
     ),
     "iceberg-rest-own-credentials": Shape(
         _iceberg(type="REST", uri="https://catalog", access_delegation="NONE")

@@ -226,6 +226,23 @@ def test_a_policy_that_iam_will_not_take_is_told(destination: Path) -> None:
     assert "IAM takes 6,144 in a managed policy" in " ".join(result.stderr.split())
 
 
+def test_what_is_embedded_in_a_user_has_less_room(destination: Path) -> None:
+    tags = ", ".join(f"{'k' * 100}{number}: v" for number in range(22))
+    destination.write_text(f"{DESTINATION}  session_tags: {{{tags}}}\n")
+    given = ("--principal", USER, "--only", "base")
+    assert "IAM takes 2,048 in the policies embedded in a user" in " ".join(
+        policy(destination, *given, "--format", "cli").stdout.replace("#", " ").split()
+    )
+    assert "IAM takes" not in policy(destination, *given).stderr
+
+
+def test_letters_that_iam_does_not_take_are_told(destination: Path) -> None:
+    destination.write_text(DESTINATION.replace("prefix: data", "prefix: データ"))
+    assert "beyond U+00FF" in " ".join(policy(destination, "--only", "s3").stderr.split())
+    destination.write_text(DESTINATION.replace("prefix: data", "prefix: données"))
+    assert "U+00FF" not in policy(destination, "--only", "s3").stderr
+
+
 @pytest.mark.parametrize("form", ["cli", "terraform"])
 def test_lines_of_text_fit_80_columns(destination: Path, form: str) -> None:
     result = policy(destination, "--principal", USER, "--format", form)
