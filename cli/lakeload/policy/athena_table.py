@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeload.policy.snippets import Snippet, ddl_name, text
+from lakeload.policy.snippets import Snippet, ddl_name, ddl_text
 from lakeload_jobs.contract.spec import DestinationSpec, Nested, TableSpec
 from lakeload_jobs.lake.glue.projection import projection_parameters
 from lakeload_jobs.rules.glue_types import NoGlueType, glue_type
@@ -47,7 +47,7 @@ def create_table(
         ")",
         *_partitioned_by(destination),
         "STORED AS PARQUET",
-        f"LOCATION {text(location)}",
+        f"LOCATION {ddl_text(location)}",
         _properties(destination, location),
     ]
     return (
@@ -101,7 +101,7 @@ def _properties(destination: DestinationSpec, location: str) -> str:
     found = {"classification": "parquet"}
     if strategy != "NONE":
         found |= projection_parameters(strategy, location, "NOW-3YEARS")
-    lines = [f"  {text(key)} = {text(value)}" for key, value in found.items()]
+    lines = [f"  {ddl_text(key)} = {ddl_text(value)}" for key, value in found.items()]
     return "TBLPROPERTIES (\n" + ",\n".join(lines) + "\n)"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from typing import Literal
 
 from lakeload.policy.arns import place
@@ -38,12 +39,12 @@ def lake_formation_snippets(
     made: list[Snippet] = []
     if wanted.location is not None:
         made.append(_registration(destination, wanted.location, form))
-    show = _grant_command if form == "cli" else _grant_block
-    for grant in wanted.grants:
+    labels = _labels(wanted.grants)
+    for label, grant in zip(labels, wanted.grants, strict=True):
         made.append(
             Snippet(
                 f"grant {', '.join(grant.permissions)}",
-                show(destination, grant),
+                _grant_command(destination, grant) if form == "cli" else _grant_block(label, grant),
                 _why(grant, readers=wanted.location is None),
                 _LANGUAGES[form],
             )
@@ -104,13 +105,26 @@ def _command(action: str, destination: DestinationSpec, *options: str) -> str:
     return " \\\n  ".join([f"aws lakeformation {action}", region, *options])
 
 
-def _grant_block(destination: DestinationSpec, grant: Grant) -> str:
+def _labels(grants: Sequence[Grant]) -> list[str]:
+    """Return names for Terraform, no two alike: of who gets the grant and what it is on."""
+    found: list[str] = []
+    for grant in grants:
+        label = f"{words(grant.principal.rpartition('/')[2])}_{_terraform_resource(grant)[0]}"
+        label = f"_{label}" if label[0].isdigit() else label
+        number, numbered = 1, label
+        while numbered in found:
+            number += 1
+            numbered = f"{label}_{number}"
+        found.append(numbered)
+    return found
+
+
+def _grant_block(label: str, grant: Grant) -> str:
     permissions = ", ".join(string(permission) for permission in grant.permissions)
-    label, inner = _terraform_resource(destination, grant)
-    who = words(grant.principal.rpartition("/")[2])
+    _, inner = _terraform_resource(grant)
     return "\n".join(
         [
-            f'resource "aws_lakeformation_permissions" "{who}_{label}" {{',
+            f'resource "aws_lakeformation_permissions" "{label}" {{',
             f"  principal   = {string(grant.principal)}",
             f"  permissions = [{permissions}]",
             "",
@@ -120,7 +134,7 @@ def _grant_block(destination: DestinationSpec, grant: Grant) -> str:
     )
 
 
-def _terraform_resource(destination: DestinationSpec, grant: Grant) -> tuple[str, list[str]]:
+def _terraform_resource(grant: Grant) -> tuple[str, list[str]]:
     """Return a name for the grant, and what it is on in Terraform's words."""
     if location := grant.resource.get("DataLocation"):
         return "location", [

@@ -65,6 +65,11 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def ddl_text(value: str) -> str:
+    """Return a string for Athena's DDL: Hive's joins two strings where a quote is doubled."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def snowflake_text(value: str) -> str:
     """Return a string for Snowflake, where a backslash in single quotes begins an escape."""
     return text(value.replace("\\", "\\\\"))

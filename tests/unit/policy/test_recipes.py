@@ -187,6 +187,34 @@ def test_grants_go_to_whom_they_are_asked_for() -> None:
     assert found == [users[0], users[0], users[1], users[1]]
 
 
+def test_grants_have_names_that_terraform_takes_and_no_two_alike() -> None:
+    users = tuple(f"arn:aws:iam::{account}:role/1-a" for account in (111122223333, 444455556666))
+    shown = recipes(HOURS, "lake-formation", Asked(NOW, principals=users, form="terraform"))
+    labels = re.findall(r'permissions" "(.*)" \{', "\n".join(snippet.text for snippet in shown))
+    assert labels == ["_1_a_location", "_1_a_catalog", "_1_a_location_2", "_1_a_catalog_2"]
+
+
+def test_a_quote_in_a_prefix_ends_no_string_of_athenas_ddl() -> None:
+    quoted = replace(PLAIN, prefix="it's", parquet=ParquetSpec("NONE"))
+    _, create, *_ = recipes(quoted, "athena", Asked(NOW, tables=(ORDERS,)))
+    assert r"LOCATION 's3://my-data-lake/it\'s/" in create.text
+    (parsed,) = sqlglot.parse(create.text, dialect="hive")
+    assert parsed is not None
+    location = parsed.find(exp.LocationProperty)
+    assert location is not None
+    assert location.this.this.startswith("s3://my-data-lake/it's/")
+
+
+@pytest.mark.parametrize(
+    ("region", "provider"),
+    [("us-gov-west-1", "S3GOV"), ("cn-north-1", "S3CHINA"), ("eu-west-1", "S3")],
+)
+def test_a_volume_is_of_the_kind_that_its_partition_has(region: str, provider: str) -> None:
+    (volume, *_) = recipes(replace(ICEBERG, region=region), "snowflake", Asked(NOW))
+    assert f"STORAGE_PROVIDER = '{provider}'" in volume.text
+    assert f"STORAGE_BASE_URL = '{provider.lower()}://my-data-lake/data/" in volume.text
+
+
 @pytest.mark.parametrize("engine", ["athena", "snowflake"])
 def test_loads_into_another_branch_are_said_to_be_unseen(engine: Engine) -> None:
     audited = replace(ICEBERG, iceberg=IcebergSpec(branch="audit"))
