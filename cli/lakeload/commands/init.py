@@ -129,14 +129,13 @@ def _with_path_from(folder: Path, answers: Answers) -> Answers:
     """Let a path that was given here be found from the document's folder."""
     from dataclasses import replace
 
-    path = answers.path
-    if path.startswith("~"):
-        # A shell does it for flags; nobody does it for an answer.
-        path = str(Path(path).expanduser())
+    # A shell does it for flags, nobody for an answer. Path's own fails where there is no such user.
+    path = os.path.expanduser(answers.path)  # noqa: PTH111
     if "://" in path or Path(path).is_absolute():
         return replace(answers, path=path)
     end = "/" if path.endswith("/") else ""
-    return replace(answers, path=os.path.relpath(path, folder) + end)
+    # After a link `..` means what the file system says, so the way starts at the real folder.
+    return replace(answers, path=os.path.relpath(path, folder.resolve()) + end)
 
 
 def _check(texts: dict[str, str]) -> None:

@@ -198,3 +198,32 @@ def test_a_path_given_here_is_found_from_the_documents_folder(
     [table] = table_specs(load_pipeline(tmp_path / "conf" / "lake" / "pipeline.yml", {}))
     assert os.path.normpath(table.input.paths[0]) == str(tmp_path / "data" / "orders")
     assert table.schema == "lake"
+
+
+def test_a_path_is_found_from_the_folder_that_a_link_leads_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("far/away")
+
+    result = init("link", *FLAGS, "--path", "data/orders.csv")
+
+    assert result.exit_code == 0
+    [table] = table_specs(load_pipeline(tmp_path / "link" / "pipeline.yml", {}))
+    assert Path(table.input.paths[0]).resolve() == tmp_path / "data" / "orders.csv"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("~/x/*.csv", "/home/ana/x/*.csv"), ("~nobody-here/x.csv", None)]
+)
+def test_a_tilde_is_a_home_if_there_is_one(
+    given: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ana")
+
+    result = init(str(tmp_path), *FLAGS, "--path", given)
+
+    assert result.exit_code == 0
+    [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
+    assert os.path.normpath(table.input.paths[0]) == (found or str(Path.cwd() / given))
