@@ -158,9 +158,8 @@ def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str
     if found.asked.options.read_only:
         yield (
             "Athena itself also takes athena:StartQueryExecution, GetQueryExecution and "
-            "GetQueryResults on the workgroup, s3:GetBucketLocation on this bucket, and "
-            "s3:GetBucketLocation, ListBucket, GetObject, PutObject and AbortMultipartUpload where "
-            "it puts results."
+            "GetQueryResults on the workgroup, and s3:GetBucketLocation, ListBucket, GetObject, "
+            "PutObject and AbortMultipartUpload where it puts results."
         )
     if any(table.input.credentials is not None for table in tables):
         yield "The source has credentials of its own: what reading it takes is not in here."

@@ -38,11 +38,16 @@ def writing(destination: DestinationSpec) -> tuple[Statement, ...]:
 
 
 def reading(destination: DestinationSpec) -> tuple[Statement, ...]:
-    """Return what a query needs."""
+    """Return what a query needs; Snowflake asks for the versions of an Iceberg table's files too.
+
+    https://docs.snowflake.com/en/user-guide/tables-iceberg-configure-external-volume-s3
+    """
     objects = place(destination).s3(destination.bucket, below(destination.prefix))
+    versions = ("s3:GetObjectVersion",) if destination.table_format == "ICEBERG" else ()
     return (
         _listing(destination),
-        Statement("ReadObjects", ("s3:GetObject",), (objects,), "files are read"),
+        _location(destination, "Athena and Snowflake ask for the bucket's region"),
+        Statement("ReadObjects", ("s3:GetObject", *versions), (objects,), "files are read"),
     )
 
 
@@ -81,6 +86,15 @@ def _listing(destination: DestinationSpec) -> Statement:
     )
 
 
+def _location(destination: DestinationSpec, why: str) -> Statement:
+    return Statement(
+        "FindBucket",
+        ("s3:GetBucketLocation",),
+        (place(destination).s3(destination.bucket),),
+        f"{why}; the action has no key s3:prefix",
+    )
+
+
 def _uploads(destination: DestinationSpec) -> Statement:
     return Statement(
         "ListUploads",
@@ -99,12 +113,7 @@ def _vending(destination: DestinationSpec) -> tuple[Statement, ...]:
     actions = ("GetObject", "GetObjectVersion", "PutObject", "DeleteObject", "DeleteObjectVersion")
     return (
         _listing(destination),
-        Statement(
-            "FindBucket",
-            ("s3:GetBucketLocation",),
-            (arns.s3(destination.bucket),),
-            "the catalog asks for the bucket's region; the action has no key s3:prefix",
-        ),
+        _location(destination, "the catalog asks for the bucket's region"),
         Statement(
             "ManageObjects",
             tuple(f"s3:{action}" for action in actions),

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeload.policy.snippets import Snippet, name, snowflake_text, words
-from lakeload.policy.snowflake_access import catalog_principal, external_volume, volume_principal
+from lakeload.policy.snowflake_access import (
+    catalog_principal,
+    check_bucket,
+    external_volume,
+    volume_principal,
+)
 from lakeload.policy.snowflake_catalog import catalog_integration, check_catalog
 from lakeload.policy.table_queries import shared_queries
 from lakeload_jobs.contract.errors import InvalidInput
@@ -20,7 +25,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 def snowflake_setup(destination: DestinationSpec) -> tuple[Snippet, ...]:
     """Return volume, integration and what their DESC statements are for, in the order to run.
 
-    Raises `InvalidInput` for Parquet files and for a catalog that Snowflake cannot use.
+    Raises `InvalidInput` for Parquet files, and for a catalog or bucket that Snowflake cannot use.
     """
     if destination.table_format != "ICEBERG":
         raise InvalidInput(
@@ -29,6 +34,7 @@ def snowflake_setup(destination: DestinationSpec) -> tuple[Snippet, ...]:
             hint="`--for athena` and `--for duckdb` write queries for Parquet files",
         )
     check_catalog(destination.iceberg.catalog)
+    check_bucket(destination)
     volume, integration = _volume_name(destination), _integration_name(destination)
     return (
         external_volume(destination, volume),

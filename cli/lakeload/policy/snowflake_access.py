@@ -14,6 +14,7 @@ from lakeload.policy.policy_set import needs_principal
 from lakeload.policy.snippets import Snippet, snowflake_text, words
 from lakeload.policy.snowflake_catalog import READER_ROLE
 from lakeload.policy.trust import Principal, trust_policy
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS, partition
 
@@ -24,6 +25,16 @@ _CATALOG_PRINCIPAL = ("API_AWS_IAM_USER_ARN", "CATALOG_EXTERNAL_ID")
 _OPEN_CATALOG_PRINCIPAL = ("OPEN_CATALOG_IAM_USER_ARN", "OPEN_CATALOG_EXTERNAL_ID")
 _PROVIDERS = {"aws-us-gov": "S3GOV", "aws-cn": "S3CHINA"}
 _INDENT = " " * 6
+
+
+def check_bucket(destination: DestinationSpec) -> None:
+    """Raise `InvalidInput` for a bucket that no external volume can be made for."""
+    if "." in destination.bucket and _store(destination) is None:
+        raise InvalidInput(
+            f"writing statements for Snowflake: the bucket `{destination.bucket}` has a dot in "
+            "its name, and Snowflake reads no such bucket of S3",
+            hint="keep tables that Snowflake is to read in a bucket without dots",
+        )
 
 
 def external_volume(destination: DestinationSpec, volume: str) -> Snippet:

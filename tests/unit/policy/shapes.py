@@ -139,6 +139,7 @@ SHAPES = {
             _table("s3://foreign/x.csv", credentials=CredentialsSpec(profile="other")),
         ),
     ),
+    "iceberg-glue-read-only": Shape(_iceberg(type="GLUE"), _asked(read_only=True)),
     "iceberg-glue": Shape(_iceberg(type="GLUE", glue_id="222233334444")),
     "iceberg-glue-over-rest": Shape(
         replace(

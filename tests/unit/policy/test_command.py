@@ -210,7 +210,7 @@ def test_readers_get_no_trust_policy_and_no_way_to_write(destination: Path) -> N
     result = policy(destination, "--read-only", "--only", "s3")
 
     actions = {one["Action"] for one in json.loads(result.stdout)["Statement"]}
-    assert actions == {"s3:ListBucket", "s3:GetObject"}
+    assert actions == {"s3:ListBucket", "s3:GetBucketLocation", "s3:GetObject"}
 
 
 def test_a_policy_that_iam_will_not_take_is_told(destination: Path) -> None:

@@ -149,6 +149,12 @@ REFUSED: dict[str, tuple[DestinationSpec, Engine, Asked, str]] = {
         Asked(NOW),
         "`signing_name` is `s3tables`",
     ),
+    "snowflake and a bucket with a dot": (
+        replace(ICEBERG, bucket="lake.example.com"),
+        "snowflake",
+        Asked(NOW),
+        "`lake.example.com` has a dot",
+    ),
     "grants without Glue": (PLAIN, "lake-formation", Asked(NOW), "no table of this destination"),
     "grants for readers of unknown databases": (
         HOURS,
