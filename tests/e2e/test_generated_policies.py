@@ -1,0 +1,143 @@
+"""What `lakeload policy` prints, attached as it stands: the connection test and a sync pass."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from lakeload.demo.aws import ACCOUNT_ID, SeededLake
+from tests.e2e.command import Ended, lakeload, sync
+from tests.servers.ministack import AwsServer, Lake
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "prefix with special characters, Glue, a key by its alias": {
+        "prefix": "Größe & Co/a+b (1)=$x",
+        "glue_database_prefix": "supaflow",
+        "parquet": {"update_glue_catalog": True},
+        "encryption": {"type": "SSE_KMS", "kms_key_id": "alias/lake"},
+    },
+    "no prefix, projection, a source in S3": {
+        "glue_database_prefix": "My Company",
+        "parquet": {"update_glue_catalog": True, "partition_projection": True},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of one shape."""
+
+    lake: Lake
+    policy: Ended
+    tested: Ended
+    synced: Ended
+
+
+@pytest.fixture(scope="module")
+def runs(
+    exact_aws: AwsServer, jars_cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Run]]:
+    """Both shapes at once: most of a sync is the start of its JVM."""
+    with ThreadPoolExecutor(2) as pool:
+        pending = {
+            name: pool.submit(_run, exact_aws, settings, jars_cache, tmp_path_factory.mktemp("run"))
+            for name, settings in SHAPES.items()
+        }
+        found = {name: run.result() for name, run in pending.items()}
+    yield found
+    for run in found.values():
+        run.lake.empty()
+
+
+def _run(server: AwsServer, settings: dict[str, Any], cache: Path, folder: Path) -> Run:
+    mark = secrets.token_hex(4)
+    bucket, user, role = f"lake-{mark}", f"runner-{mark}", f"loader-{mark}"
+    arn = f"arn:aws:iam::{ACCOUNT_ID}:"
+    server.admin.create_bucket(bucket)
+    key = server.admin.create_user(user)
+    prefix = settings.get("prefix", "")
+    seeded = SeededLake(
+        bucket, prefix, "us-east-1", user, key, role, f"{arn}role/{role}", f"ext-{mark}"
+    )
+    lake = Lake(server, seeded)
+    path = _input(lake, folder, from_s3=not prefix)
+    place = server.endpoint
+    lake.write_pipeline(
+        folder,
+        tables=[{"table": "Orders", "path": path}],
+        destination={
+            "prefix": None,
+            "endpoints": {"s3": place, "sts": place, "glue": place},
+            **settings,
+        },
+    )
+    changes = {"LAKELOAD_CACHE_DIR": str(cache)}
+    policy = lakeload(
+        lake,
+        folder,
+        *("policy", "pipeline.yml", "--principal", f"{arn}user/{user}", "--reveal-external-id"),
+        **changes,
+    )
+    _attach(server, policy.document, user, role)
+    tested = lakeload(
+        lake, folder, "test-connection", "pipeline.yml", "--output", "json", **changes
+    )
+    return Run(lake, policy, tested, sync(lake, folder, **changes))
+
+
+def _input(lake: Lake, folder: Path, *, from_s3: bool) -> str:
+    """Write the input and return its path."""
+    text = "ID,Name\n1,a\n2,b\n"
+    if not from_s3:
+        (folder / "orders.csv").write_text(text)
+        return "orders.csv"
+    bucket = lake.seeded.bucket
+    lake.server.s3.put_object(Bucket=bucket, Key="exports/1.csv", Body=text.encode())
+    return f"s3://{bucket}/exports/*.csv"
+
+
+def _attach(server: AwsServer, documents: dict[str, Any], user: str, role: str) -> None:
+    """Make the role after the documents, letter by letter."""
+    iam = boto3.client(
+        "iam",
+        endpoint_url=server.endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+    iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(documents["trust"]))
+    for name, document in documents.items():
+        text = json.dumps(document)
+        if name == "base":
+            iam.put_user_policy(UserName=user, PolicyName=name, PolicyDocument=text)
+        elif name != "trust":
+            iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=text)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_printed_policies_are_enough_for_every_probe_and_a_sync(
+    name: str, runs: dict[str, Run]
+) -> None:
+    run = runs[name]
+    expected = {"trust", "s3", "glue", "base"} | (
+        {"kms"} if "encryption" in SHAPES[name] else {"source"}
+    )
+    assert set(run.policy.document) == expected
+    assert run.tested.code == 0, run.tested.stdout + run.tested.stderr
+    statuses = {probe["name"]: probe["status"] for probe in run.tested.document["probes"]}
+    assert "warning" not in statuses.values(), statuses
+    assert run.synced.code == 0, run.synced.stdout + run.synced.stderr
+    table = run.synced.tables["Orders"]
+    assert (table["status"], table["rows"], table["warnings"]) == ("LOADED", 2, [])
+    loaded = [key for key in run.lake.data_keys() if key.endswith(".parquet")]
+    assert len(loaded) == 1

@@ -1,0 +1,109 @@
+"""policy ⇔ probes ⇔ load: each grants, asks and sends the same, shown by taking actions away."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from lakeload.probes.model import Probe
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.rules.names import schema_name
+from tests.integration.job.conftest import Job
+from tests.integration.permissions.shapes import SHAPES, SOURCE, actions, example_policies
+from tests.integration.permissions.world import World, dependents, problems, skipped, without
+
+NOT_ENFORCED: dict[str, str] = tomllib.loads(
+    Path(__file__).with_name("not_enforced.toml").read_text(encoding="utf-8")
+)["actions"]
+
+EVERY_ACTION = [
+    pytest.param(name, action, id=f"{name}-{action}")
+    for name, shape in SHAPES.items()
+    for action in actions(example_policies(shape))
+]
+
+
+@pytest.mark.parametrize("world", SHAPES, indirect=True)
+def test_probes_loads_and_recovery_pass_and_ask_for_all_that_is_granted_and_no_more(
+    world: World, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    verdict = world.record("probes", world.ask)
+    assert (problems(verdict), skipped(verdict)) == ({}, set())
+    assert verdict.left_behind == ()
+    assert [r.detail for r in verdict.results if "not done" in r.detail] == []
+    if world.shape.loads:
+        job = Job(request.getfixturevalue("spark"), world.lake, tmp_path)
+        for text in ("ID,Name\n1,a\n", "ID,Name,Added\n2,b,x\n"):
+            result = world.record("load", partial(_load, world, job, text))
+            assert (result.status, result.error, result.warnings) == ("LOADED", None, ())
+        _leave_an_upload(world)
+        for table in world.record("recover", world.recover):
+            assert (table.status, table.errors, table.warnings) == ("RECOVERED", (), ())
+        assert world.lake.uploads() == []
+    granted = set(actions(world.policies))
+    # S3 asks for the key in the caller's name: no request of ours says so.
+    direct = {action for action in granted if not action.startswith("kms:")}
+    assert set().union(*world.seen.values()) == direct
+    assert world.seen.get("load", set()) <= granted
+
+
+def _load(world: World, job: Job, text: str) -> TableResult:
+    """Load a file of one row, from the bucket itself where the shape says so."""
+    name = f"{len(text)}.csv"
+    path = job.file(name, text)
+    if world.shape.source:
+        bucket, key = world.destination.bucket, SOURCE.replace("*.csv", name)
+        world.lake.server.s3.put_object(Bucket=bucket, Key=key, Body=text.encode())
+        path = f"s3://{bucket}/{key}"
+    table = replace(job.table(path), schema=_schema(world))
+    return job.load_one(table, destination=world.destination)
+
+
+def _schema(world: World) -> str:
+    return schema_name(
+        glue_prefix=world.destination.glue_database_prefix,
+        destination_prefix=f"shop_{world.destination.bucket[-6:]}",  # Glue is all shapes' own
+        source_schema=None,
+        lower=world.destination.parquet.update_glue_catalog,
+    )
+
+
+def _leave_an_upload(world: World) -> None:
+    """Leave what a killed run leaves."""
+    location = TableLocation(world.destination.prefix, _schema(world), "orders")
+    key = f"{location.data_path}2026/11/21/10/part-dead-00000.gzip.parquet"
+    world.lake.server.s3.create_multipart_upload(Bucket=world.destination.bucket, Key=key)
+
+
+@pytest.mark.parametrize(("world", "action"), EVERY_ACTION, indirect=["world"])
+def test_an_action_taken_away_is_named_by_its_own_probe(world: World, action: str) -> None:
+    world.attach(without(world.policies, action))
+    verdict = world.ask()
+    failed = problems(verdict)
+    if action in NOT_ENFORCED:
+        assert failed == {}, f"the emulator enforces {action}: take it off not_enforced.toml"
+        return
+    assert failed, f"no probe misses {action}"
+    results = [one for one in verdict.results if one.failure is not None]
+    assert {one.failure.denied for one in results if one.failure} == {action}
+    # A catalog's client reads and writes metadata as well: such a probe names what it was denied.
+    own = [one for one in results if action in _asked(one.probe)]
+    assert own
+    assert all(one in own or world.destination.table_format == "ICEBERG" for one in results)
+    assert skipped(verdict) == dependents(verdict, failed)
+    assert verdict.left_behind == ()
+
+
+def _asked(probe: Probe) -> set[str]:
+    return {probe.action, *(permission.action for permission in probe.also)}
+
+
+def test_what_is_not_enforced_is_granted_somewhere() -> None:
+    granted = {action for shape in SHAPES.values() for action in actions(example_policies(shape))}
+    assert set(NOT_ENFORCED) <= granted
+    assert all(NOT_ENFORCED.values()), "each with its reason"
