@@ -37,8 +37,14 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 def jobs_package(cache: Path, source: Path | None = None) -> Path:
     """Return the zip of the package, made once per content.
 
-    Equal content gives equal bytes. Raises `MachineLacks` when the cache cannot be written.
+    Equal content gives equal bytes. Raises `MachineLacks` when the cache cannot be written, or
+    Spark could not take the zip from there.
     """
+    if "," in str(cache):
+        raise MachineLacks(
+            f"Spark cannot take files from `{cache}`: it parts their names at commas",
+            hint="set LAKELOAD_CACHE_DIR to a folder without one",
+        )
     root = source or jobs_directory()
     files = {
         f"{root.name}/{path.relative_to(root).as_posix()}": path.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,11 +12,15 @@ from importlib import resources
 from pathlib import Path
 
 from lakeload.launch.command import Installation, Submission, submission
+from lakeload.launch.failure import probable_cause
 from lakeload.launch.log_file import open_log, read_log
 from lakeload.launch.properties import render, spark_properties
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.session import kill_session, members
 from lakeload_jobs.contract.errors import MachineLacks
+
+_CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")
+"""Java tells of each class that it leaves out."""
 
 SECONDS = 1800.0
 """It takes a minute of CPU; one that hangs must not hang whoever waits for it."""
@@ -62,12 +67,7 @@ def train(
     run.write(run.properties, render(properties))
     status = _run(started, run)
     if status != 0 or not target.is_file():
-        raise MachineLacks(
-            f"the run that makes the class-data archive ended with status {status}"
-            f"{_last_words(run)}",
-            hint=f"does `{installation.java_home}` have its own archive? "
-            f"`{installation.java_home / 'bin' / 'java'} -Xshare:dump` makes it",
-        )
+        raise _no_archive(status, run, installation.java_home)
 
 
 def _run(started: Submission, run: RunFolder) -> int | None:
@@ -97,6 +97,17 @@ def _run(started: Submission, run: RunFolder) -> int | None:
             process.wait(10)
 
 
-def _last_words(run: RunFolder) -> str:
-    lines = [line for line in read_log(run.log).splitlines() if line.strip()]
-    return f": {lines[-1][:300]}" if lines else ""
+def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineLacks:
+    what = "the run that makes the class-data archive"
+    if status is None:
+        return MachineLacks(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
+    if not any(java_home.glob("lib/server/classes*.jsa")):
+        return MachineLacks(
+            f"{what} made none: the Java in `{java_home}` lacks its own archive",
+            hint=f"`{java_home / 'bin' / 'java'} -Xshare:dump` makes it, where that Java can",
+        )
+    if status == 0:
+        return MachineLacks(f"{what} ended well and left none behind")
+    lines = [line for line in read_log(run.log).splitlines() if not _CHATTER.match(line)]
+    cause = probable_cause("\n".join(lines), status, opened=False)
+    return MachineLacks(f"{what} ended with status {status}: {cause.message}", hint=cause.hint)

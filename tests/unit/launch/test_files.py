@@ -101,3 +101,10 @@ def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: 
     names = zipfile.ZipFile(jobs_package(tmp_path)).namelist()
     assert "lakeload_jobs/contract/spec.py" in names
     assert entry_script().parent == jobs_directory() / "entry"
+
+
+def test_a_cache_that_spark_cannot_take_the_package_from_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MachineLacks, match=r"`.*a, b`: it parts their names at commas") as lacks:
+        jobs_package(tmp_path / "a, b")
+    assert "LAKELOAD_CACHE_DIR" in (lacks.value.hint or "")
+    assert list(tmp_path.iterdir()) == []

@@ -96,7 +96,13 @@ def judge_scratch(folder: Path, source: str, free: int, kind: str) -> Finding:
 
 def own_folders(patient: Patient) -> Iterator[Finding]:
     """Look at lakeload's cache and run folders."""
-    yield _own("cache-folder", patient.host.cache, "LAKELOAD_CACHE_DIR", patient)
+    cache = patient.host.cache
+    if "," in str(cache):
+        command = export("LAKELOAD_CACHE_DIR", "/path/without/a/comma")
+        why = "Spark parts the names of its files at commas"
+        yield Finding("cache-folder", Status.PROBLEM, f"`{cache}` has a comma", why, command)
+    else:
+        yield _own("cache-folder", cache, "LAKELOAD_CACHE_DIR", patient)
     yield _own("run-folder", patient.host.runs, "LAKELOAD_RUN_DIR", patient)
 
 

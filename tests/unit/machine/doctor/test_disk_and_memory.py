@@ -113,6 +113,12 @@ def test_own_folders_need_not_exist_but_have_to_be_possible(tmp_path: Path) -> N
     assert found == {"cache-folder": "problem", "run-folder": "ok"}
 
 
+def test_a_cache_with_a_comma_is_a_problem(tmp_path: Path) -> None:
+    (cache, _) = own_folders(patient(tmp_path / "a, b"))
+    assert (cache.name, cache.status) == ("cache-folder", Status.PROBLEM)
+    assert cache.command.startswith("export LAKELOAD_CACHE_DIR=")
+
+
 def mounts(folder: Path, *lines: str) -> None:
     (folder / "proc").mkdir()
     (folder / "proc" / "mounts").write_text("".join(f"{line} 0 0\n" for line in lines))

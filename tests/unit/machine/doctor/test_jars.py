@@ -67,7 +67,7 @@ def test_the_pinned_jars_of_the_needed_sets_alone_are_looked_at(tmp_path: Path) 
 
 def archive(state: Usability, *features: str) -> ArchiveState:
     key = ArchiveKey(**dict.fromkeys((field.name for field in fields(ArchiveKey)), ""))
-    made = Archive(Path("a.jsa"), key, features, 75 << 20, "")
+    made = Archive(Path("a.jsa"), key, features, 75 << 20, 0, "")
     return ArchiveState(made, state, None if state == "usable" else "another Java")
 
 

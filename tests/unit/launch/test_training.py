@@ -1,0 +1,52 @@
+"""A training run that brings no class-data archive says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeload.launch.command import Installation
+from lakeload.launch.training import train
+from lakeload_jobs.contract.errors import MachineLacks
+
+CHATTER = "[74.056s][warning][cds] Skipping jdk/internal/event/Event: JFR event class"
+
+
+def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLacks:
+    """Train with a spark-submit that is this script; return its complaint."""
+    submit = root / "spark" / "bin" / "spark-submit"
+    for path in (submit, root / "java" / "lib" / "server" / "classes.jsa", root / "run" / "x"):
+        path.parent.mkdir(parents=True)
+    if own_archive:
+        (root / "java" / "lib" / "server" / "classes.jsa").touch()
+    submit.write_text(f"#!/bin/sh\n{script}\n")
+    submit.chmod(0o755)
+    installation = Installation(
+        spark_home=root / "spark",
+        java_home=root / "java",
+        python=root / "python",
+        package=root / "package.zip",
+        entry=root / "run_job.py",
+    )
+    with pytest.raises(MachineLacks) as caught:
+        train(installation, (), {}, root / "run" / "archive.jsa", root / "run")
+    return caught.value
+
+
+def test_the_cause_is_found_below_what_java_says_of_classes(tmp_path: Path) -> None:
+    script = f"echo 'No space left on device'; echo '{CHATTER}'; exit 1"
+    lack = trained(tmp_path, script)
+    assert lack.message.endswith("ended with status 1: the disk is full")
+    assert "free space" in (lack.hint or "")
+
+
+def test_a_run_that_ends_well_without_an_archive_is_no_success(tmp_path: Path) -> None:
+    lack = trained(tmp_path, f"echo '{CHATTER}'")
+    assert lack.message.endswith("ended well and left none behind")
+
+
+def test_a_java_without_its_own_archive_is_told_how_to_make_it(tmp_path: Path) -> None:
+    lack = trained(tmp_path, "exit 1", own_archive=False)
+    assert f"the Java in `{tmp_path}/java` lacks its own archive" in lack.message
+    assert f"`{tmp_path}/java/bin/java -Xshare:dump`" in (lack.hint or "")
