@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload.commands.options import Output
+from lakeload.commands.stoppable import stoppable
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
@@ -97,9 +98,10 @@ def jars(
     made: Archive | None = None
     already = False
     if fetching:
-        _fetch(cache, wanted, repository, folder, conf)
-    if fetching and archive:
-        made, already = _archive(cache, with_archive)
+        with stoppable():
+            _fetch(cache, wanted, repository, folder, conf)
+            if archive:
+                made, already = _archive(cache, with_archive)
     state = cache_state(cache, os.environ, wanted)
     code = _verdict(state, asked=bool(file or sets)) if action is Action.VERIFY else ExitCode.OK
     if output is OutputFormat.JSON:

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +13,7 @@ import typer
 
 from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
 from lakeload.commands.options import Output
+from lakeload.commands.stoppable import stoppable
 from lakeload.config.load import load_destination
 from lakeload.config.spec import destination_spec
 from lakeload.ui.console import OutputFormat
@@ -60,7 +59,7 @@ def test_connection(
     )
     test = ConnectionTest(destination, options)
     try:
-        with _stoppable(), ChecksView(test.probes) as view, closing(test.run()) as results:
+        with stoppable(), ChecksView(test.probes) as view, closing(test.run()) as results:
             for result in results:
                 view.add(result)
     except KeyboardInterrupt:
@@ -70,18 +69,3 @@ def test_connection(
     show_verdict(verdict, destination, file)
     if not verdict.passed:
         raise typer.Exit(ExitCode.REFUSED)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal end the test as Ctrl-C does: after it has cleaned up."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    # nohup starts us with SIGHUP ignored, and it has to stay so.
-    changed = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
-    for number in changed:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, old in changed.items():
-            signal.signal(number, old)
