@@ -1,0 +1,149 @@
+"""Roles and users made after the published guides: the connection test, a sync, a recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.command import Ended, lakeload, sync
+from tests.published_policies import Guide, published
+from tests.servers.ministack import AwsServer, Lake
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A guide, what of it is used, and which probes warn, or are skipped for it."""
+
+    guide: str
+    prefix: str
+    glue: bool
+    warns: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+
+
+# AWS checks DeleteDatabase against user-defined functions too, which no guide names.
+_GLUE_WARNS, _GLUE_SKIPS = ("glue-delete-database",), ("glue-create-database",)
+_NO_ABORT = {"warns": ("abort-upload",), "skips": ("upload", "complete-upload")}
+
+CASES = {
+    "current": Case(
+        "supaflow-s3-data-lake",
+        prefix="data-lake/production",
+        glue=True,
+        # A condition on s3:prefix denies what does not know the key.
+        warns=("list-uploads", *_GLUE_WARNS),
+        skips=_GLUE_SKIPS,
+    ),
+    "legacy": Case("supaflow-s3", "", glue=True, warns=_GLUE_WARNS, skips=_GLUE_SKIPS),
+    "airbyte": Case("airbyte-s3-data-lake", "warehouse/raw", glue=False, **_NO_ABORT),
+    "estuary": Case(
+        "estuary-s3-iceberg",
+        prefix="flow",
+        glue=True,
+        warns=("list-uploads", "abort-upload"),
+        skips=("upload", "complete-upload"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the commands of one case ended with."""
+
+    lake: Lake
+    tested: Ended
+    synced: Ended
+    recovered: Ended
+
+
+@pytest.fixture(scope="module")
+def runs(
+    exact_aws: AwsServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Run]]:
+    """Every case, two at a time: most of a sync is the start of its JVM."""
+    lakes = {
+        name: published(exact_aws, Guide.read(case.guide), prefix=case.prefix, glue=case.glue)
+        for name, case in CASES.items()
+    }
+    with ThreadPoolExecutor(2) as pool:
+        pending = {
+            name: pool.submit(_run, case, lakes[name], tmp_path_factory.mktemp(name))
+            for name, case in CASES.items()
+        }
+        yield {name: run.result() for name, run in pending.items()}
+    for lake in lakes.values():
+        lake.empty()
+
+
+def _run(case: Case, lake: Lake, folder: Path) -> Run:
+    (folder / "orders.csv").write_text("ID,Name\n1,a\n2,b\n")
+    place = lake.server.endpoint
+    destination: dict[str, Any] = {
+        "prefix": case.prefix or None,
+        "endpoints": {"s3": place, "sts": place, "glue": place},
+    }
+    if not lake.seeded.role_arn:
+        keys = {"access_key_id": "AWS_ACCESS_KEY_ID", "secret_access_key": "AWS_SECRET_ACCESS_KEY"}
+        destination["credentials"] = {name: {"env": key} for name, key in keys.items()}
+    if case.glue:
+        destination |= {
+            "glue_database_prefix": "supaflow",
+            "parquet": {"update_glue_catalog": True},
+        }
+    tables = [{"table": "Orders", "path": "orders.csv"}]
+    lake.write_pipeline(
+        folder, tables=tables, destination=destination, destination_prefix=case.guide
+    )
+    tested = lakeload(lake, folder, "test-connection", "pipeline.yml", "--output", "json")
+    synced = sync(lake, folder)
+    recovered = lakeload(
+        lake,
+        folder,
+        *("recover", "pipeline.yml", "--abort-older-than", "0", "--output", "json"),
+    )
+    return Run(lake, tested, synced, recovered)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_identity_of_a_published_guide_passes_with_its_known_warnings(
+    name: str, runs: dict[str, Run]
+) -> None:
+    case, ended = CASES[name], runs[name].tested
+    assert ended.code == 0, ended.stdout + ended.stderr
+    odd = {
+        probe["name"]: probe["status"]
+        for probe in ended.document["probes"]
+        if probe["failure"] or (probe["detail"] or "").startswith("needs `")
+    }
+    expected = dict.fromkeys(case.warns, "warning") | dict.fromkeys(case.skips, "skipped")
+    assert odd == expected
+    assert ended.document["left_behind"] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_identity_of_a_published_guide_loads(name: str, runs: dict[str, Run]) -> None:
+    case, run = CASES[name], runs[name]
+    assert run.synced.code == 0, run.synced.stdout + run.synced.stderr
+    table = run.synced.tables["Orders"]
+    assert (table["status"], table["rows"], table["error"]) == ("LOADED", 2, None)
+    keys = run.lake.data_keys()
+    assert len(keys) == 1
+    assert keys[0].startswith(f"{case.prefix}/" if case.prefix else "")
+    assert run.lake.uploads() == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_identity_of_a_published_guide_recovers(name: str, runs: dict[str, Run]) -> None:
+    case, ended = CASES[name], runs[name].recovered
+    assert ended.code == 0, ended.stdout + ended.stderr
+    tables = ended.document["tables"]
+    assert [table["status"] for table in tables] == ["IN_STEP"]
+    assert tables[0]["errors"] == []
+    assert bool(tables[0]["warnings"]) is ("list-uploads" in case.warns)
