@@ -17,6 +17,7 @@ _PRINCIPAL = re.compile(
 _SESSION = re.compile(
     r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([\w+=.@-]{1,64})/[\w+=.@-]{1,64}", re.ASCII
 )
+_MISTYPED = re.compile(r"[,;:\s]\s*ext[a-z]*[-_\s]*id", re.IGNORECASE)
 _HINT = (
     "give `arn:aws:iam::123456789012:root`, `…:user/NAME` or `…:role/NAME`, and with it, if it has "
     "one of its own, `,external-id=env:NAME`"
@@ -81,7 +82,10 @@ def parse_principal(text: str, partition: str = "aws") -> tuple[str, SecretRefer
     """
     arn, comma, rest = text.partition(",external-id=")
     if not comma:
-        return principal_arn(arn, partition), None
+        if mistyped := _MISTYPED.search(text):  # a name may hold `,` and `=`, and this a secret
+            written = text[: mistyped.start()]
+            raise InvalidInput(f"what follows `{written}` is not `,external-id=…`", hint=_HINT)
+        return principal_arn(text, partition), None
     kind, _, name = rest.partition(":")
     for known in ("env", "file", "aws_secret", "aws_parameter"):
         if kind == known and name:

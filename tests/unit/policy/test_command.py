@@ -172,6 +172,8 @@ def test_where_nobody_assumes_a_role_sts_is_not_asked(destination: Path) -> None
         ("--principal", "arn:aws:s3:::bucket"),
         ("--principal", "arn:aws-cn:iam::111122223333:user/x"),
         ("--principal", f"{USER},external-id=plain-secret"),
+        ("--principal", f"{USER},external_id=plain-secret"),
+        ("--principal", f"{USER} ExternalId=plain-secret"),
         ("--principal", USER, "--account", "123"),
         ("--read-only", "--with", "reset"),
         ("--only", "glue", "--principal", USER),
