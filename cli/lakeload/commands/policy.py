@@ -92,6 +92,8 @@ def policy(
     that assumes the role: JSON to paste, `aws iam` commands, or Terraform.
     Asks STS who you are unless --principal says who may assume the role.
     """
+    if read_only and extra:
+        raise InvalidInput("`--read-only` and `--with reset` are opposites", hint="keep one")
     if target is not For.IAM:
         recipes_for(
             target,
@@ -116,8 +118,6 @@ def policy(
     destination, tables = _read(file)
     if account is not None and not _ACCOUNT.fullmatch(account):
         raise InvalidInput(f"`--account {account}` is not the 12 digits of an AWS account")
-    if read_only and extra:
-        raise InvalidInput("`--read-only` and `--with reset` are opposites", hint="keep one")
     options = PolicyOptions(account=account, reset=bool(extra), read_only=read_only)
     concerned = only in (None, Only.TRUST, Only.BASE)
     wanted = needs_principal(destination, options) and concerned

@@ -56,8 +56,6 @@ def recipes_for(
             "--with": reset,
         }
     _refuse(target, given)
-    if read_only and reset:
-        raise InvalidInput("`--read-only` and `--with reset` are opposites", hint="keep one")
     document = load_either(file, os.environ)
     pipeline = document if isinstance(document, PipelineDocument) else None
     owner = document.destination if isinstance(document, PipelineDocument) else document

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from lakeload.policy.comments import comment
 from lakeload.policy.model import PolicyDocument
 from lakeload.policy.policy_set import ExternalId, PolicySet
-from lakeload.policy.render_terraform import comment
 from lakeload_jobs.rules.aws_partitions import partition
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

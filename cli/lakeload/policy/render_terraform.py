@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from textwrap import wrap
 
+from lakeload.policy.comments import comment
 from lakeload.policy.hcl import Call, Expression, block, label
 from lakeload.policy.model import PolicyDocument
 from lakeload.policy.policy_set import PolicySet
-
-_WIDTH = 80
 
 
 def terraform(found: PolicySet, notes: tuple[str, ...] = ()) -> str:
@@ -19,23 +17,6 @@ def terraform(found: PolicySet, notes: tuple[str, ...] = ()) -> str:
     for document in found.documents:
         parts += {"trust": _trust, "base": _base}.get(document.name, _attached)(found, document)
     return "\n\n".join(parts) + "\n"
-
-
-def comment(*sentences: str) -> str:
-    """Return sentences as comments of at most 80 columns."""
-    lines = [line for text in sentences for line in wrapped(text, _WIDTH - 2)]
-    return "\n".join(f"# {line}".rstrip() for line in lines)
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text; lines that are indented stay as they are."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.startswith(" "):
-            lines.append(line)
-        else:
-            lines += wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
-    return lines
 
 
 def _variables(found: PolicySet) -> Iterator[str]:

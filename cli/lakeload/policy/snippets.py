@@ -10,8 +10,6 @@ from typing import Literal
 Language = Literal["sql", "sh", "hcl", "json"]
 
 _COMMENTS = {"sql": "--", "sh": "#", "hcl": "#"}
-
-
 _WIDTH = 78
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from rich.text import Text
 
+from lakeload.policy.comments import wrapped
 from lakeload.policy.policy_set import PolicySet
 from lakeload.policy.render_shell import shell
-from lakeload.policy.render_terraform import terraform, wrapped
+from lakeload.policy.render_terraform import terraform
 from lakeload.ui import console
 
 _TITLES = {
