@@ -34,7 +34,7 @@ class MavenRepository:
     break_off: list[int] = field(default_factory=list)
     """After so many bytes of its body each next answer ends, and the connection with it."""
     statuses: list[int] = field(default_factory=list)
-    """What the next answers are instead of the file."""
+    """What the next answers are instead of the file; 0 for the file."""
     login: str = ""
     """The `Authorization` it wants; '' for none."""
     redirect_to: str = ""
@@ -61,8 +61,8 @@ def _handler(repository: MavenRepository) -> type[BaseHTTPRequestHandler]:
             if repository.login and noted.login != repository.login:
                 self._empty(401)
                 return
-            if repository.statuses:
-                self._empty(repository.statuses.pop(0))
+            if repository.statuses and (status := repository.statuses.pop(0)):
+                self._empty(status)
                 return
             body = repository.content.get(self.path.removeprefix("/maven/"))
             if body is None:

@@ -101,7 +101,7 @@ def make_archive(
     except OSError as error:
         raise MachineLacks(
             f"writing a class-data archive into `{folder}` failed: {error.strerror}",
-            hint="set LAKELOAD_CACHE_DIR to a folder that can be written to",
+            hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
         ) from error
 
 

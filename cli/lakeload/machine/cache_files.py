@@ -20,7 +20,7 @@ def only_maker(part: Path, waiting: Callable[[], None]) -> Iterator[BinaryIO]:
 
     The kernel lets go of the lock when a process dies, however it dies. `waiting` is called once
     in a while until another maker has ended; what it raises ends the wait. Whoever finishes
-    renames `part` inside of the block. Raises `OSError`.
+    renames `part` inside of the block. Raises `OSError`, also where the file system has no locks.
     """
     part.parent.mkdir(parents=True, exist_ok=True)
     while True:
@@ -45,6 +45,8 @@ def _lock(file: BinaryIO, waiting: Callable[[], None]) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise OSError(error.errno, "its file system has no file locks") from error
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
             waiting()

@@ -10,7 +10,7 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import IO, BinaryIO
 from urllib.parse import urlsplit
 
 SECONDS = 30.0
@@ -57,7 +57,7 @@ def download(
     `seen` is told how many bytes are there, and may raise to stop. Raises what urllib raises,
     `BrokenOff` when answers go on breaking off, `NotWritten` when the disk refuses.
     """
-    tries = 0
+    tries, anew = 0, False
     while (before := _length(file)) < size:
         try:
             if _answer(url, login, file, size, seen):
@@ -65,9 +65,10 @@ def download(
             failure: Exception = BrokenOff(f"ended after {_length(file):,} of {size:,} bytes")
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code == 416 and before:
+            if error.code == 416 and before and not anew:
                 # What is there is no beginning of what the repository has.
                 _keep(file, 0)
+                anew = True
                 continue
             if error.code not in _BUSY:
                 raise
@@ -101,21 +102,14 @@ class _SameHost(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self,
         req: urllib.request.Request,
-        fp: object,
+        fp: IO[bytes],
         code: int,
         msg: str,
-        headers: object,
+        headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
         """Return the request that follows a redirect."""
-        following: urllib.request.Request | None = super().redirect_request(
-            req,
-            fp,
-            code,
-            msg,
-            headers,
-            newurl,  # type: ignore[arg-type]
-        )
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
         login = req.unredirected_hdrs.get("Authorization")
         if following and login and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
             following.add_unredirected_header("Authorization", login)

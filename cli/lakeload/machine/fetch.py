@@ -207,7 +207,7 @@ class _Work:
         reason = cause.strerror if isinstance(cause, OSError) else None
         return MachineLacks(
             f"writing the jar `{jar.file_name}` into `{self._folder}` failed: {reason}",
-            hint="set LAKELOAD_CACHE_DIR to a folder that can be written to",
+            hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
         )
 
 

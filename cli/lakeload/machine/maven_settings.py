@@ -123,13 +123,15 @@ def read_settings(environment: Mapping[str, str]) -> MavenSettings:
 
 
 def _matches(patterns: str, repository: str) -> bool:
-    """Whether a list such as `external:*,!central` takes in a repository reached by HTTPS."""
-    found = False
-    for pattern in (part.strip() for part in patterns.split(",")):
-        if pattern == f"!{repository}":
-            return False
-        found = found or pattern in (repository, "*", "external:*")
-    return found
+    """Whether a list such as `external:*,!central` takes in a repository reached by HTTPS.
+
+    Its name decides, with or without `!`, whichever comes first; else any wildcard does.
+    """
+    listed = [part.strip() for part in patterns.split(",")]
+    for pattern in listed:
+        if pattern in (repository, f"!{repository}"):
+            return pattern == repository
+    return "*" in listed or "external:*" in listed
 
 
 def _filled(text: str, environment: Mapping[str, str], where: str) -> str:

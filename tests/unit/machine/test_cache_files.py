@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 from pathlib import Path
+
+import pytest
 
 from lakeload.machine.cache_files import finish, only_maker
 
@@ -27,3 +31,17 @@ def test_who_waited_for_a_file_that_was_finished_begins_a_new_one(tmp_path: Path
     assert waited == [part]
     assert content == b"the third's"
     assert target.read_bytes() == b"the first"
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with (
+        pytest.raises(OSError, match="its file system has no file locks"),
+        only_maker(tmp_path / ".x.part", lambda: None),
+    ):
+        raise AssertionError("nobody has the lock")

@@ -212,6 +212,16 @@ def test_a_repository_with_less_than_is_there_is_read_from_the_start(
     assert f"has the SHA-256 {hashlib.sha256(b'short').hexdigest()}" in error.message
 
 
+def test_a_repository_that_takes_ranges_back_again_and_again_is_given_up(
+    repository: MavenRepository, tmp_path: Path
+) -> None:
+    repository.break_off = [1000] * 20
+    repository.statuses = [0, 416] * 10
+
+    assert "HTTP 416" in refused(repository, tmp_path).message
+    assert len(repository.asked) == 4
+
+
 def test_a_file_that_never_ends_is_not_read_to_its_end(
     repository: MavenRepository, tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def test_without_a_setting_it_is_the_one_of_spark() -> None:
         ("snapshots, external:*", True),
         ("*,!central", False),
         ("!central,*", False),
+        ("*,central,!central", True),
         ("snapshots", False),
         ("external:http:*", False),
     ],
