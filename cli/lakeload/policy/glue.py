@@ -6,6 +6,9 @@ inside. https://docs.aws.amazon.com/glue/latest/dg/glue-specifying-resource-arns
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from lakeload.policy.arns import Place, place
 from lakeload.policy.model import Statement
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -17,6 +20,7 @@ PROBE_DATABASE = "lakeload_probe_"
 """What the name of a connection test's database has between the prefix and its mark."""
 _ROOM = MAX_NAME_LENGTH - len(f"_{PROBE_DATABASE}") - PROBE_MARK_LENGTH
 
+_ACCOUNT = re.compile(r"[0-9]{12}(?=:|$)", re.ASCII)
 _TABLE_CALLS = ("GetTable", "CreateTable", "UpdateTable")
 _PARTITION_CALLS = ("GetPartition", "BatchCreatePartition")
 _READS = ("GetTable", "GetTables")
@@ -38,6 +42,20 @@ def speaks_rest(destination: DestinationSpec) -> bool:
     signed = destination.iceberg.catalog.sigv4
     iceberg = destination.table_format == "ICEBERG"
     return iceberg and signed is not None and signed.signing_name == "glue"
+
+
+def catalog_owner(destination: DestinationSpec) -> str | None:
+    """Return the account whose catalog an Iceberg destination names, None where it names none.
+
+    Behind Iceberg's REST protocol the account is the warehouse, or how it begins.
+    """
+    catalog = destination.iceberg.catalog
+    if destination.table_format != "ICEBERG":
+        return None
+    if speaks_rest(destination):
+        named = _ACCOUNT.match(catalog.warehouse or "")
+        return named[0] if named else None
+    return catalog.glue_id
 
 
 def database_prefix(destination: DestinationSpec) -> str:
@@ -119,9 +137,12 @@ def registers_partitions(destination: DestinationSpec) -> bool:
 
 
 def _place(destination: DestinationSpec, account: str | None) -> Place:
-    """Return whose catalog it is: `glue_id`, where one is given, is the owner's account."""
-    owner = destination.iceberg.catalog.glue_id if destination.table_format == "ICEBERG" else None
-    return place(destination, owner or account)
+    """Return where the catalog is: signed requests may go to another region than the bucket's."""
+    found = place(destination, catalog_owner(destination) or account)
+    signed = destination.iceberg.catalog.sigv4
+    if not speaks_rest(destination) or signed is None or signed.region is None:
+        return found
+    return replace(found, region=signed.region)
 
 
 def _catalog(arns: Place) -> Statement:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from lakeload.policy.arns import place
+from lakeload.policy.glue import catalog_owner
 from lakeload.policy.hcl import string
 from lakeload.policy.lake_formation import ANY_PRINCIPAL, Grant, LakeFormation
 from lakeload.policy.snippets import Snippet, words
@@ -158,7 +159,7 @@ def _as_requests(destination: DestinationSpec, wanted: LakeFormation) -> Snippet
         {"Id": str(number), **grant.as_request()} for number, grant in enumerate(wanted.grants, 1)
     ]
     batch: dict[str, object] = {"Entries": entries}
-    owner = destination.iceberg.catalog.glue_id or place(destination).account
+    owner = catalog_owner(destination) or place(destination).account
     if owner != "*":
         batch = {"CatalogId": owner, **batch}
     found: dict[str, object] = {"BatchGrantPermissions": batch}

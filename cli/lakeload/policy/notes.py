@@ -17,7 +17,7 @@ from lakeload.policy.model import (
     PolicyDocument,
 )
 from lakeload.policy.policy_set import ExternalId, PolicySet
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import TableSpec
 
 _STAND_INS: dict[str, tuple[str, Callable[[ExternalId], str]]] = {
     "json": (
@@ -134,7 +134,7 @@ def _of_glue(found: PolicySet) -> Iterator[str]:
     if not glue.uses_glue(destination):
         return
     own = place(destination, found.asked.options.account).account
-    owner = _catalog_owner(destination)
+    owner = glue.catalog_owner(destination)
     if owner and own not in ("*", owner):
         yield (
             f"The Glue catalog is account {owner}'s: its resource policy has to allow the same "
@@ -147,11 +147,6 @@ def _of_glue(found: PolicySet) -> Iterator[str]:
             else "Without `glue_database_prefix`"
         )
         yield f"{why} the Glue statements hold for every database of the account."
-
-
-def _catalog_owner(destination: DestinationSpec) -> str | None:
-    iceberg = destination.table_format == "ICEBERG"
-    return destination.iceberg.catalog.glue_id if iceberg else None
 
 
 def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from lakeload.policy.notes import notes
 from lakeload.policy.policy_set import DOCUMENTS
 from lakeload.policy.render_shell import shell
 from lakeload.policy.render_terraform import terraform
-from lakeload_jobs.contract.spec import EncryptionSpec
+from lakeload_jobs.contract.spec import EncryptionSpec, SigV4Spec
 from tests.unit.policy.shapes import SHAPES
 
 CASES = Path(__file__).parents[2] / "cases" / "policy"
@@ -139,6 +139,19 @@ def test_a_key_is_named_by_its_arn_or_by_a_condition(
     assert found is not None
     assert found.resources == (resource or key,)
     assert found.conditions.get("ForAnyValue:StringEquals", {}).get("kms:ResourceAliases") == alias
+
+
+def test_a_signed_catalog_is_where_its_requests_go() -> None:
+    destination = SHAPES["iceberg-glue-over-rest"].destination
+    catalog = replace(
+        destination.iceberg.catalog,
+        warehouse="555566667777:s3tablescatalog/lake",
+        sigv4=SigV4Spec("glue", "eu-central-1"),
+    )
+    destination = replace(destination, iceberg=replace(destination.iceberg, catalog=catalog))
+    found = granting(destination, "glue:GetCatalog")
+    assert found is not None
+    assert found.resources == ("arn:aws:glue:eu-central-1:555566667777:catalog",)
 
 
 def test_an_account_given_takes_the_place_of_the_roles() -> None:
