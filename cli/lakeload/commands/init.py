@@ -83,13 +83,21 @@ def _init(
     no_input: bool,
     output: OutputFormat,
 ) -> None:
-    from lakeload.commands.init_files import is_tracked, open_to_others, plan_files, write_files
+    from lakeload.commands.init_files import (
+        is_tracked,
+        open_to_others,
+        plan_files,
+        require_room,
+        write_files,
+    )
     from lakeload.templates.answers import variables
     from lakeload.templates.documents import DOTENV, documents
     from lakeload.templates.interview import interview
     from lakeload.templates.next_steps import next_steps
     from lakeload.ui.init import FileDone, Initialized, show_json, show_text
 
+    if not force:
+        require_room(folder)
     answers = interview(given, {"name": _pipeline_name(folder)}, _asker(no_input, output))
     answers = _with_path_from(folder, answers)
     texts = documents(answers)

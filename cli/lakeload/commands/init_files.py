@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakeload.templates.answers import Variable
-from lakeload.templates.documents import DOTENV, GITIGNORE
+from lakeload.templates.documents import DESTINATION, DOTENV, GITIGNORE, PIPELINE
 from lakeload.templates.dotenv import dotenv_text, extended, missing_from, shell_path
 from lakeload_jobs.contract.errors import InvalidInput
 
@@ -35,20 +35,24 @@ class PlannedFile:
     secret: bool = False
 
 
-def plan_files(
-    folder: Path, texts: Mapping[str, str], variables: Sequence[Variable], *, force: bool
-) -> list[PlannedFile]:
-    """Return what is to be done. Raises `InvalidInput` where a document is there without `force`.
-
-    `.env` and `.gitignore` are only ever extended: what a user has written into them stays.
-    """
-    there = [name for name in texts if os.path.lexists(folder / name)]
-    if there and not force:
+def require_room(folder: Path) -> None:
+    """Raise `InvalidInput` where a document is there already."""
+    if there := _documents_there(folder):
         names = " and ".join(f"`{folder / name}`" for name in there)
         raise InvalidInput(
             f"{names} {'is' if len(there) == 1 else 'are'} there already, and nothing was written",
             hint="`--force` overwrites; or name another folder: `lakeload init FOLDER`",
         )
+
+
+def plan_files(
+    folder: Path, texts: Mapping[str, str], variables: Sequence[Variable], *, force: bool
+) -> list[PlannedFile]:
+    """Return what is to be done. Without `force` documents are made, and never overwritten.
+
+    `.env` and `.gitignore` are only ever extended: what a user has written into them stays.
+    """
+    there = _documents_there(folder) if force else []
     action = {name: Action.OVERWRITE if name in there else Action.CREATE for name in texts}
     found = [PlannedFile(folder / name, action[name], text) for name, text in texts.items()]
     if variables:
@@ -81,6 +85,10 @@ def open_to_others(path: Path) -> bool:
 def is_tracked(path: Path) -> bool:
     """Tell whether git has a file under version control already: `.gitignore` is then no help."""
     return _git(path, "ls-files", "--error-unmatch")
+
+
+def _documents_there(folder: Path) -> list[str]:
+    return [name for name in (DESTINATION, PIPELINE) if os.path.lexists(folder / name)]
 
 
 def _write(file: PlannedFile) -> None:

@@ -163,7 +163,7 @@ QUESTIONS = (
         applies=_is("catalog", "REST"), default=_unless_given(""), may_be_empty=True,
     ),
     Question(
-        "glue_prefix", "--glue-prefix", "First part of Glue database names, empty for none",
+        "glue_prefix", "--glue-prefix", "First part of Glue database names",
         applies=_in_glue, default=_unless_given("supaflow"), may_be_empty=True,
         setting=(Destination, "glue_database_prefix"),
     ),

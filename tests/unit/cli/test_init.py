@@ -102,6 +102,15 @@ def test_without_secrets_there_is_no_file_for_them(tmp_path: Path) -> None:
     assert ".env" not in result.stdout
 
 
+def test_nobody_is_asked_for_documents_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "destination.yml").write_text("mine")
+
+    result = init(str(tmp_path))
+
+    assert result.exit_code == 2
+    assert "is there already, and nothing was written" in " ".join(result.stderr.split())
+
+
 def test_documents_that_are_there_stay_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "pipeline.yml").write_text("mine")
 

@@ -115,7 +115,7 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path) -> None:
     assert "S3 bucket: " in screen
     assert "Register the tables in AWS Glue, for Athena [YES/NO] (NO): " in screen
     assert "`si` is not a choice" in screen
-    assert "First part of Glue database names, empty for none (supaflow): " in screen
+    assert "First part of Glue database names (supaflow): " in screen
     document = load_pipeline(tmp_path / "lake" / "pipeline.yml", {})
     assert document.destination.model.glue_database_prefix == "supaflow"
 
