@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections.abc import Sequence
@@ -90,7 +91,13 @@ class _Running:
     def _silence(self) -> Finding:
         if self._check.silence is not None:
             return self._check.silence(self._patient)
-        return self._unseen(f"no answer within {self._patient.seconds:g} s")
+        file = self._patient.need.file
+        longer = f"{self._patient.seconds * 4:g}s"
+        command = ["lakeload", "doctor", *([file] if file else []), "--timeout", longer]
+        return self._unseen(
+            f"no answer within {self._patient.seconds:g} s", command=shlex.join(command)
+        )
 
-    def _unseen(self, why: str) -> Finding:
-        return Finding(self._check.name, Status.WARNING, "this could not be looked at", why)
+    def _unseen(self, why: str, command: str = "") -> Finding:
+        found = "this could not be looked at"
+        return Finding(self._check.name, Status.WARNING, found, why, command)

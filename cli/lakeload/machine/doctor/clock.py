@@ -53,7 +53,8 @@ def clock(patient: Patient, now: Now = time.time) -> Iterator[Finding]:
         yield judge_clock(patient, (now() - instant.timestamp()), place)
     elif trouble is None:
         found = f"{place} answers without a Date"
-        yield Finding("clock", Status.WARNING, found, "the clock could not be compared")
+        command = f"curl -sSI {shlex.quote(without_userinfo(url))}; date -u"
+        yield Finding("clock", Status.WARNING, found, "the clock could not be compared", command)
 
 
 def judge_clock(patient: Patient, ahead: float, place: str) -> Finding:

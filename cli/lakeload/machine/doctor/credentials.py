@@ -132,7 +132,7 @@ def _refused(patient: Patient, error: Exception, spec: CredentialsSpec) -> Findi
         "TokenRetrievalError": _renewal("sso", profile),
         "ExpiredTokenException": _renewal("sso", profile),
         "ExpiredCredentials": _renewal("sso" if profile else "env", profile),
-    }.get(code, "")
+    }.get(code, _renewal("", profile))
     status = Status.PROBLEM if patient.need.destination else Status.WARNING
     return Finding("credentials", status, str(error), hint, command)
 

@@ -65,6 +65,7 @@ def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
     ever.set()
     assert statuses(list(found)) == {"first": "ok", "silent": "warning", "told": "problem"}
     assert found[1].why == "no answer within 0.05 s"
+    assert found[1].command == "lakeload doctor --timeout 0.2s"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
