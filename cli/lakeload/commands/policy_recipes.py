@@ -32,10 +32,10 @@ def recipes_for(
     file: Path,
     form: str,
     *,
-    principals: Sequence[str] = (),
-    read_only: bool = False,
-    reset: bool = False,
-    others: Mapping[str, bool] | None = None,
+    principals: Sequence[str],
+    read_only: bool,
+    reset: bool,
+    others: Mapping[str, bool],
 ) -> None:
     """Show what is written for anything but IAM. `form` is that of Lake Formation's grants, and
     `principals` are those who get them; `others` tells which options of IAM alone were given.
@@ -47,17 +47,14 @@ def recipes_for(
     from lakeload.policy.recipes import Asked, recipes
     from lakeload.ui.snippets import show_snippets
 
-    given = dict(others or {})
-    if target is not For.LAKE_FORMATION:
-        given |= {
-            "--format": form != "json",
-            "--principal": bool(principals),
-            "--read-only": read_only,
-            "--with": reset,
-        }
-    _refuse(target, given)
+    of_grants = {
+        "--format": form != "json",
+        "--principal": bool(principals),
+        "--read-only": read_only,
+        "--with": reset,
+    }
+    _refuse(target, {**others, **({} if target is For.LAKE_FORMATION else of_grants)})
     document = load_either(file, os.environ)
-    pipeline = document if isinstance(document, PipelineDocument) else None
     owner = document.destination if isinstance(document, PipelineDocument) else document
     destination = destination_spec(owner)
     asked = Asked(
@@ -67,12 +64,12 @@ def recipes_for(
         reset=reset,
         form=cast("Form", form),
     )
-    if pipeline is not None:
+    if isinstance(document, PipelineDocument):
         asked = replace(
             asked,
-            tables=table_specs(pipeline),
-            tracking=pipeline.model.tracking_columns,
-            nested=pipeline.model.nested,
+            tables=table_specs(document),
+            tracking=document.model.tracking_columns,
+            nested=document.model.nested,
         )
     show_snippets(recipes(destination, cast("Engine", target.value), asked))
 

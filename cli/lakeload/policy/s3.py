@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 from __future__ import annotations
 
 from lakeload.policy.arns import below, place
-from lakeload.policy.model import Conditions, Statement
+from lakeload.policy.model import Statement
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.rules.names import LOG_NAME, PROBE_NAME
 
@@ -82,7 +82,7 @@ def _listing(destination: DestinationSpec) -> Statement:
         ("s3:ListBucket",),
         (place(destination).s3(destination.bucket),),
         "objects below the prefix are found" if destination.prefix else "objects are found",
-        prefix_condition(below(destination.prefix)) if destination.prefix else {},
+        {"StringLike": {"s3:prefix": below(destination.prefix)}} if destination.prefix else {},
     )
 
 
@@ -121,8 +121,3 @@ def _vending(destination: DestinationSpec) -> tuple[Statement, ...]:
             "the catalog passes these on, for one table at a time, to whoever loads it",
         ),
     )
-
-
-def prefix_condition(*patterns: str) -> Conditions:
-    """Return the condition that a listing names a prefix of these."""
-    return {"StringLike": {"s3:prefix": patterns}}

@@ -44,7 +44,7 @@ def _latest_sync(table: TableSpec, relation: str) -> Snippet:
                 ");",
             ]
         ),
-        "`lakeload runs` lists the job ids; write one there to see an earlier sync.",
+        "The next query lists the job ids; write one there to see an earlier sync.",
     )
 
 

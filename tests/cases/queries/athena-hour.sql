@@ -1,5 +1,5 @@
 -- supaflow_shop.orders: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "supaflow_shop"."orders"
 WHERE _supa_job_id = (
@@ -36,7 +36,7 @@ FROM "supaflow_shop"."orders"
 WHERE lakeload_partition BETWEEN '2026/11/21/00' AND '2026/11/21/23';
 
 -- supaflow_shop.visits: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "supaflow_shop"."visits"
 WHERE _supa_job_id = (

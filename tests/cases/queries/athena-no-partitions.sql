@@ -1,5 +1,5 @@
 -- select.order: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "select"."order"
 WHERE _supa_job_id = (

@@ -1,5 +1,5 @@
 -- supaflow_shop.orders: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "supaflow_shop"."orders"
 WHERE _supa_job_id = (

@@ -32,7 +32,7 @@ FROM read_parquet(
 DESCRIBE "orders";
 
 -- orders: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "orders"
 WHERE _supa_job_id = (

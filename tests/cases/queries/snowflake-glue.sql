@@ -77,7 +77,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SELECT"."ORDER"
 ALTER ICEBERG TABLE "SELECT"."ORDER" REFRESH;
 
 -- select.order: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "SELECT"."ORDER"
 WHERE _supa_job_id = (

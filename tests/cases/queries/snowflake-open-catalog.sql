@@ -78,7 +78,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SUPAFLOW_SHOP"."ORDERS"
 ALTER ICEBERG TABLE "SUPAFLOW_SHOP"."ORDERS" REFRESH;
 
 -- supaflow_shop.orders: the rows of the latest sync
--- `lakeload runs` lists the job ids; write one there to see an earlier sync.
+-- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS"
 WHERE _supa_job_id = (
