@@ -45,6 +45,12 @@ _SIGNS: tuple[tuple[str, str, str | None, ExitCode], ...] = (
         ExitCode.MACHINE,
     ),
     (
+        r"Error occurred during initialization of VM\n(.+)",
+        "Java did not start ({1})",
+        "look at `spark.driver.extraJavaOptions`, JAVA_TOOL_OPTIONS and SPARK_SUBMIT_OPTS",
+        ExitCode.MACHINE,
+    ),
+    (
         r"No space left on device|Disk quota exceeded",
         "the disk is full",
         "free space in the temporary folder, or name another with `--conf spark.local.dir=…`",

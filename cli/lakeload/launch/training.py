@@ -39,7 +39,9 @@ def train(
     target: Path,
     folder: Path,
 ) -> None:
-    """Make the archive `target` with a run in `folder`. Raises `MachineLacks` where none came."""
+    """Make the archive `target` with a run in `folder`. Raises `MachineLacks` where none came, or
+    none can come."""
+    _check_class_path(installation, environment)
     run = RunFolder(folder)
     entry = installation.entry.with_name("run_training.py")
     started = submission(
@@ -95,6 +97,16 @@ def _run(started: Submission, run: RunFolder) -> int | None:
             kill_session(process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10)
+
+
+def _check_class_path(installation: Installation, environment: Mapping[str, str]) -> None:
+    """Refuse what Java would refuse after a minute: a folder of files before Spark's jars."""
+    conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
+    if conf.is_dir() and any(conf.iterdir()):
+        raise MachineLacks(
+            f"Java makes none with a folder of files on its class path, and `{conf}` has some",
+            hint="loads work without; the Spark of the pyspark package has no such folder",
+        )
 
 
 def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineLacks:

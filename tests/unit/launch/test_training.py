@@ -13,11 +13,11 @@ from lakeload_jobs.contract.errors import MachineLacks
 CHATTER = "[74.056s][warning][cds] Skipping jdk/internal/event/Event: JFR event class"
 
 
-def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLacks:
+def trained(root: Path, script: str, *, own_archive: bool = True, conf: str = "") -> MachineLacks:
     """Train with a spark-submit that is this script; return its complaint."""
     submit = root / "spark" / "bin" / "spark-submit"
     for path in (submit, root / "java" / "lib" / "server" / "classes.jsa", root / "run" / "x"):
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     if own_archive:
         (root / "java" / "lib" / "server" / "classes.jsa").touch()
     submit.write_text(f"#!/bin/sh\n{script}\n")
@@ -29,8 +29,9 @@ def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLack
         package=root / "package.zip",
         entry=root / "run_job.py",
     )
+    variables = {"SPARK_CONF_DIR": conf} if conf else {}
     with pytest.raises(MachineLacks) as caught:
-        train(installation, (), {}, root / "run" / "archive.jsa", root / "run")
+        train(installation, (), variables, root / "run" / "archive.jsa", root / "run")
     return caught.value
 
 
@@ -39,6 +40,20 @@ def test_the_cause_is_found_below_what_java_says_of_classes(tmp_path: Path) -> N
     lack = trained(tmp_path, script)
     assert lack.message.endswith("ended with status 1: the disk is full")
     assert "free space" in (lack.hint or "")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_folder_of_files_on_the_class_path_is_told_before_anything_runs(
+    tmp_path: Path, named: bool
+) -> None:
+    conf = tmp_path / "my conf" if named else tmp_path / "spark" / "conf"
+    conf.mkdir(parents=True)
+    (conf / "spark-defaults.conf").touch()
+
+    lack = trained(tmp_path, f"touch '{tmp_path}/ran'; exit 1", conf=str(conf) if named else "")
+
+    assert f"`{conf}` has some" in lack.message
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_run_that_ends_well_without_an_archive_is_no_success(tmp_path: Path) -> None:
