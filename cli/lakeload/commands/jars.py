@@ -151,6 +151,7 @@ def _fetch(
     folder: Path | None,
     conf: str | None,
 ) -> None:
+    from lakeload.launch.package import jobs_package
     from lakeload.machine.cache_state import JARS
     from lakeload.machine.fetch import Origin, fetch
     from lakeload.machine.jars import pinned
@@ -161,6 +162,8 @@ def _fetch(
     origin = Origin(folder, repository, conf)
     with FetchProgress(console.err, quiet=console.quiet()) as progress:
         fetch(pinned(*wanted), cache / JARS, os.environ, origin=origin, listener=progress)
+    # The last that a load writes into the cache: from here on it may be read-only.
+    jobs_package(cache)
 
 
 def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bool]:

@@ -63,6 +63,7 @@ def train(
         cores=os.cpu_count() or 1,
         input_bytes=0,
         jars=jars,
+        environment=environment,
     )
     settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
     run.write(run.log_settings, settings.read_text("utf-8"))

@@ -78,6 +78,8 @@ def test_fetch_list_and_verify_agree(brought: Path, cache: dict[str, str], tmp_p
         ],
     )
     assert fetched.stdout == f"1 jar (90.2 KiB) in {tmp_path}/cache/jars\n"
+    # With it a load has nothing left to write there.
+    assert len(list((tmp_path / "cache").glob("lakeload_jobs-*.zip"))) == 1
 
     listed = jars("list", **cache)
     assert listed.returncode == 0
