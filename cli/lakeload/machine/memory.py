@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lakeload.machine.cgroups import groups_of
 from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
 from lakeload_jobs.rules.sizes import parse_jvm_memory
 
@@ -48,19 +49,9 @@ def available_memory(cgroups: Path = Path("/sys/fs/cgroup"), proc: Path = Path("
 
 
 def _limits(cgroups: Path, proc: Path) -> list[int]:
-    try:
-        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    files = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            files += _ancestors(cgroups, path, "memory.max")
-        elif "memory" in controllers.split(","):
-            files += _ancestors(cgroups / "memory", path, "memory.limit_in_bytes")
     limits = []
-    for file in files:
+    for group in groups_of("memory", cgroups, proc):
+        file = group.folder / ("memory.max" if group.unified else "memory.limit_in_bytes")
         try:
             text = file.read_text(encoding="ascii").strip()
         except OSError:
@@ -68,12 +59,3 @@ def _limits(cgroups: Path, proc: Path) -> list[int]:
         if text.isdecimal():
             limits.append(int(text))
     return limits
-
-
-def _ancestors(root: Path, path: str, name: str) -> list[Path]:
-    """The limit files from the process's group up to the root: the lowest of them counts.
-
-    Inside a container the path may not exist below the mount; the root file then holds the limit.
-    """
-    parts = [part for part in path.split("/") if part]
-    return [root.joinpath(*parts[:depth], name) for depth in range(len(parts), -1, -1)]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from lakeload.machine.cgroups import groups_of
 from lakeload.machine.doctor.model import Finding, Host, Patient, Status
 from lakeload.machine.memory import MIB, available_memory, driver_memory
 from lakeload_jobs.contract.errors import LakeloadError
@@ -63,27 +64,9 @@ def judge_processors(usable: int, quota: float | None) -> Finding:
 
 def cpu_quota(host: Host) -> float | None:
     """Return how many processors' time the cgroup (v1 or v2) allows, None without a limit."""
-    try:
-        lines = (host.proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    quotas = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            folders, read = _above(host.cgroups, path), _quota_v2
-        elif "cpu" in controllers.split(","):
-            folders, read = _above(host.cgroups / "cpu", path), _quota_v1
-        else:
-            continue
-        quotas += [quota for folder in folders if (quota := read(folder)) is not None]
-    return min(quotas, default=None)
-
-
-def _above(root: Path, path: str) -> list[Path]:
-    """The group and all above it; in a container the path may not exist below the mount."""
-    parts = [part for part in path.split("/") if part]
-    return [root.joinpath(*parts[:depth]) for depth in range(len(parts), -1, -1)]
+    groups = groups_of("cpu", host.cgroups, host.proc)
+    found = [(_quota_v2 if group.unified else _quota_v1)(group.folder) for group in groups]
+    return min((quota for quota in found if quota is not None), default=None)
 
 
 def _quota_v2(folder: Path) -> float | None:
