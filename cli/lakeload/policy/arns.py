@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.aws_partitions import partition
+from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS, partition
 
 _SPECIAL = re.compile(r"[*?$]")
 
@@ -35,6 +36,14 @@ def place(destination: DestinationSpec, account: str | None = None) -> Place:
     role = (destination.credentials.role_arn or "").split(":")
     owner = account or (role[4] if len(role) > 4 else "*")
     return Place(partition(destination.region), destination.region, owner)
+
+
+def other_store(destination: DestinationSpec) -> str | None:
+    """Return host and port of a store that is not AWS's; None for one of AWS's own endpoints."""
+    parts = urlsplit(destination.endpoints.s3 or "")
+    if not parts.hostname or parts.hostname.endswith(AWS_DOMAINS):
+        return None
+    return parts.netloc.rpartition("@")[2]
 
 
 def literal(text: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from lakeload.policy import glue, kms, s3
-from lakeload.policy.arns import place
+from lakeload.policy.arns import other_store, place
 from lakeload.policy.base import references
 from lakeload.policy.hcl import label
 from lakeload.policy.model import (
@@ -51,7 +51,7 @@ def notes(
 
 def _of_the_place(found: PolicySet) -> Iterator[str]:
     destination = found.destination
-    if destination.endpoints.s3:
+    if other_store(destination):
         yield (
             f"The bucket is not AWS's own but at {destination.endpoints.s3}: the documents are in "
             "AWS's terms, and the store may know fewer actions and conditions, or write them "

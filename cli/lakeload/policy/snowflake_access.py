@@ -7,8 +7,8 @@ AWS's, https://docs.snowflake.com/en/user-guide/tables-iceberg-s3-compatible
 from __future__ import annotations
 
 import json
-from urllib.parse import urlsplit
 
+from lakeload.policy.arns import other_store
 from lakeload.policy.iam import PolicyOptions
 from lakeload.policy.policy_set import needs_principal
 from lakeload.policy.snippets import Snippet, snowflake_text, words
@@ -16,7 +16,7 @@ from lakeload.policy.snowflake_catalog import READER_ROLE
 from lakeload.policy.trust import Principal, trust_policy
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS, partition
+from lakeload_jobs.rules.aws_partitions import partition
 
 _EXTERNAL_ID = "<VOLUME_EXTERNAL_ID>"
 
@@ -29,7 +29,7 @@ _INDENT = " " * 6
 
 def check_bucket(destination: DestinationSpec) -> None:
     """Raise `InvalidInput` for a bucket that no external volume can be made for."""
-    if "." in destination.bucket and _store(destination) is None:
+    if "." in destination.bucket and other_store(destination) is None:
         raise InvalidInput(
             f"writing statements for Snowflake: the bucket `{destination.bucket}` has a dot in "
             "its name, and Snowflake reads no such bucket of S3",
@@ -42,7 +42,7 @@ def external_volume(destination: DestinationSpec, volume: str) -> Snippet:
     base = destination.iceberg.warehouse_location or "s3://" + "/".join(
         part for part in (destination.bucket, destination.prefix) if part
     )
-    store = _store(destination)
+    store = other_store(destination)
     lines = _on_aws(destination, base) if store is None else _elsewhere(store, base)
     named = [f"NAME = {snowflake_text(words(destination.bucket))}", *lines]
     inner = "\n".join(f"{_INDENT}{line}" for line in named)
@@ -74,14 +74,6 @@ def _why_aws(destination: DestinationSpec) -> str:
     )
 
 
-def _store(destination: DestinationSpec) -> str | None:
-    """Return host and port of a store that is not AWS's, or None."""
-    parts = urlsplit(destination.endpoints.s3 or "")
-    if not parts.hostname or parts.hostname.endswith(AWS_DOMAINS):
-        return None
-    return parts.netloc.rpartition("@")[2]
-
-
 def _on_aws(destination: DestinationSpec, base: str) -> list[str]:
     provider = _PROVIDERS.get(partition(destination.region), "S3")
     url = f"{provider.lower()}://" + base.removeprefix("s3://").rstrip("/") + "/"
@@ -109,7 +101,7 @@ def _elsewhere(store: str, base: str) -> list[str]:
 
 def volume_principal(destination: DestinationSpec, volume: str) -> tuple[Snippet, ...]:
     """Return how to trust whoever reads the bucket, and Open Catalog where it writes there."""
-    if _store(destination) is not None:
+    if other_store(destination) is not None:
         return ()
     made = Snippet(
         "who reads the bucket",

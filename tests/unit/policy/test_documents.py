@@ -13,7 +13,7 @@ from lakeload.policy.notes import notes
 from lakeload.policy.policy_set import DOCUMENTS
 from lakeload.policy.render_shell import shell
 from lakeload.policy.render_terraform import terraform
-from lakeload_jobs.contract.spec import EncryptionSpec, SigV4Spec
+from lakeload_jobs.contract.spec import EncryptionSpec, EndpointsSpec, SigV4Spec
 from tests.unit.policy.shapes import SHAPES
 
 CASES = Path(__file__).parents[2] / "cases" / "policy"
@@ -152,6 +152,21 @@ def test_a_signed_catalog_is_where_its_requests_go() -> None:
     found = granting(destination, "glue:GetCatalog")
     assert found is not None
     assert found.resources == ("arn:aws:glue:eu-central-1:555566667777:catalog",)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "told"),
+    [
+        ("https://bucket.vpce-1a2b.s3.us-east-1.vpce.amazonaws.com", False),
+        ("https://s3.cn-north-1.amazonaws.com.cn", False),
+        ("https://minio.example.com:9000", True),
+    ],
+)
+def test_an_endpoint_of_aws_is_no_other_store(endpoint: str, told: bool) -> None:
+    shape = SHAPES["parquet"]
+    destination = replace(shape.destination, endpoints=EndpointsSpec(s3=endpoint))
+    said = notes(replace(shape, destination=destination).compose())
+    assert any("not AWS's own" in note for note in said) is told
 
 
 def test_an_account_given_takes_the_place_of_the_roles() -> None:
