@@ -45,6 +45,8 @@ class Only(StrEnum):
     BASE = "base"
 
 
+_ENGINES = ", ".join(target for target in For if target is not For.IAM)
+_FOR = f"Grants, statements and queries instead: {_ENGINES}."
 _ONLY = f"One document alone: {', '.join(Only)}."
 
 
@@ -57,7 +59,7 @@ def policy(
     ],
     target: Annotated[
         For,
-        typer.Option("--for", help="Or grants, statements and queries for another engine."),
+        typer.Option("--for", metavar="ENGINE", help=_FOR),
     ] = For.IAM,
     principal: Annotated[
         list[str] | None,
@@ -69,7 +71,9 @@ def policy(
             "Default: who you are, as STS says.",
         ),
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.JSON,
+    format_: Annotated[
+        Format, typer.Option("--format", metavar="FORM", help=f"{', '.join(Format)}.")
+    ] = Format.JSON,
     only: Annotated[Only | None, typer.Option("--only", metavar="NAME", help=_ONLY)] = None,
     extra: Annotated[
         list[Extra] | None,
