@@ -152,9 +152,8 @@ def _fetch(
     conf: str | None,
 ) -> None:
     from lakeload.launch.package import jobs_package
-    from lakeload.machine.cache_state import JARS
     from lakeload.machine.fetch import Origin, fetch
-    from lakeload.machine.jars import pinned
+    from lakeload.machine.jars import JARS, pinned
     from lakeload.ui.fetching import FetchProgress
 
     if folder is not None and not folder.is_dir():

@@ -191,7 +191,7 @@ def _conditional_writes(job: _Job) -> str | None:
 def _jars(job: _Job) -> tuple[Path, ...]:
     """Return the jars these tables need, fetched if need be. Raises `MachineLacks`."""
     from lakeload.launch.package import cache_directory
-    from lakeload.machine.jars import features_of, pinned
+    from lakeload.machine.jars import JARS, features_of, pinned
 
     jars = pinned(*features_of(table.input for table in job.tables))
     if not jars:
@@ -202,7 +202,7 @@ def _jars(job: _Job) -> tuple[Path, ...]:
 
     origin = Origin(conf=job.document.model.spark.conf.get(REPOSITORY_PROPERTY))
     with FetchProgress(console.err, quiet=console.quiet()) as progress:
-        folder = cache_directory(os.environ) / "jars"
+        folder = cache_directory(os.environ) / JARS
         return fetch(jars, folder, os.environ, origin=origin, listener=progress)
 
 

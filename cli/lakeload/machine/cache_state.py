@@ -8,13 +8,10 @@ from pathlib import Path
 
 from lakeload.machine.archive import ArchiveState, archive_states
 from lakeload.machine.archive_key import ArchiveKey, archive_key
-from lakeload.machine.jars import SETS, JarState, look_at_all, pinned
+from lakeload.machine.jars import JARS, SETS, JarState, look_at_all, pinned
 from lakeload.machine.java import find_java
 from lakeload.machine.spark import find_spark
 from lakeload_jobs.contract.errors import MachineLacks
-
-JARS = "jars"
-"""The folder of the cache that has them."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lakeload.machine.cache_files import finish, only_maker
 from lakeload.machine.download import PAUSES, BrokenOff, NotWritten, download
 from lakeload.machine.fetch_failures import unreachable, ways_out
 from lakeload.machine.fetch_listener import Listener, Silence
-from lakeload.machine.jars import Jar, digest, is_intact, look_at
+from lakeload.machine.jars import JARS, Jar, digest, is_intact, look_at
 from lakeload.machine.maven import Repository, choose_repository
 from lakeload.machine.maven_settings import read_settings
 from lakeload_jobs.contract.errors import MachineLacks
@@ -216,7 +216,7 @@ def _places(
 ) -> tuple[Path, ...]:
     """Return the folders of this machine that may hold jars: the one that was named first."""
     if offline is not None:
-        return (offline, offline / "jars")
+        return (offline, offline / JARS)
     local = read_settings(environment).local_repository
     if repository is not None and urlsplit(repository.url).scheme == "file":
         return (Path(url2pathname(urlsplit(repository.url).path)), local)

@@ -21,6 +21,9 @@ from lakeload_jobs.rules.input_files import is_s3
 SETS = ("s3", "avro", "iceberg")
 """Input from S3, Avro files, Iceberg tables."""
 
+JARS = "jars"
+"""The folder of the cache that has them."""
+
 Presence = Literal["present", "missing", "broken"]
 
 

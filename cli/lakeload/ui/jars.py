@@ -12,7 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.machine.archive import Archive, ArchiveState
 from lakeload.machine.cache_state import CacheState
-from lakeload.machine.jars import JarState
+from lakeload.machine.jars import JARS, JarState
 from lakeload.ui.amounts import counted
 from lakeload_jobs.rules.sizes import format_size
 
@@ -90,7 +90,7 @@ def show_fetched(state: CacheState, made: Archive | None, already: bool, out: Co
     """Write what the cache now has."""
     jars = [item.jar for item in state.jars]
     size = format_size(sum(jar.size for jar in jars))
-    text = f"{counted(len(jars), 'jar')} ({size}) in {state.folder / 'jars'}"
+    text = f"{counted(len(jars), 'jar')} ({size}) in {state.folder / JARS}"
     if not jars:
         text = "no jars are needed beside Spark's own"
     out.print(Text(printable(text), "green"), soft_wrap=True)

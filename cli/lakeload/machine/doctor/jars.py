@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from lakeload.machine.archive import ArchiveState
-from lakeload.machine.cache_state import JARS, cache_state
+from lakeload.machine.cache_state import cache_state
 from lakeload.machine.doctor.model import Finding, Need, Patient, Status
-from lakeload.machine.jars import JarState
+from lakeload.machine.jars import JARS, JarState
 from lakeload_jobs.rules.sizes import format_size
 
 
