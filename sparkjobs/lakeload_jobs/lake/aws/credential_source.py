@@ -30,7 +30,6 @@ class CredentialSource:
     method: str
     profile: str | None
     key_end: str = ""
-    temporary: bool = False
     expires: datetime | None = None
 
 
@@ -50,7 +49,7 @@ def credential_source(
         if found is None:
             return None
         if isinstance(found, RefreshableCredentials) and not _may_fetch(session, found, asking):
-            return CredentialSource(found.method, _profile(session, found.method), temporary=True)
+            return CredentialSource(found.method, _profile(session, found.method))
         frozen = _fetched(found)
     if not frozen.access_key or not frozen.secret_key:
         raise AwsError(
@@ -62,7 +61,6 @@ def credential_source(
         found.method,
         _profile(session, found.method),
         frozen.access_key[-4:],
-        bool(frozen.token),
         getattr(found, "_expiry_time", None),
     )
 

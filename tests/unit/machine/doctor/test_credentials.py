@@ -139,7 +139,7 @@ def test_offline_starts_no_program(tmp_path: Path) -> None:
 def test_keys_that_end_soon_are_told_unless_they_are_renewed(
     method: str, minutes: int, status: str
 ) -> None:
-    source = CredentialSource(method, None, "1234", True, NOW + timedelta(minutes=minutes))
+    source = CredentialSource(method, None, "1234", NOW + timedelta(minutes=minutes))
     finding = judge_source(source, NOW)
     assert str(finding.status) == status
     assert bool(finding.command) == (status != "ok")
