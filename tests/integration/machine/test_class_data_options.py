@@ -1,4 +1,4 @@
-"""What the driver is told about its class-data archive, said to this machine's Java."""
+"""What the driver is told about collector and class-data archive, said to this machine's Java."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.jvm import class_data
+from lakeload.launch.properties import spark_properties
 from lakeload.machine.java import find_java
 
 
@@ -32,3 +33,31 @@ def test_java_starts_and_says_nothing_where_the_archive_is_none(
 
     assert "Runtime Environment" in ended.stdout
     assert "archive" not in (ended.stdout + ended.stderr).lower()
+
+
+def test_java_starts_with_a_collector_that_a_variable_names(tmp_path: Path) -> None:
+    variables = {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
+    properties = spark_properties(
+        master="local[2]",
+        memory="1g",
+        log_settings=tmp_path / "log4j2.properties",
+        scratch=tmp_path,
+        extra={},
+        environment=variables,
+    )
+    java = find_java(os.environ).home / "bin" / "java"
+
+    ended = subprocess.run(
+        [
+            str(java),
+            *shlex.split(properties["spark.driver.extraJavaOptions"]),
+            *("-Xlog:gc:stdout", "--version"),
+        ],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert "Using G1" in ended.stdout
