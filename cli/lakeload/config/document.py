@@ -133,6 +133,7 @@ class TreeReader:
                 for merged in self._merged(value_node, parent, grandparent):
                     inherited = {**merged, **inherited}
                 continue
+            above: str | None
             below, above = name, parent
             if hidden and name not in REFERENCE_KINDS:
                 below, above = parent, grandparent

@@ -135,7 +135,7 @@ class EmbeddedAws:
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
-            return subprocess.Popen(
+            return subprocess.Popen(  # noqa: S603 - our own module, no shell
                 self.program,
                 cwd=self._folder,
                 env=environment,

@@ -15,8 +15,8 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.lake import input_listing
 from lakeload_jobs.parquet import write
-from lakeload_jobs.sources import listing
 from tests.integration.job.conftest import Job
 
 
@@ -159,7 +159,7 @@ def test_documents_and_their_files_may_move_together(job: Job) -> None:
 def another_run_commits(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[TableResult]:
     """Let another job of the same pipeline load between the listing of a job and its commit."""
     results: list[TableResult] = []
-    original = listing.check_unchanged
+    original = input_listing.check_unchanged
 
     def check(*arguments: Any, **named: Any) -> None:
         monkeypatch.undo()
