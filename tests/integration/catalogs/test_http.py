@@ -130,13 +130,44 @@ def test_a_secret_follows_no_redirect(scripted: Scripted, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize(
+    ("settings", "value"),
+    [
+        ({"token": "T"}, SECRET),
+        ({"headers": "T"}, SECRET),
+        ({"credential": "T"}, f"id:{SECRET}"),
+        ({"credential": "T"}, f"{SECRET}:{SECRET}-and-more"),
+        ({"client_id": "T", "client_secret": "T"}, SECRET),
+        ({"credential": "T"}, "id:whose-token-is-repeated"),
+    ],
+    ids=str,
+)
 def test_what_a_server_repeats_of_a_secret_is_hidden(
-    status: int, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, str],
+    value: str,
+    status: int,
+    scripted: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = json.dumps({"error": {"type": "Odd", "message": f"bad token {SECRET}!"}}).encode()
-    scripted.answer = lambda path: (200, {}, CONFIG) if "config" in path else (status, {}, text)
-    error = refused(scripted, token=secret(monkeypatch, "T", SECRET))
-    assert "bad token ****!" in error.message
+    repeated = value.rpartition(":")[2] if SECRET in value else SECRET
+    text = json.dumps({"error": {"type": "Odd", "message": f"bad value {repeated}!"}}).encode()
+    token = {"access_token": "another" if SECRET in value else SECRET}
+    good = {"config": CONFIG, "tokens": json.dumps(token).encode()}
+    scripted.answer = lambda path: next(
+        ((200, {}, body) for word, body in good.items() if word in path), (status, {}, text)
+    )
+    reference = secret(monkeypatch, "T", value)
+    given = {name: {"X-A": reference} if name == "headers" else reference for name in settings}
+    assert "bad value ****!" in refused(scripted, **given).message
+
+
+def test_a_token_server_that_repeats_the_client_shows_neither_half(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"error": "invalid_client", "error_description": f"no client my-{SECRET} / {SECRET}"}
+    scripted.answer = lambda path: (401, {}, json.dumps(told).encode())
+    error = refused(scripted, credential=secret(monkeypatch, "C", f"my-{SECRET}:{SECRET}"))
+    assert "no client **** / ****" in error.message
 
 
 @pytest.mark.parametrize("setting", ["token", "headers"])

@@ -117,6 +117,15 @@ def test_a_value_that_aws_finds_malformed_is_not_repeated(error: Exception) -> N
     assert "canary" not in f"{result} {result.hint} {result.__cause__}"
 
 
+def test_a_refused_signature_does_not_repeat_what_was_signed() -> None:
+    text = (
+        "The request signature does not match.\n\nThe Canonical String for this request "
+        "should have been\n'POST\n/\n\nx-amz-security-token:canary\n'"
+    )
+    result = translated(client_error("SignatureDoesNotMatch", 403, "GetDatabase", text))
+    assert result.message.endswith("The request signature does not match.")
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -148,6 +148,9 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
     status = metadata.get("HTTPStatusCode")
     operation = str(error.operation_name)
     text = "" if _repeats_values(error) else details.get("Message", "")
+    if code in _BAD_SIGNATURE:
+        # Some services go on with all that was to be signed, a session token among it.
+        text = text.partition("\n")[0]
     told = f"`{code}`, HTTP {status}" if str(status) != code else f"HTTP {status}"
     sentence = f"{_meaning(code, operation)} ({told})"
     return AwsError(

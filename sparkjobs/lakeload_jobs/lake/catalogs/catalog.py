@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -74,7 +74,7 @@ class IcebergCatalog:
 
     _catalog: Catalog
     _uri: str
-    _hidden: tuple[Secret, ...] = ()
+    _hidden: Sequence[Secret] = ()
     files: LakeFiles | None = None
     """Where metadata is written from here; None where the catalog does that itself."""
 

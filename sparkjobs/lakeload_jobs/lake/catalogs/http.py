@@ -146,9 +146,9 @@ def _named(response: requests.Response) -> tuple[str, str]:
 
 
 def _scrubbed(text: str, hidden: Sequence[Secret]) -> str:
-    for secret in hidden:
-        if value := secret.reveal():
-            text = text.replace(value, "****")
+    # The longest first: an id may be a part of its secret.
+    for value in sorted({secret.reveal() for secret in hidden}, key=len, reverse=True):
+        text = text.replace(value, "****") if value else text
     return " ".join(text.split())[:_MAX_SAID]
 
 

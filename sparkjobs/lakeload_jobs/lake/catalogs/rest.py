@@ -44,6 +44,7 @@ class RestConnection:
     session: AwsSession
     patience: Patience = DEFAULT_PATIENCE
     _hidden: list[Secret] = field(default_factory=list)
+    """What no answer of the catalog may show; tokens join it as they come."""
 
     @property
     def spec(self) -> CatalogSpec:
@@ -77,8 +78,9 @@ class RestConnection:
                     f"the secret {spec.credential} is not of the form `client-id:client-secret`",
                     hint="write both with a colon between them into one secret",
                 )
-            self._hidden.append(Secret(secret))
-            return self._client(Secret(client_id), Secret(secret))
+            pair = Secret(client_id), Secret(secret)
+            self._hidden.extend(pair)
+            return self._client(*pair)
         if spec.client_id and spec.client_secret:
             return self._client(self._secret(spec.client_id), self._secret(spec.client_secret))
         return Identity()
@@ -128,7 +130,7 @@ class RestConnection:
         identity, headers = self.identity, self.headers
         with catalog_call(doing, self.uri, self._hidden):
             catalog = _Rest(self, identity, headers)
-        return IcebergCatalog(catalog, self.uri, tuple(self._hidden))
+        return IcebergCatalog(catalog, self.uri, self._hidden)
 
     def _check_config(self, response: requests.Response, doing: str) -> None:
         try:
@@ -146,6 +148,7 @@ class RestConnection:
             # What Iceberg's own client sends when nothing is configured.
             scope=self.spec.scope or "catalog",
             patience=self.patience,
+            hidden=self._hidden,
         )
 
     def _secret(self, reference: SecretReference) -> Secret:

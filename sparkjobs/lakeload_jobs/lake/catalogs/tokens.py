@@ -77,23 +77,25 @@ class Client(Identity):
     """An OAuth2 client (client credentials, RFC 6749 section 4.4). Thread-safe.
 
     The id and the secret go into the body of the request, as every catalog takes them. A token is
-    used until shortly before it expires.
+    used until shortly before it expires. `hidden` is what no answer may show: tokens are added.
     """
 
     def __init__(
         self,
         *,
         uri: str,
-        client_id: Secret | None,
+        client_id: Secret,
         client_secret: Secret,
-        scope: str | None,
+        scope: str,
         patience: Patience,
+        hidden: list[Secret],
     ) -> None:
         self._uri = uri
         self._client_id = client_id
         self._client_secret = client_secret
         self._scope = scope
         self._patience = patience
+        self._hidden = hidden
         self._lock = threading.Lock()
         self._token: Secret | None = None
         self._renew_at = 0.0
@@ -116,28 +118,30 @@ class Client(Identity):
 
     def _ask(self) -> Secret:
         doing = f"asking `{origin(self._uri)}` for a token"
-        form = {"grant_type": "client_credentials", "client_secret": self._client_secret.reveal()}
-        if self._client_id:
-            form["client_id"] = self._client_id.reveal()
-        if self._scope:
-            form["scope"] = self._scope
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": self._client_id.reveal(),
+            "client_secret": self._client_secret.reveal(),
+            "scope": self._scope,
+        }
         with http_call(doing, self._uri), prepare(requests.Session(), self._patience) as session:
             session.auth = Identity()
             response = session.post(self._uri, data=form)
         if not response.ok:
-            raise error_from(doing, response, [self._client_secret])
+            raise error_from(doing, response, self._hidden)
         return self._taken(response, doing)
 
     def _taken(self, response: requests.Response, doing: str) -> Secret:
         try:
             document = response.json()
-            token = document["access_token"]
+            token = Secret(str(document["access_token"]))
             life = float(document.get("expires_in") or 3600)
         except (ValueError, TypeError, KeyError, AttributeError):
             # The answer may hold a token under another name: it is not shown.
             raise not_a_catalog(doing, response.status_code) from None
         self._renew_at = time.monotonic() + life - min(MARGIN_SECONDS, life / 2)
-        return Secret(str(token))
+        self._hidden.append(token)
+        return token
 
 
 def _with_token(request: requests.PreparedRequest, token: Secret) -> requests.PreparedRequest:
