@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from lakeload.policy.arns import place
-from lakeload.policy.glue import PROBE_MARK_LENGTH, database_prefix
+from lakeload.policy.glue import database_prefix
 from lakeload_jobs.contract.spec import DestinationSpec
 
 Scope = Literal["catalog", "database", "table"]
 """What a call is about."""
-
-MARK_LENGTH = PROBE_MARK_LENGTH
-"""Random characters at the end of the name of a test's database."""
 
 
 def resources(operation: str, scope: Scope, destination: DestinationSpec) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 
-from lakeload.probes.glue_access import MARK_LENGTH
+from lakeload.policy.glue import PROBE_MARK_LENGTH
 from lakeload.probes.model import ProbeFailed
 from lakeload.probes.probe_storage import ProbeStorage
 from lakeload.probes.runner import Deadline, within
+from lakeload.probes.writing import Writing
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsSession
@@ -34,11 +34,12 @@ class ProbeCatalog:
     destination: DestinationSpec
     session: AwsSession
     patience: Patience
-    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:MARK_LENGTH])
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
     _namespace_tried: bool = False
     _table_tried: bool = False
-    _busy: Lock = field(default_factory=Lock)
-    _over: bool = False
+    _unanswered: bool = False
+    """What was asked for last may still come."""
+    _writing: Writing = field(default_factory=Writing)
 
     @property
     def namespace(self) -> str:
@@ -102,7 +103,7 @@ class ProbeCatalog:
 
     def create_namespace(self) -> str:
         """A namespace can be made."""
-        with self._writing():
+        with self._making():
             self._namespace_tried = True
             location = f"{self._place}{self.namespace}" if self._place else None
             self.catalog.create_namespace(self.namespace, location)
@@ -110,7 +111,7 @@ class ProbeCatalog:
 
     def create_table(self) -> str:
         """A table can be made."""
-        with self._writing():
+        with self._making():
             self._table_tried = True
             location = f"{self._place}{self.namespace}/{TABLE}" if self._place else None
             version = str(self.destination.iceberg.format_version)
@@ -131,7 +132,7 @@ class ProbeCatalog:
 
     def commit(self) -> str:
         """A commit goes in, and is there afterwards."""
-        with self._writing():
+        with self._writing:
             self.catalog.set_property(self.namespace, TABLE, "lakeload.probe", self._mark)
         if self._load().properties.get("lakeload.probe") != self._mark:
             raise ProbeFailed(
@@ -143,7 +144,7 @@ class ProbeCatalog:
 
     def write_data(self) -> str:
         """Data can be written where the table lies, with the keys that a load would use."""
-        with self._writing():
+        with self._writing:
             return self.storage.write(self._load() if self.connection.vended else None)
 
     def drop_table(self) -> str:
@@ -157,24 +158,29 @@ class ProbeCatalog:
         return ""
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
-        """Remove table and namespace; return what could not be removed.
-
-        A call that is still under way is waited for: it could make them after their removal.
-        """
-        idle = self._busy.acquire(timeout=deadline.left / 2)
-        self._over = True
+        """Remove table and namespace; return what could not be removed."""
         left = []
-        try:
+        with self._writing.ended(deadline):
+            unclear = ", whose making got no clear answer" if self._unanswered else ""
             if self._table_tried and not self._gone(self._drop_table, deadline):
-                left.append(f"the table `{self.namespace}.{TABLE}` of the Iceberg catalog")
+                name = f"{self.namespace}.{TABLE}"
+                left.append(f"the table `{name}` of the Iceberg catalog{unclear}")
             if self._namespace_tried and not self._gone(self.drop_namespace, deadline):
-                left.append(f"the namespace `{self.namespace}` of the Iceberg catalog")
+                left.append(f"the namespace `{self.namespace}` of the Iceberg catalog{unclear}")
             with suppress(LakeloadError):
                 within(self.storage.remove_all, deadline)
-        finally:
-            if idle:
-                self._busy.release()
         return (*left, *self.storage.left)
+
+    @contextmanager
+    def _making(self) -> Iterator[None]:
+        with self._writing:
+            self._unanswered = True
+            try:
+                yield
+            except CatalogError as error:
+                self._unanswered = error.may_have_acted
+                raise
+            self._unanswered = False
 
     def _drop_table(self) -> str:
         """Drop it with its files where the catalog can, and otherwise remove them by ourselves."""
@@ -191,7 +197,7 @@ class ProbeCatalog:
         try:
             within(drop, deadline)
         except CatalogError as error:
-            return error.missing
+            return error.missing and not self._unanswered
         except LakeloadError:
             return False
         return True
@@ -205,12 +211,3 @@ class ProbeCatalog:
         if self.destination.iceberg.catalog.type != "NESSIE":
             return ""
         return f"s3://{self.destination.bucket}/{probe_path(self.destination.prefix)}"
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._busy:
-            if self._over:
-                raise ProbeFailed(
-                    "the test is over", code="TimedOut", hint="give it longer with --timeout"
-                )
-            yield

@@ -26,7 +26,7 @@ class ProbeIcebergTables(ProbeTables):
 
     def create_table(self) -> str:
         """A table can be made, and its first metadata file written."""
-        with self._writing():
+        with self._writing:
             return self._ask(self._create, inside="database", makes="table")
 
     def update_table(self) -> str:
@@ -34,7 +34,7 @@ class ProbeIcebergTables(ProbeTables):
         if "table" not in self._made:
             # A commit to no table would end at reading it.
             return super().update_table()
-        with self._writing():
+        with self._writing:
             return self._ask(self._commit, inside="table")
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lakeload.probes.glue_access import MARK_LENGTH
+from lakeload.policy.glue import PROBE_MARK_LENGTH
 from lakeload.probes.runner import Deadline, succeeds
+from lakeload.probes.writing import Writing
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.errors import CatalogError
@@ -23,9 +24,10 @@ class ProbeNessie:
     destination: DestinationSpec
     session: AwsSession
     patience: Patience
-    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:MARK_LENGTH])
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
     _head: str = ""
     _tried: bool = False
+    _writing: Writing = field(default_factory=Writing)
 
     @property
     def branch(self) -> str:
@@ -50,9 +52,10 @@ class ProbeNessie:
         """A commit goes in."""
         source = self.destination.iceberg.catalog.ref
         head = self._head or self.api.head(source)
-        self._tried = True
-        self.api.create_branch(self.branch, source, head)
-        self.api.commit_namespace(self.branch, head, self.branch)
+        with self._writing:
+            self._tried = True
+            self.api.create_branch(self.branch, source, head)
+            self.api.commit_namespace(self.branch, head, self.branch)
         return f"on the branch `{self.branch}`; commits to `{source}` itself stay unproven"
 
     def drop(self) -> str:
@@ -67,8 +70,9 @@ class ProbeNessie:
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Delete the branch; return what could not be removed."""
-        if not self._tried or succeeds(self._remove, deadline):
-            return ()
+        with self._writing.ended(deadline):
+            if not self._tried or succeeds(self._remove, deadline):
+                return ()
         return (f"Nessie's branch `{self.branch}`",)
 
     def _remove(self) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
-from lakeload.policy.glue import database_prefix
-from lakeload.probes.glue_access import MARK_LENGTH
+from lakeload.policy.glue import PROBE_MARK_LENGTH, database_prefix
 from lakeload.probes.model import ProbeFailed
 from lakeload.probes.runner import Deadline, succeeds, within
+from lakeload.probes.writing import Writing
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
@@ -43,15 +41,14 @@ class ProbeTables:
 
     destination: DestinationSpec
     session: AwsSession
-    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:MARK_LENGTH])
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
     _tried: bool = False
     """The database may be there."""
     _made: set[str] = field(default_factory=set)
     """What certainly is there: database, table, partition."""
     _unanswered: bool = False
     """The database may still come."""
-    _busy: Lock = field(default_factory=Lock)
-    _over: bool = False
+    _writing: Writing = field(default_factory=Writing)
 
     update_proves: ClassVar[str] = "added columns follow"
 
@@ -112,7 +109,7 @@ class ProbeTables:
 
     def create_database(self) -> str:
         """A database can be made."""
-        with self._writing():
+        with self._writing:
             self._tried = self._unanswered = True
             place = self._wanted.database_location
             database: DatabaseInputTypeDef = {"Name": self.database, "LocationUri": place}
@@ -126,14 +123,14 @@ class ProbeTables:
 
     def create_table(self) -> str:
         """A table can be made."""
-        with self._writing():
+        with self._writing:
             table = table_input(self._wanted)
             create = partial(self._calls.create_table, self.database, table)
             return self._ask(create, inside="database", makes="table")
 
     def update_table(self) -> str:
         """A column can be added to exactly the version that was read."""
-        with self._writing():
+        with self._writing:
             there = self._calls.get_table(self.database, TABLE)
             wider = replace(self._wanted, columns=(*self._wanted.columns, ("added", "string")))
             changed = united(there, wider) if there is not None else None
@@ -145,26 +142,18 @@ class ProbeTables:
 
     def add_partitions(self) -> str:
         """Partitions can be registered in one call."""
-        with self._writing():
+        with self._writing:
             return self._ask(self._create_partition, inside="table", makes="partition")
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
-        """Remove the database and what is in it; return what could not be removed, and how to.
-
-        A call that is still under way is waited for: it could make the database after its removal.
-        """
-        idle = self._busy.acquire(timeout=deadline.left / 2)
-        self._over = True
-        try:
+        """Remove the database and what is in it; return what could not be removed, and how to."""
+        with self._writing.ended(deadline):
             if not self._tried:
                 return ()
             # Glue hides a database's tables with it; one by one they are gone at once.
             succeeds(partial(self._calls.delete_table, self.database, TABLE), deadline)
             if self._remove_database(deadline):
                 return ()
-        finally:
-            if idle:
-                self._busy.release()
         unclear = ", whose making got no clear answer" if self._unanswered else ""
         place = f"--region {self.destination.region}"
         command = f"aws glue delete-database --name {self.database} {place}"
@@ -196,15 +185,6 @@ class ProbeTables:
             strategy="SYNC_ID",
             created_by="test-connection",
         )
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._busy:
-            if self._over:
-                raise ProbeFailed(
-                    "the test is over", code="TimedOut", hint="give it longer with --timeout"
-                )
-            yield
 
     def _ask(self, call: Callable[[], None], *, inside: str = "", makes: str = "") -> str:
         """Call; without what it is about (`inside`), "not found" is the answer hoped for."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from lakeload.probes.probe_catalog import ProbeCatalog
+from lakeload.probes.runner import Deadline
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
 from lakeload_jobs.lake.aws import AwsSession
@@ -20,61 +21,16 @@ from lakeload_jobs.lake.catalogs.nessie import NessieApi
 from lakeload_jobs.lake.catalogs.opening import open_catalog
 from lakeload_jobs.lake.catalogs.rest import RestConnection
 from tests.integration.catalogs.world import secret
+from tests.servers.scripted_catalog import CONFIG, Answer, Scripted, running
 
-Answer = tuple[int, dict[str, str], bytes]
 SECRET = "canary-3f9c"
-CONFIG = b'{"defaults": {}, "overrides": {}}'
-
-
-class Scripted(ThreadingHTTPServer):
-    """A server that answers as the test says; `seen` are path and headers of what it was sent."""
-
-    def __init__(self) -> None:
-        self.answer: Callable[[str], Answer | None] = lambda path: (200, {}, CONFIG)
-        self.seen: list[tuple[str, dict[str, str]]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def uri(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.server_port}/catalog"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Scripted
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.server.seen.append((self.path, dict(self.headers)))
-        found = self.server.answer(self.path)
-        if found is None:
-            return self.close_connection_now()
-        status, headers, body = found
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-        return None
-
-    def close_connection_now(self) -> None:
-        self.close_connection = True
-
-    do_POST = do_GET
 
 
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
     """A running server."""
-    with Scripted() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with running() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def destination(server: Scripted, **settings: Any) -> DestinationSpec:
@@ -238,6 +194,26 @@ def test_a_nessie_that_wants_another_token_is_asked_natively(
     assert SECRET not in caught.value.message
     path, headers = scripted.seen[-1]
     assert (path, headers["Authorization"]) == ("/catalog/api/v2/trees/main", f"Bearer {SECRET}")
+
+
+@pytest.mark.parametrize(("status", "left"), [(504, 1), (403, 0)])
+def test_a_namespace_that_may_still_come_is_named(
+    status: int, left: int, scripted: Scripted
+) -> None:
+    missing = json.dumps({"error": {"type": "NoSuchNamespaceException", "message": "no"}})
+    answers: dict[str, Answer] = {
+        "config": (200, {}, CONFIG),
+        "lakeload": (404, {}, missing.encode()),
+    }
+    scripted.answer = lambda path: next(
+        (answer for word, answer in answers.items() if word in path), (status, {}, b"")
+    )
+    wanted = destination(scripted)
+    catalog = ProbeCatalog(wanted, AwsSession(wanted), Patience(1, 1, 1))
+    with pytest.raises(CatalogError):
+        catalog.create_namespace()
+    named = [told for told in catalog.remove_all(Deadline(5)) if "no clear answer" in told]
+    assert len(named) == left
 
 
 def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:

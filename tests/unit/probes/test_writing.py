@@ -1,0 +1,51 @@
+"""Nothing is made after the end of a test."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lakeload.probes.model import ProbeFailed
+from lakeload.probes.runner import Deadline
+from lakeload.probes.writing import Writing
+
+
+def test_the_end_waits_for_what_is_being_made_and_lets_nothing_begin() -> None:
+    writing, begun, answered = Writing(), threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def make() -> None:
+        with writing:
+            begun.set()
+            answered.wait(10)
+            made.append("a branch")
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    assert begun.wait(10)
+    threading.Timer(0.1, answered.set).start()
+    with writing.ended(Deadline(10)):
+        assert made == ["a branch"]
+    thread.join()
+    with pytest.raises(ProbeFailed, match="the test is over"):
+        make()
+    assert made == ["a branch"]
+
+
+def test_the_end_does_not_wait_for_ever() -> None:
+    writing, answered = Writing(), threading.Event()
+
+    def make() -> None:
+        with writing:
+            begun.set()
+            answered.wait(10)
+
+    begun = threading.Event()
+    thread = threading.Thread(target=make)
+    thread.start()
+    assert begun.wait(10)
+    with writing.ended(Deadline(0.1)):
+        assert thread.is_alive()
+    answered.set()
+    thread.join()
