@@ -49,6 +49,42 @@ class Guide:
         return text
 
 
+@dataclass(frozen=True)
+class Case:
+    """A guide, what of it is used, and which probes warn, or are skipped for it."""
+
+    guide: str
+    prefix: str
+    glue: bool
+    warns: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+
+
+# AWS checks DeleteDatabase against user-defined functions too, which no guide names.
+_GLUE_WARNS, _GLUE_SKIPS = ("glue-delete-database",), ("glue-create-database",)
+_NO_ABORT = {"warns": ("abort-upload",), "skips": ("upload", "complete-upload")}
+
+CASES = {
+    "current": Case(
+        "supaflow-s3-data-lake",
+        prefix="data-lake/production",
+        glue=True,
+        # A condition on s3:prefix denies what does not know the key.
+        warns=("list-uploads", *_GLUE_WARNS),
+        skips=_GLUE_SKIPS,
+    ),
+    "legacy": Case("supaflow-s3", "", glue=True, warns=_GLUE_WARNS, skips=_GLUE_SKIPS),
+    "airbyte": Case("airbyte-s3-data-lake", "warehouse/raw", glue=False, **_NO_ABORT),
+    "estuary": Case(
+        "estuary-s3-iceberg",
+        prefix="flow",
+        glue=True,
+        warns=("list-uploads", "abort-upload"),
+        skips=("upload", "complete-upload"),
+    ),
+}
+
+
 def _without_prefix(document: Document, placeholders: Mapping[str, str]) -> Document:
     prefix = next((text for text, meaning in placeholders.items() if meaning == "prefix"), "")
     kept = [

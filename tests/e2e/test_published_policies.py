@@ -11,46 +11,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.command import Ended, lakeload, sync
-from tests.published_policies import Guide, published
+from tests.published_policies import CASES, Case, Guide, published
 from tests.servers.ministack import AwsServer, Lake
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A guide, what of it is used, and which probes warn, or are skipped for it."""
-
-    guide: str
-    prefix: str
-    glue: bool
-    warns: tuple[str, ...] = ()
-    skips: tuple[str, ...] = ()
-
-
-# AWS checks DeleteDatabase against user-defined functions too, which no guide names.
-_GLUE_WARNS, _GLUE_SKIPS = ("glue-delete-database",), ("glue-create-database",)
-_NO_ABORT = {"warns": ("abort-upload",), "skips": ("upload", "complete-upload")}
-
-CASES = {
-    "current": Case(
-        "supaflow-s3-data-lake",
-        prefix="data-lake/production",
-        glue=True,
-        # A condition on s3:prefix denies what does not know the key.
-        warns=("list-uploads", *_GLUE_WARNS),
-        skips=_GLUE_SKIPS,
-    ),
-    "legacy": Case("supaflow-s3", "", glue=True, warns=_GLUE_WARNS, skips=_GLUE_SKIPS),
-    "airbyte": Case("airbyte-s3-data-lake", "warehouse/raw", glue=False, **_NO_ABORT),
-    "estuary": Case(
-        "estuary-s3-iceberg",
-        prefix="flow",
-        glue=True,
-        warns=("list-uploads", "abort-upload"),
-        skips=("upload", "complete-upload"),
-    ),
-}
 
 
 @dataclass(frozen=True)
