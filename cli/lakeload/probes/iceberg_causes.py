@@ -79,10 +79,18 @@ _TRANSPORT = {
         "the catalog is busy, or something before it accepts connections and does not answer",
         "http is spoken where `uri` says https, or the reverse",
     ),
-    "SSLError": (
-        "`uri` begins with https and its server speaks http",
-        "the certificate is not trusted here: a company's proxy or a private authority "
-        "(REQUESTS_CA_BUNDLE)",
+    "SSLError": ("`uri` begins with https and its server speaks http",),
+    "CertificateUntrusted": (
+        "a company's proxy or a private authority has signed it: put its certificate into a file "
+        "and name that in REQUESTS_CA_BUNDLE",
+        "REQUESTS_CA_BUNDLE names a file without this authority",
+    ),
+    "CertificateForAnotherHost": (
+        "the host in `uri` is not the one of the certificate: use the name it was made for",
+    ),
+    "FileUnreadable": (
+        "the path in REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE is misspelt, or not mounted in this "
+        "container",
     ),
     "ConnectionClosedError": (
         "`uri` begins with http and its server speaks https",

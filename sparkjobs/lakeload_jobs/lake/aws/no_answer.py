@@ -3,14 +3,16 @@ found, and the way to the server."""
 
 from __future__ import annotations
 
-import re
-import ssl
-from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from botocore import exceptions as botocore_errors
-from urllib3.util.ssl_match_hostname import CertificateError
+
+from lakeload_jobs.lake.unreached import (
+    authorities_unreadable,
+    certificate_problem,
+    proxy_refusal,
+)
 
 # Nothing of the request reached the server.
 NEVER_SENT = (
@@ -24,17 +26,6 @@ NO_ANSWER = (
     botocore_errors.ConnectionError,
     botocore_errors.IncompleteReadError,
 )
-
-_TUNNEL_STATUS = re.compile(r"Tunnel connection failed: (\d{3})")
-
-# OpenSSL's X509_V_ERR_* numbers.
-_CERTIFICATES = {
-    9: ("CertificateExpired", "is not valid yet"),
-    10: ("CertificateExpired", "has expired"),
-    62: ("CertificateForAnotherHost", "is for another host name"),
-    64: ("CertificateForAnotherHost", "is for another address"),
-}
-_UNTRUSTED = ("CertificateUntrusted", "is signed by nobody this machine trusts")
 
 _SOURCES = {
     "custom-process": "run the profile's `credential_process` by hand: it fails, or prints "
@@ -122,37 +113,25 @@ def _of_network(error: botocore_errors.BotoCoreError) -> Explained | None:
 
 
 def _of_proxy(error: botocore_errors.ProxyConnectionError) -> Explained:
-    status = next((m[1] for e in _chain(error) if (m := _TUNNEL_STATUS.search(str(e)))), None)
     hint = "check HTTPS_PROXY and NO_PROXY"
-    if status is None:
+    refusal = proxy_refusal(error)
+    if refusal is None:
         name = type(error).__name__
         return Explained(name, "the proxy does not answer", hint, retryable=True)
-    if status == "407":
-        meaning = "the proxy wants a user name and password (HTTP 407)"
-        return Explained("ProxyAuthenticationRequired", meaning, hint)
-    return Explained("ProxyRefused", f"the proxy does not connect (HTTP {status})", hint, True)
+    code, meaning = refusal
+    return Explained(code, meaning, hint, retryable=code == "ProxyRefused")
 
 
 def _of_certificate(error: botocore_errors.SSLError) -> Explained:
-    for inner in _chain(error):
-        if isinstance(inner, ssl.SSLCertVerificationError):
-            code, what = _CERTIFICATES.get(inner.verify_code, _UNTRUSTED)
-        elif isinstance(inner, CertificateError):
-            code, what = _CERTIFICATES[62]
-        elif isinstance(inner, FileNotFoundError) or _holds_none(inner):
-            meaning = "the file of trusted certificates cannot be read"
-            return Explained("FileUnreadable", meaning, "correct the path in AWS_CA_BUNDLE")
-        else:
-            continue
+    if problem := certificate_problem(error):
+        code, what = problem
         meaning = f"the certificate of the endpoint{_origin(error)} {what}"
         return Explained(code, meaning, "compare the endpoint, its certificate and AWS_CA_BUNDLE")
+    if authorities_unreadable(error):
+        meaning = "the file of trusted certificates cannot be read"
+        return Explained("FileUnreadable", meaning, "correct the path in AWS_CA_BUNDLE")
     hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
     return Explained(type(error).__name__, "the TLS connection failed", hint, True)
-
-
-def _holds_none(error: BaseException) -> bool:
-    """Whether a file of certificates holds no certificate."""
-    return isinstance(error, ssl.SSLError) and error.reason == "NO_CERTIFICATE_OR_CRL_FOUND"
 
 
 def _of_request(error: botocore_errors.BotoCoreError) -> Explained:
@@ -170,23 +149,3 @@ def _origin(error: botocore_errors.BotoCoreError) -> str:
     """Return ` scheme://host:port` of the endpoint in the error: no path, query or userinfo."""
     parts = urlsplit(str(error.kwargs.get("endpoint_url", "")))
     return f" `{parts.scheme}://{parts.netloc.rpartition('@')[2]}`" if parts.netloc else ""
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions that an exception wraps, each library in its own way."""
-    todo, seen = [error], set()
-    while todo:
-        one = todo.pop(0)
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        inside = (
-            *(getattr(one, "kwargs", None) or {}).values(),
-            *one.args,
-            getattr(one, "reason", None),
-            getattr(one, "original_error", None),
-            one.__cause__,
-            one.__context__,
-        )
-        todo += [other for other in inside if isinstance(other, BaseException)]

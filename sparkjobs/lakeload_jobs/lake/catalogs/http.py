@@ -23,9 +23,19 @@ from urllib3.util.retry import Retry
 
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.lake.catalogs.errors import NOT_A_CATALOG, REDIRECTED, CatalogError
+from lakeload_jobs.lake.unreached import (
+    authorities_unreadable,
+    certificate_problem,
+    proxy_refusal,
+)
 
 _BUSY = (429, 502, 503, 504)
 _MAX_SAID = 500
+_AUTHORITIES = (
+    "FileUnreadable",
+    "the file of trusted certificates cannot be read",
+    "correct the path in REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE",
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,12 @@ def http_call(doing: str, uri: str) -> Iterator[None]:
     except request_errors.RequestException as error:
         # Their texts repeat header values and URLs: not even as a cause.
         raise _without_answer(doing, uri, error) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # requests says so, and nothing else, with a text alone.
+        code, meaning, hint = _AUTHORITIES
+        raise CatalogError(f"{doing}: {meaning} ({code})", code=code, hint=hint) from None
 
 
 def origin(uri: str) -> str:
@@ -192,10 +208,11 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
     if isinstance(error, request_errors.TooManyRedirects):
         return REDIRECTED, "", "set `uri` to the address it sends to: secrets follow no redirect"
     if isinstance(error, request_errors.SSLError):
-        hint = "check that the catalog speaks https and its certificate is trusted"
-        return "SSLError", f"the TLS connection to `{place}` failed", f"{hint} (REQUESTS_CA_BUNDLE)"
+        return _of_tls(error, place)
     if isinstance(error, request_errors.ProxyError):
-        return "ProxyConnectionError", "the proxy does not answer", "check HTTPS_PROXY and NO_PROXY"
+        silent = "ProxyConnectionError", "the proxy does not answer"
+        code, meaning = proxy_refusal(error) or silent
+        return code, meaning, "check HTTPS_PROXY and NO_PROXY"
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     if isinstance(error, request_errors.ReadTimeout) or isinstance(reason, ReadTimeoutError):
         hint = "check the network and run again"
@@ -216,3 +233,14 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
     if isinstance(error, request_errors.InvalidURL | request_errors.MissingSchema | ValueError):
         return "InvalidUrl", "the address is not a URL", "write it as `https://host[:port]/path`"
     return type(error).__name__, "the call could not be made", reach
+
+
+def _of_tls(error: request_errors.SSLError, place: str) -> tuple[str, str, str]:
+    if problem := certificate_problem(error):
+        code, what = problem
+        hint = "compare `uri`, the certificate and REQUESTS_CA_BUNDLE"
+        return code, f"the certificate of `{place}` {what}", hint
+    if authorities_unreadable(error):
+        return _AUTHORITIES
+    hint = "check that the catalog speaks https and its certificate is trusted"
+    return "SSLError", f"the TLS connection to `{place}` failed", f"{hint} (REQUESTS_CA_BUNDLE)"
