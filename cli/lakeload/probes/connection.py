@@ -42,6 +42,17 @@ class ConnectionOptions:
     attempts: int = 2
     """How often a request is sent that the server or the network fails."""
 
+    # All tries fit, so that AWS's own error comes before "no answer within …".
+    @property
+    def connect_timeout(self) -> float:
+        """How long a connection is waited for, in seconds."""
+        return min(5, self.timeout / 6)
+
+    @property
+    def read_timeout(self) -> float:
+        """How long an answer is waited for, in seconds."""
+        return min(10, self.timeout / 5)
+
 
 class ConnectionTest:
     """One test. Iterate `run` to its end or close it: either way it cleans up."""
@@ -49,34 +60,19 @@ class ConnectionTest:
     def __init__(self, destination: DestinationSpec, options: ConnectionOptions) -> None:
         """Prepare the probes; nothing is called yet. Raises `InvalidInput` for an unknown skip."""
         self._options = options
-        self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
-        # All tries fit, so that AWS's own error comes before "no answer within …".
-        connect, read = min(5, options.timeout / 6), min(10, options.timeout / 5)
-        session = AwsSession(
-            destination,
-            label="test-connection",
-            connect_timeout=connect,
-            read_timeout=read,
-            max_attempts=options.attempts,
-        )
-        objects = Objects(
-            session,
-            destination,
-            waits=Waits(answer=min(5, options.timeout / 6)),
-            # What the store can do is for the probes to say, with objects of their own.
-            conditional=not destination.single_writer,
-        )
         self._destination = destination
+        self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
+        session, objects = _clients(destination, options)
         self._objects = ProbeObjects(destination, session, objects)
-        bucket = ProbeBucket(destination, session, objects)
         self._catalog = catalog_part(
             destination,
             session,
-            connect_timeout=connect,
-            read_timeout=read,
+            connect_timeout=options.connect_timeout,
+            read_timeout=options.read_timeout,
             attempts=options.attempts,
         )
         sts = sts_probes(destination, session, wait=options.wait, deadline=self._deadline)
+        bucket = ProbeBucket(destination, session, objects)
         find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
         # By then STS and S3 have told the time, whatever else they said.
         in_order = [*sts, find_bucket, clock_probe(session), *s3, *self._catalog.probes]
@@ -107,6 +103,26 @@ class ConnectionTest:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
         return Verdict(tuple(self._results), self._left_behind, seconds)
+
+
+def _clients(
+    destination: DestinationSpec, options: ConnectionOptions
+) -> tuple[AwsSession, Objects]:
+    session = AwsSession(
+        destination,
+        label="test-connection",
+        connect_timeout=options.connect_timeout,
+        read_timeout=options.read_timeout,
+        max_attempts=options.attempts,
+    )
+    objects = Objects(
+        session,
+        destination,
+        waits=Waits(answer=options.connect_timeout),
+        # What the store can do is for the probes to say, with objects of their own.
+        conditional=not destination.single_writer,
+    )
+    return session, objects
 
 
 def _knowing_surroundings(probe: Probe, destination: DestinationSpec) -> Probe:
