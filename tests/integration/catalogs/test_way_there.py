@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
+from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.iceberg_causes import catalog_causes
-from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
+from lakeload.probes.model import Status
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.errors import CatalogError
 from lakeload_jobs.lake.catalogs.http import Patience
@@ -21,6 +24,7 @@ from tests.servers.local_sockets import (
     authority_file,
     http_answer,
     over_tls,
+    silent,
 )
 
 Bend = Callable[[ExitStack, pytest.MonkeyPatch, Path], str]
@@ -105,3 +109,27 @@ def test_what_keeps_us_from_a_catalog_is_named(
     assert caught.value.code == code, caught.value.message
     assert cause in catalog_causes(caught.value, spec)[0]
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "catalog",
+    [{"type": "REST", "access_delegation": "NONE"}, {"type": "NESSIE", "api": "NATIVE"}],
+    ids=["rest", "native"],
+)
+def test_the_test_ends_within_its_time_out_when_nothing_answers(
+    catalog: dict[str, Any], cleanup: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
+    place = f"http://127.0.0.1:{silent(cleanup)}"
+    wanted = DestinationSpec(
+        "lake",
+        "us-east-1",
+        endpoints=EndpointsSpec(s3=place, sts=place),
+        table_format="ICEBERG",
+        iceberg=IcebergSpec(catalog=CatalogSpec(uri=place, **catalog)),
+    )
+    test = ConnectionTest(wanted, ConnectionOptions(timeout=2))
+    failed = [result.probe.name for result in test.run() if result.status is Status.FAILED]
+    assert "catalog" in failed
+    assert test.verdict().seconds < 2 + 1
