@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import boto3
-from botocore.config import Config
-from botocore.exceptions import InvalidRegionError
 
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+from lakeload_jobs.lake.aws.clients import client_config, make_client
 from lakeload_jobs.lake.aws.clock import ServerClock
 from lakeload_jobs.lake.aws.credentials import (
     Keys,
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sts import STSClient
-
-AddressingStyle = Literal["auto", "path", "virtual"]
 
 _EXECUTOR_HINT = (
     "on this Spark master an executor needs a base identity of its own: an instance profile, IRSA, "
@@ -146,48 +141,16 @@ class AwsSession:
             return self._clients[key]
 
     def _build(self, session: boto3.Session, service: str, attempts: int | None = None) -> Any:
-        config = Config(
+        config = client_config(
+            self._destination,
             connect_timeout=self._connect_timeout,
             read_timeout=self._read_timeout,
-            retries={"mode": "standard", "total_max_attempts": attempts or self._max_attempts},
-            max_pool_connections=self._max_connections,
-            tcp_keepalive=True,
-            user_agent_extra=f"lakeload/{_tool_version()}",
-            # Uploads carry a CRC32 header of our own. botocore's default would send trailers, which
-            # S3-compatible stores reject, or a CRC64 that some servers compute at 12 MB/s.
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            s3={"addressing_style": self._addressing_style()},
+            attempts=attempts or self._max_attempts,
+            connections=self._max_connections,
         )
-        endpoint = getattr(self._destination.endpoints, service, None)
-        with aws_call(f"preparing the {service} client"):
-            # Typed overloads know only literal names.
-            make: Any = session.client
-            try:
-                client = make(service, endpoint_url=endpoint, config=config)
-            except InvalidRegionError:
-                raise
-            except ValueError as error:
-                variable = f"AWS_ENDPOINT_URL_{service.upper()} or AWS_ENDPOINT_URL"
-                where = f" `{endpoint}`" if endpoint else f", from {variable} or the AWS profile,"
-                raise InvalidInput(
-                    f"the endpoint of {service}{where} is not a URL",
-                    hint="write it as `https://host[:port]`",
-                ) from error
+        client = make_client(session, service, self._destination, config)
         client.meta.events.register("response-received", self.clock.note)
-        account = self._destination.iceberg.catalog.glue_id
-        if service == "glue" and account:
-            _of_account(client, account)
         return client
-
-    def _addressing_style(self) -> AddressingStyle:
-        if self._destination.addressing_style == "PATH":
-            return "path"
-        if self._destination.addressing_style == "VIRTUAL":
-            return "virtual"
-        # Compatible stores and emulators seldom have a DNS name for each bucket.
-        overridden = self._destination.endpoints.s3 or os.environ.get("AWS_ENDPOINT_URL_S3")
-        return "path" if overridden or os.environ.get("AWS_ENDPOINT_URL") else "auto"
 
     def _final_session(self) -> boto3.Session:
         if self._final is None:
@@ -254,24 +217,7 @@ class AwsSession:
         return Secret(value)
 
 
-def _of_account(glue: GlueClient, account: str) -> None:
-    """Let every call of this client be about the catalog of `account` (F18)."""
-
-    def add(params: dict[str, Any], **_: Any) -> None:
-        params.setdefault("CatalogId", account)
-
-    glue.meta.events.register("provide-client-params.glue", add)
-
-
 def _session_name(label: str) -> str:
     """Return a valid RoleSessionName (2–64 of `[A-Za-z0-9_+=,.@-]`)."""
     text = re.sub(r"[^A-Za-z0-9_+=,.@-]", "-", f"lakeload-{label}" if label else "lakeload")
     return text[:64]
-
-
-def _tool_version() -> str:
-    """The installed version; executors may run from an archive without metadata."""
-    try:
-        return version("lakeload")
-    except PackageNotFoundError:
-        return "unknown"
