@@ -96,9 +96,9 @@ def within(call: Callable[[], T], deadline: Deadline) -> T:
         raise errors[0]
     if not outcome:
         raise ProbeFailed(
-            f"no answer within the time-out of {deadline.seconds:g} s",
+            "no answer came before the time-out",
             code="TimedOut",
-            hint="check the network from here to AWS, or give it longer with --timeout",
+            hint="check the network from here, or give it longer with --timeout",
         )
     return outcome[0]
 
