@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -14,6 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from localstack_client.session import Session
+
+from tests.servers.free_ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-localstack" / "bin" / "python"
@@ -36,7 +37,7 @@ def localstack(folder: Path) -> Iterator[str]:
             "LocalStack is not installed in .venv-localstack: run `make localstack`, "
             f"or name a running one in {ENDPOINT_VARIABLE}"
         )
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_ports(1)[0]}"
     log = folder / "localstack.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -95,10 +96,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

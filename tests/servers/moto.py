@@ -7,23 +7,21 @@ tests/integration/permissions/known_differences.toml.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID
+from tests.servers.free_ports import free_ports
+from tests.servers.processes import wait_until_ready
 
-START_SECONDS = 60
 _PROGRAM = (
     "from lakeload.demo.embedded_server import end_with_parent; end_with_parent(); "
     "from moto.server import main; main()"
@@ -70,7 +68,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
     """One moto for the whole run."""
     folder = tmp_path_factory.mktemp("moto")
     log = folder / "moto.log"
-    port = _free_port()
+    (port,) = free_ports(1)
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, "-H", "127.0.0.1", "-p", str(port)],
@@ -81,26 +79,9 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait_until_it_answers(process, port, log)
-        yield MotoServer(f"http://127.0.0.1:{port}")
+        endpoint = f"http://127.0.0.1:{port}"
+        wait_until_ready(process, f"{endpoint}/moto-api/", log)
+        yield MotoServer(endpoint)
     finally:
         process.terminate()
         process.wait(timeout=10)
-
-
-def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"moto did not start:\n{log.read_text(errors='replace')[-2000:]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -33,7 +33,7 @@ def server(
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait(process, ready, log)
+        wait_until_ready(process, ready, log)
         yield
     finally:
         process.terminate()
@@ -55,11 +55,12 @@ def answers(url: str) -> bool:
         return False
 
 
-def _wait(process: subprocess.Popen[bytes], ready: str, log: Path) -> None:
+def wait_until_ready(process: subprocess.Popen[bytes], ready: str, log: Path) -> None:
+    """Return when `ready`, a URL, answers. Raises `RuntimeError` with the end of the log."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if answers(ready):
             return
-        time.sleep(0.1)
+        time.sleep(0.05)
     end = log.read_text(errors="replace")[-2000:]
     raise RuntimeError(f"`{process.args!r}` does not answer at {ready}:\n{end}")
