@@ -56,7 +56,7 @@ def test_a_missing_emulator_names_the_extra_to_install(
 def test_an_emulator_that_cannot_start_names_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(embedded.EmbeddedAws, "program", ("/bin/false",))
     aws = embedded.EmbeddedAws(tmp_path)
     with pytest.raises(MachineLacks) as caught:
         aws.start()
