@@ -13,7 +13,8 @@ endif
 
 BIN := .venv/bin
 PIP := -m pip install --quiet --disable-pip-version-check
-# Three files at a time, the long ones with Spark first: the waiting of fault tests leaves cores idle.
+# Three files at a time, because Java's start-up and fault tests wait; in the order of conftest.py,
+# where xdist's own would leave the longest file alone at the end.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # A virtual environment holds absolute paths, so one that came from elsewhere is made anew.
