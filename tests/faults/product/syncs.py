@@ -146,7 +146,8 @@ def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) ->
 
 
 def _environment(world: World, folder: Path) -> dict[str, str]:
-    return environment(world.lake, folder, LAKELOAD_CACHE_DIR=str(world.folder / "cache"))
+    cache = world.cache or world.folder / "cache"
+    return environment(world.lake, folder, LAKELOAD_CACHE_DIR=str(cache))
 
 
 def _session(process: psutil.Process) -> int | None:

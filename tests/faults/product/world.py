@@ -32,6 +32,8 @@ class World:
     seed: str
     glue: bool = False
     """Whether the tables of this world are in the Glue catalog too."""
+    cache: Path | None = None
+    """LAKELOAD_CACHE_DIR of its commands; None is a folder of this world."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
