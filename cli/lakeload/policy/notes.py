@@ -42,8 +42,8 @@ def notes(
     return (
         *_of_the_place(found),
         *_of_the_trust(found, form),
-        *_of_the_key(found),
-        *_of_glue(found),
+        *(_of_the_key(found) if found.shows("kms") else ()),
+        *(_of_glue(found) if found.shows("glue") else ()),
         *_of_readers(found, tables),
         *_of_limits(found, form),
     )

@@ -68,6 +68,10 @@ class PolicySet:
     """None: the documents belong to the identity that loads, which no role is made for."""
     documents: tuple[PolicyDocument, ...]
 
+    def shows(self, name: str) -> bool:
+        """Whether the document of that name would be among these, if there is one."""
+        return self.asked.only in (None, name)
+
     def document(self, name: str) -> PolicyDocument | None:
         """Return the document of that name, if there is one."""
         return next((one for one in self.documents if one.name == name), None)

@@ -286,3 +286,19 @@ def test_a_federated_user_is_no_principal_of_a_role() -> None:
 def test_an_external_id_is_a_reference() -> None:
     found = parse_principal(f"{USER},external-id=file:/run/secrets/a,b")
     assert found == (USER, SecretReference("file", "/run/secrets/a,b"))
+
+
+def test_what_to_mind_of_the_key_and_of_glue_stands_beside_their_documents_alone(
+    destination: Path,
+) -> None:
+    with destination.open("a") as file:
+        file.write("encryption: {type: SSE_KMS, kms_key_id: alias/lake}\n")
+        file.write("parquet: {update_glue_catalog: true}\n")
+    told = {
+        only: " ".join(policy(destination, "--principal", USER, "--only", only).stderr.split())
+        for only in ("trust", "kms", "glue")
+    }
+
+    key, databases = "The key's own policy", "every database of the account"
+    assert [name for name, text in told.items() if key in text] == ["kms"]
+    assert [name for name, text in told.items() if databases in text] == ["glue"]
