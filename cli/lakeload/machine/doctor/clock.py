@@ -19,6 +19,7 @@ from lakeload.machine.doctor.endpoint import endpoint_of, without_userinfo
 from lakeload.machine.doctor.mend import set_clock
 from lakeload.machine.doctor.model import Finding, Patient, Status
 from lakeload.machine.doctor.proxies import proxy_for, shown
+from lakeload.machine.download import without_login
 from lakeload_jobs.contract.errors import LakeloadError
 
 REFUSED_AFTER = 300.0
@@ -93,7 +94,7 @@ def _date(url: str, proxy: str | None, seconds: float, *, trusting: bool) -> str
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("it is not a URL")
     request = urllib.request.Request(  # noqa: S310 - the scheme was just looked at
-        parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(),
+        without_login(url),
         method="HEAD",
         headers={"User-Agent": "lakeload-doctor"},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.model import Patient
+from lakeload.machine.download import without_login
 from lakeload_jobs.rules.aws_partitions import domain
 
 _DEFAULT_REGION = "us-east-1"
@@ -27,6 +28,5 @@ def endpoint_of(patient: Patient) -> str:
 
 
 def without_userinfo(url: str) -> str:
-    """Return a URL without user and password, for people."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    """Return a URL without user, password and query, for people."""
+    return urlsplit(without_login(url))._replace(query="").geturl()
