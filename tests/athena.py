@@ -190,7 +190,7 @@ def _files(s3: S3Client, location: str) -> Iterator[tuple[str, str]]:
 
 def _read(s3: S3Client, bucket: str, key: str, schema: pa.Schema) -> pa.Table:
     body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
-    file = pq.read_table(pa.BufferReader(body))
+    file = pq.ParquetFile(pa.BufferReader(body)).read(use_threads=False)
     names = {name.lower(): name for name in file.column_names}
     values = []
     for field in schema:

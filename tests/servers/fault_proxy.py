@@ -252,6 +252,9 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer leaves in one piece, and at once.
+    wbufsize = -1
+    disable_nagle_algorithm = True
     proxy: FaultProxy
 
     def handle(self) -> None:
@@ -292,6 +295,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         if self.command != "HEAD":
             self.wfile.write(response.body[: response.send_bytes])
+
+    def handle_expect_100(self) -> bool:
+        """Ask for the body, for which the client waits."""
+        expected = super().handle_expect_100()
+        self.wfile.flush()
+        return expected
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: the recorded requests are the log."""

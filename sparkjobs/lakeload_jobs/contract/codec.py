@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -89,7 +90,7 @@ def _read_optional(kind: Any, data: Any, where: str) -> Any:
 
 def _read_dataclass(kind: type, data: Any, where: str) -> Any:
     _expect(dict, data, where)
-    hints = typing.get_type_hints(kind)
+    hints = _type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
     if unknown := sorted(set(data) - set(fields)):
         raise CodecError(f"{where}: unknown key {unknown[0]!r} for {kind.__name__}")
@@ -102,6 +103,12 @@ def _read_dataclass(kind: type, data: Any, where: str) -> Any:
         raise CodecError(f"{where}: {missing[0]!r} is missing for {kind.__name__}")
     values = {name: _read(hints[name], value, f"{where}.{name}") for name, value in data.items()}
     return kind(**values)
+
+
+@functools.cache
+def _type_hints(kind: type) -> dict[str, Any]:
+    """Evaluated once: a log of many records names the same few dataclasses thousands of times."""
+    return typing.get_type_hints(kind)
 
 
 def _expect(kind: type, data: Any, where: str) -> None:

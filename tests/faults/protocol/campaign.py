@@ -20,19 +20,20 @@ from tests.faults.protocol.world import SOURCES, World, make_world
 
 FULL: dict[str, int] = {
     "kill": 2000,
-    "status": 700,
-    "lost": 500,
-    "duplicate": 300,
-    "delay": 120,
-    "truncate": 180,
+    "status": 620,
+    "lost": 440,
+    "duplicate": 280,
+    "delay": 110,
+    "truncate": 160,
     "zombie": 240,
     "expired": 150,
     "together": 250,
     "together-faults": 250,
 }
-"""How often each class strikes in a whole campaign: kills and faults injected, rounds of eight."""
+"""How often each class strikes in a whole campaign: 2,000 kills; 2,000 faults injected, zombies and
+expired uploads among them; 500 rounds of eight."""
 
-EPISODES_A_WORLD = 150
+EPISODES_A_WORLD = 400
 """An emulator keeps everything in memory, so it is replaced after so many tables."""
 
 

@@ -3,7 +3,6 @@ log as JSON, the data with plain pyarrow, the expected rows from the plan. None 
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections import Counter
@@ -119,7 +118,8 @@ def look(bucket: Bucket, table: str) -> Seen:
 
 
 def _rows(data: bytes) -> list[tuple[str, str]]:
-    return _pairs(pq.read_table(io.BytesIO(data), columns=["_supa_job_id", "payload"]))
+    file = pq.ParquetFile(pa.BufferReader(data))
+    return _pairs(file.read(["_supa_job_id", "payload"], use_threads=False))
 
 
 def _pairs(table: pa.Table) -> list[tuple[str, str]]:
