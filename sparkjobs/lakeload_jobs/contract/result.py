@@ -33,6 +33,15 @@ class FileResult:
 
 
 @dataclass(frozen=True)
+class RowChanges:
+    """What an UPSERT did to the rows of its table."""
+
+    inserted: int
+    updated: int
+    deleted: int
+
+
+@dataclass(frozen=True)
 class TableResult:
     """What became of one table. `reader` is jvm or direct; `seconds` is wall time in the driver."""
 
@@ -45,6 +54,9 @@ class TableResult:
     files: tuple[FileResult, ...] = ()
     reader: str | None = None
     index: IndexKind | None = None
+    snapshot_id: int | None = None
+    """The Iceberg snapshot that this job published."""
+    changes: RowChanges | None = None
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: ErrorInfo | None = None

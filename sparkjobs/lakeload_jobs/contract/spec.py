@@ -21,6 +21,9 @@ OnBadValue = Literal["FAIL", "NULL"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
+Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
+Deletes = Literal["MARK", "DELETE"]
+Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
 
@@ -172,6 +175,18 @@ class ColumnsSpec:
 
 
 @dataclass(frozen=True)
+class PartitionField:
+    """One field of an Iceberg partition spec: `bucket(16, id)`, `day(created_at)`, `country`.
+
+    `column` is a source name; `width` is the number of buckets or the length to truncate to.
+    """
+
+    transform: Transform
+    column: str
+    width: int | None = None
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """One source table and the target it is loaded into (names already normalised)."""
 
@@ -185,6 +200,14 @@ class TableSpec:
     primary_key: tuple[str, ...] = ()
     where: str | None = None
     deleted_when: str | None = None
+    mode: Mode = "APPEND"
+    cursor: str | None = None
+    """Source column: of several versions of a row in one load, the one with the greatest wins."""
+    deletes: Deletes = "MARK"
+    """UPSERT: a row that `deleted_when` marks stays, marked, or is removed from the table."""
+    partition_by: tuple[PartitionField, ...] = ()
+    table_properties: dict[str, str] | None = None
+    """At creation; they override those of the destination."""
 
     @property
     def target(self) -> str:
@@ -214,5 +237,7 @@ class JobSpec:
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
     reload: bool = False
     """Load everything again, whatever the state says, and keep what is there."""
+    full_refresh: bool = False
+    """OVERWRITE and UPSERT replace the whole table in one snapshot, whatever the state says."""
     author: str = ""
     """`user@host` that started the job."""
