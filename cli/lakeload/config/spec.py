@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lakeload.config.destination import Credentials, Destination, Parquet
+from lakeload.config.destination import Credentials, Parquet
+from lakeload.config.fingerprints import load_fingerprint
 from lakeload.config.iceberg_spec import iceberg_spec
 from lakeload.config.load import DestinationDocument, PipelineDocument
 from lakeload.config.pipeline import Columns, Pipeline, Table
@@ -25,7 +25,6 @@ from lakeload_jobs.contract.spec import (
     ParquetSpec,
     TableSpec,
 )
-from lakeload_jobs.rules.fingerprint import fingerprint
 
 
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
@@ -84,7 +83,7 @@ def table_specs(
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
-        mark = _fingerprint(model, destination, written, run)
+        mark = load_fingerprint(document, written, run)
         # A folder called `[old]` is no pattern, whatever the path below it is.
         folder = Path(glob.escape(str(document.path.parent.absolute())))
         paths = tuple(_input_path(folder, path) for path in written.input.paths)
@@ -138,32 +137,6 @@ def _columns(columns: Columns) -> ColumnsSpec:
         exclude=columns.exclude,
         rename=dict(columns.rename) or None,
         types=dict(columns.types) or None,
-    )
-
-
-def _fingerprint(
-    model: Pipeline, destination: Destination, written: TableSpec, run: Mapping[str, object]
-) -> str:
-    """Identify everything that decides which rows land where.
-
-    Paths count as they are written, so that a scheduler may check the documents out anywhere.
-    Credentials, endpoints, sizes and parallelism change how a load runs, not what it loads.
-    """
-    return fingerprint(
-        {
-            "bucket": destination.bucket,
-            "prefix": destination.prefix,
-            "partition_strategy": destination.parquet.partition_strategy,
-            "file_name_pattern": destination.parquet.file_name_pattern,
-            "update_glue_catalog": destination.parquet.update_glue_catalog,
-            "partition_projection": destination.parquet.partition_projection,
-            "pipeline": model.name,
-            "nested": model.nested,
-            "on_bad_value": model.on_bad_value,
-            "tracking_columns": model.tracking_columns,
-            "table": written,
-            **run,
-        }
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,6 +191,23 @@ def test_the_fingerprint_is_the_same_wherever_the_documents_lie(tmp_path: Path) 
     assert _fingerprint(tmp_path, PIPELINE, TABLES) == _fingerprint(
         tmp_path / "a", PIPELINE, TABLES
     )
+
+
+@pytest.mark.parametrize(
+    ("run", "mark"),
+    [
+        ({}, "014b7295e01d7286e2b98e2029297a464b66bc3a8b6b1e697491196159ecfa3c"),
+        ({"limit": 5}, "9e9c8732347713f56c2381399e305f86ef5d45aa915e0f35f0fd723102d811e1"),
+        ({"reload": True}, "bc61c48192873420d8c89dd4cf3c98765fbd5516c07089671876e3b75e50a19f"),
+    ],
+)
+def test_fingerprints_in_the_logs_of_parquet_tables_stay_valid(
+    run: dict[str, Any], mark: str, tmp_path: Path
+) -> None:
+    """The same job id is a no-op only with an equal fingerprint, whatever the version."""
+    [spec] = table_specs(pipeline(tmp_path, PIPELINE + TABLES), **run)
+
+    assert spec.fingerprint == mark
 
 
 def test_a_limited_load_is_another_load(tmp_path: Path) -> None:
