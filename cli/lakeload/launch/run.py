@@ -1,4 +1,4 @@
-"""One launch from a JobSpec to its outcome: folder, process, events, decision."""
+"""One launch from a JobSpec to its end: folder, process, events; of a load, the decision too."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from importlib import resources
 from pathlib import Path
 
 from lakeload.launch.command import Installation, submission
-from lakeload.launch.failure import probable_cause
+from lakeload.launch.failure import Cause, probable_cause
 from lakeload.launch.inputs import input_bytes
 from lakeload.launch.log_file import read_log
-from lakeload.launch.outcome import Outcome, decide
+from lakeload.launch.outcome import Ending, Observed, Outcome, decide
 from lakeload.launch.process import PATIENCE, Patience, Running
 from lakeload.launch.properties import render, spark_properties
 from lakeload.launch.result_file import read_result
@@ -39,6 +39,15 @@ class SparkSettings:
     """The class data of the driver's class path, where there is any."""
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a launch ended, what its events told, and what the log suggests where no result does."""
+
+    ending: Ending
+    observed: Observed
+    cause: Cause
+
+
 def launch(
     spec: JobSpec,
     folder: RunFolder,
@@ -50,7 +59,33 @@ def launch(
     show: Callable[[Event], None],
     patience: Patience = PATIENCE,
 ) -> Outcome:
-    """Run the job of `spec` and return what became of it; every event goes through `show`.
+    """Load what `spec` names and return what became of it. Raises as `run_job` does."""
+    ended = run_job(
+        spec,
+        folder,
+        installation,
+        settings,
+        environment=environment,
+        stop=stop,
+        show=show,
+        patience=patience,
+    )
+    result = read_result(folder.result, spec.attempt_id)
+    return decide(ended.ending, result, ended.observed, spec.tables, ended.cause)
+
+
+def run_job(
+    spec: JobSpec,
+    folder: RunFolder,
+    installation: Installation,
+    settings: SparkSettings,
+    *,
+    environment: Mapping[str, str],
+    stop: StopRequests,
+    show: Callable[[Event], None],
+    patience: Patience = PATIENCE,
+) -> Ended:
+    """Run the job of `spec`, whichever it is; every event goes through `show`.
 
     Raises `MachineLacks` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
@@ -69,9 +104,8 @@ def launch(
         ending, observed = running.ending, running.observed
         if running.unreadable_events:
             logger.warning("%d lines of events.jsonl are no events", running.unreadable_events)
-    result = read_result(folder.result, spec.attempt_id)
     cause = probable_cause(read_log(folder.log), ending.exit_status, observed.opened)
-    return decide(ending, result, observed, spec.tables, cause)
+    return Ended(ending, observed, cause)
 
 
 def write_inputs(
@@ -87,7 +121,8 @@ def write_inputs(
         cores=os.cpu_count() or 1,
         jars=settings.jars,
         archive=settings.archive,
-        input_bytes=input_bytes(spec.tables),
+        # Another job reads no input.
+        input_bytes=input_bytes(spec.tables) if spec.job == "load" else None,
         environment=environment,
     )
     folder.write(folder.spec, json.dumps(to_json(spec), indent=1))

@@ -1,4 +1,4 @@
-"""JobSpec: one `sync`, fully resolved. The job applies no defaults and reads no environment
+"""JobSpec: one job, fully resolved. The job applies no defaults and reads no environment
 but for the secrets named here; it holds references only, never a secret's value."""
 
 from __future__ import annotations
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.secrets import SecretReference
 
 CONTRACT_VERSION = 1
 
 TRACKING_COLUMNS = ("_supa_synced", "_supa_deleted", "_supa_index", "_supa_id", "_supa_job_id")
 
+JobName = Literal["load", "plan", "maintain"]
 PartitionStrategy = Literal["NONE", "DAY", "HOUR", "SYNC_ID"]
 FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
 TableHandling = Literal["FAIL", "APPEND"]
@@ -241,3 +243,7 @@ class JobSpec:
     """OVERWRITE and UPSERT replace the whole table in one snapshot, whatever the state says."""
     author: str = ""
     """`user@host` that started the job."""
+    job: JobName = "load"
+    """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""
+    maintain: MaintainSpec | None = None
+    """With `job` maintain: what is done with the tables."""
