@@ -1,0 +1,57 @@
+"""Staging branches: a load writes to one of its own, and only a publish shows it to readers."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+STAGING_PREFIX = "lakeload_"
+
+ORPHAN_AGE = timedelta(hours=24)
+"""Files younger than this are never orphans: Iceberg's own procedure refuses less, too."""
+
+_NAME = re.compile(r"lakeload_([0-9]{8}T[0-9]{6}Z)_([0-9a-f]{32})")
+_TIME = "%Y%m%dT%H%M%SZ"
+
+
+def staging_branch(now: datetime, attempt: str) -> str:
+    """Return the branch of an attempt (a UUID): its age and attempt are read from the name."""
+    return f"{STAGING_PREFIX}{now.astimezone(UTC).strftime(_TIME)}_{uuid.UUID(attempt).hex}"
+
+
+def parse_staging_branch(name: str) -> tuple[datetime, str] | None:
+    """Return when and by which attempt a branch was made; None for branches of others."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    try:
+        made = datetime.strptime(match[1], _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return made, str(uuid.UUID(match[2]))
+
+
+def staging_branches(refs: Iterable[str]) -> dict[str, datetime]:
+    """Return the staging branches among refs, and when each was made, the oldest first."""
+    found = [(parsed[0], name) for name in refs if (parsed := parse_staging_branch(name))]
+    return {name: made for made, name in sorted(found)}
+
+
+def left_branches(refs: Iterable[str], now: datetime, age: timedelta) -> tuple[str, ...]:
+    """Return the staging branches older than `age`.
+
+    Anyone may drop any of them at any time (I7): its load then fails or runs again, and no row is
+    lost, because a publish asserts its own branch.
+    """
+    return tuple(name for name, made in staging_branches(refs).items() if now - made > age)
+
+
+def orphans_before(refs: Iterable[str], now: datetime) -> datetime:
+    """Return the instant before which a file that no snapshot names is an orphan (I10).
+
+    24 hours ago, and never later than the oldest staging branch was made: the files of a load that
+    runs for longer are in no snapshot yet.
+    """
+    return min([now - ORPHAN_AGE, *staging_branches(refs).values()])

@@ -1,0 +1,216 @@
+"""What an Iceberg table's metadata says, as plain data, and what lakeload keeps in it.
+
+The rules of the commit protocol (docs/protocol-iceberg.md) are functions of these facts alone: the
+job reads them through Spark's Java table, the command line through pyiceberg.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import Mode, TableHandling
+
+JOBS_REMEMBERED = 1000
+"""Job ids that a table keeps, the latest of all pipelines together (DESIGN section 7, State)."""
+
+JOBS = "lakeload.jobs"
+SEQ = "lakeload.seq"
+CREATED_BY = "lakeload.created-by"
+STATE_PREFIX = "lakeload.state."
+
+SUMMARY_JOB = "lakeload.job-id"
+SUMMARY_PIPELINE = "lakeload.pipeline"
+SUMMARY_ATTEMPT = "lakeload.attempt"
+SUMMARY_ROWS = "lakeload.rows"
+SUMMARY_MODE = "lakeload.mode"
+SUMMARY_SYNCED = "lakeload.synced"
+SUMMARY_FINGERPRINT = "lakeload.fingerprint"
+"""Optional: the settings of the job, for ids that come again after other jobs."""
+
+_ENTRY = re.compile(r"([0-9a-f]{16}):([0-9]{1,19})")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One snapshot that the metadata still holds."""
+
+    id: int
+    parent: int | None
+    timestamp_ms: int
+    summary: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One read of a table's metadata. Column types are texts as Iceberg writes them."""
+
+    location: str
+    uuid: str
+    properties: Mapping[str, str]
+    refs: Mapping[str, int]
+    """Branches and tags → the snapshot each names. An empty table has no `main`."""
+    snapshots: Mapping[int, Snapshot]
+    columns: Mapping[str, str]
+    required: frozenset[str]
+    identifiers: tuple[str, ...]
+    format_version: int
+    metadata_location: str | None
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """What a table keeps of one pipeline: `lakeload.state.{pipeline}`, written by each publish."""
+
+    source: str
+    job: str
+    snapshot: int
+    """The snapshot that `state` belongs to: the state counts while the branch has it."""
+    fingerprint: str
+    columns: Mapping[str, str]
+    """Source name → target name."""
+    state: Any = None
+    """Cursor, loaded files, offsets; None where the pipeline loads everything each time."""
+    ledger: str | None = None
+    """The key of an object with what is too large for a property."""
+    rows_job: str | None = None
+    """The latest job that left rows: whether they are still there tells of a rollback (I5)."""
+
+    def to_property(self) -> str:
+        """Return the JSON that the property holds."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+    @classmethod
+    def from_property(cls, text: str, name: str) -> PipelineState:
+        """Read what `to_property` wrote; keys of later versions are passed over.
+
+        Raises `LoadFailed` naming the property `name`.
+        """
+        try:
+            data = json.loads(text)
+            known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+            state = cls(**known)
+            if not isinstance(state.snapshot, int) or not isinstance(state.columns, dict):
+                raise TypeError
+        except (ValueError, TypeError) as error:
+            raise damaged(name, text) from error
+        return state
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at loading one source table into one Iceberg table."""
+
+    pipeline: str
+    job_id: str
+    attempt_id: str
+    fingerprint: str
+    source: str
+    target: str
+    """`schema.table`, for messages."""
+    table_handling: TableHandling = "FAIL"
+    mode: Mode = "APPEND"
+    goes_on: bool = False
+    """It reads on from the state of the pipeline: incremental, without `--reload` and
+    `--full-refresh`."""
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The snapshots that a branch is made of, as far as the metadata still holds them."""
+
+    ids: tuple[int, ...]
+    """From the branch's head back to the oldest one that is not expired."""
+    beyond: int | None
+    """The parent of the oldest: expired, but known to belong to the branch. None: it has none."""
+
+    def has(self, snapshot: int) -> bool:
+        """Return whether a snapshot certainly belongs to the branch."""
+        return snapshot in self.ids or (self.beyond is not None and snapshot == self.beyond)
+
+
+def damaged(name: str, text: str) -> LoadFailed:
+    """Return the error of a property that is not as lakeload writes it."""
+    return LoadFailed(
+        f"the table property `{name}` holds `{text[:60]}`, which lakeload did not write",
+        hint="set it back to what an earlier metadata file of the table has; nothing is loaded "
+        "until then",
+    )
+
+
+def job_key(pipeline: str, job_id: str) -> str:
+    """Return the 16 hex digits under which a table remembers a job: its id is its pipeline's."""
+    return hashlib.sha256(f"{pipeline}\0{job_id}".encode()).hexdigest()[:16]
+
+
+def remembered_jobs(facts: TableFacts) -> dict[str, int]:
+    """Return job key → published snapshot, the oldest first. Raises `LoadFailed`."""
+    text = facts.properties.get(JOBS, "")
+    found: dict[str, int] = {}
+    for entry in text.split(",") if text else []:
+        match = _ENTRY.fullmatch(entry.strip())
+        if match is None:
+            raise damaged(JOBS, text)
+        found[match[1]] = int(match[2])
+    return found
+
+
+def publish_count(facts: TableFacts) -> int:
+    """Return `lakeload.seq`: how often lakeload has published into the table."""
+    text = facts.properties.get(SEQ, "0")
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise damaged(SEQ, text)
+    return int(text)
+
+
+def state_of(facts: TableFacts, pipeline: str) -> PipelineState | None:
+    """Return what the table keeps of a pipeline; None when it has never published into it."""
+    name = STATE_PREFIX + pipeline
+    text = facts.properties.get(name)
+    return None if text is None else PipelineState.from_property(text, name)
+
+
+def pipelines_of(facts: TableFacts) -> tuple[str, ...]:
+    """Return the pipelines that have published into the table."""
+    return tuple(
+        sorted(
+            name.removeprefix(STATE_PREFIX)
+            for name in facts.properties
+            if name.startswith(STATE_PREFIX)
+        )
+    )
+
+
+def lineage(facts: TableFacts, branch: str) -> Lineage:
+    """Return the lineage of a branch; that of a branch which is not there is empty."""
+    return _walk(facts, facts.refs.get(branch))
+
+
+def belongs(facts: TableFacts, branch: str, snapshot: int) -> bool | None:
+    """Return whether a snapshot is in the branch's lineage; None when expiry hides the answer.
+
+    False is certain: the lineage is whole, or the snapshot descends from one of it without being
+    one of it, which is what a rollback leaves behind.
+    """
+    own = lineage(facts, branch)
+    if own.has(snapshot):
+        return True
+    if own.beyond is None:
+        return False
+    others = _walk(facts, snapshot if snapshot in facts.snapshots else None)
+    known = {*others.ids} | ({others.beyond} if others.beyond is not None else set())
+    return False if any(own.has(ancestor) for ancestor in known) else None
+
+
+def _walk(facts: TableFacts, head: int | None) -> Lineage:
+    ids: list[int] = []
+    at = head
+    while at is not None and (snapshot := facts.snapshots.get(at)) is not None:
+        ids.append(at)
+        at = snapshot.parent
+    return Lineage(tuple(ids), at)
