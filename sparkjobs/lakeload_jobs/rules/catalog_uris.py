@@ -35,6 +35,11 @@ def vends(catalog: CatalogSpec) -> bool:
     return lends and catalog.access_delegation == "VENDED_CREDENTIALS"
 
 
+def native_nessie(catalog: CatalogSpec) -> bool:
+    """Whether only Spark has a client for the catalog: Nessie's native interface."""
+    return catalog.type == "NESSIE" and catalog.api == "NATIVE"
+
+
 def nessie_api_uri(uri: str) -> str:
     """Return the address of Nessie's native interface, from that of the server or any of its
     interfaces (`https://host:19120`, `…/api/v1`, `…/iceberg`)."""

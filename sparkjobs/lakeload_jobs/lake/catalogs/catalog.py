@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.lake.aws.handed_keys import HandedKeys
@@ -21,38 +22,44 @@ from lakeload_jobs.lake.catalogs.translate import catalog_call
 class OpenTable:
     """One table as it was when it was read."""
 
-    _table: Table
+    table: Table
+    """pyiceberg's own, for this package alone."""
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """Everything the catalog says of it."""
+        return self.table.metadata
 
     @property
     def location(self) -> str:
         """Where its files lie, without a final slash."""
-        return self._table.location().rstrip("/")
+        return self.table.location().rstrip("/")
 
     @property
     def metadata_location(self) -> str:
         """Its current metadata file."""
-        return self._table.metadata_location
+        return self.table.metadata_location
 
     @property
     def properties(self) -> Mapping[str, str]:
         """Its properties."""
-        return self._table.properties
+        return self.table.properties
 
     @property
     def snapshot_id(self) -> int | None:
         """Its current snapshot; None for a table without any."""
-        snapshot = self._table.current_snapshot()
+        snapshot = self.table.current_snapshot()
         return snapshot.snapshot_id if snapshot else None
 
     @property
     def format_version(self) -> int:
         """Its format version."""
-        return self._table.format_version
+        return self.table.format_version
 
     def vended_keys(self, region: str) -> HandedKeys | None:
         """Return the keys that the catalog made for it, for a bucket of `region` unless the catalog
         says otherwise; None when it made none."""
-        given = self._table.io.properties
+        given = self.table.io.properties
         key, secret = given.get("s3.access-key-id"), given.get("s3.secret-access-key")
         if not key or not secret:
             return None
@@ -128,6 +135,22 @@ class IcebergCatalog:
             with table.transaction() as transaction:
                 transaction.set_properties({key: value})
             return OpenTable(table)
+
+    def drop_branches(
+        self, namespace: str, name: str, branches: Collection[str]
+    ) -> tuple[str, ...]:
+        """Drop those of the branches that are there, in one commit that asserts each; return them.
+
+        409 when another commit came first: look again.
+        """
+        with self._call(f"dropping branches of the table `{namespace}.{name}`"):
+            table = self._catalog.load_table((namespace, name))
+            there = tuple(branch for branch in branches if branch in table.metadata.refs)
+            if there:
+                with table.manage_snapshots() as changes:
+                    for branch in there:
+                        changes.remove_branch(branch)
+            return there
 
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
