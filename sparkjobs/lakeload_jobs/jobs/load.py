@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
+from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
 from lakeload_jobs.jobs.event_log import EventLog
@@ -39,7 +40,7 @@ def main(spec_path: str) -> int:
     with EventLog(spec.events_path) as events:
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _raise_interrupted)
+                signal.signal(number, raise_interrupted)
             spark = build_session(spec)
             events.emit("opened", message=spark.version, pid=os.getpid())
             result = run(spark, spec, events)
@@ -96,7 +97,7 @@ def read_spec(path: str) -> JobSpec:
         raise InvalidInput(f"`{path}` is no spec of this job: {error}") from error
 
 
-def write_result(path: Path, result: RunResult) -> None:
+def write_result(path: Path, result: RunResult | MaintainResult) -> None:
     """Write the result at once: a reader sees all of it or nothing."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(to_json(result), indent=1), encoding="utf-8")
@@ -133,7 +134,8 @@ def _failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunRes
     )
 
 
-def _raise_interrupted(number: int, frame: FrameType | None) -> NoReturn:
+def raise_interrupted(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise `Interrupted` where the job is at; the handler of its signals."""
     # A second signal must not interrupt the tidying up that the first one started.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
