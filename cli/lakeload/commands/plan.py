@@ -13,8 +13,11 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
+    from lakeload.launch.foresee import Look
+    from lakeload.launch.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
     from lakeload_jobs.contract.spec import TableSpec
+    from lakeload_jobs.lake.aws import AwsSession
 
 
 def plan(
@@ -51,28 +54,47 @@ def show_plan(
     output: OutputFormat,
     *,
     reload: bool,
+    full_refresh: bool = False,
 ) -> None:
     """Look, show, exit with the plan's code."""
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
-    from lakeload.launch.foresee import foresee, session_before_spark
-    from lakeload.launch.plan import exit_code_of, plan_tables
-    from lakeload.launch.plan_catalog import plan_catalog
+    from lakeload.launch.foresee import Look, session_before_spark
+    from lakeload.launch.plan_model import exit_code_of
     from lakeload.probes.preflight import preflight
     from lakeload.ui.plan import show_text, to_document
 
     destination, model = destination_spec(document.destination), document.model
     preflight(destination)
     session = session_before_spark(destination, attempt)
-    seen = foresee(
-        session, destination, tables, model.name, attempt, model.table_handling, reload=reload
-    )
-    local = is_local(master or model.spark.master)
-    plans = plan_tables(seen, destination, attempt, local=local, reload=reload)
-    if destination.parquet.update_glue_catalog:
-        plans = plan_catalog(plans, seen, session, destination)
+    look = Look(destination, model.name, attempt, model.table_handling, reload, full_refresh)
+    look_at = _plan_iceberg if destination.table_format == "ICEBERG" else _plan_parquet
+    plans = look_at(session, tables, look, local=is_local(master or model.spark.master))
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
         show_text(plans, console.out, console.err)
     raise typer.Exit(exit_code_of(plans))
+
+
+def _plan_parquet(
+    session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
+) -> tuple[TablePlan, ...]:
+    from lakeload.launch.foresee import foresee_logs
+    from lakeload.launch.plan import plan_tables
+    from lakeload.launch.plan_catalog import plan_catalog
+
+    seen = foresee_logs(session, tables, look)
+    plans = plan_tables(seen, look.destination, look.attempt, local=local, reload=look.reload)
+    if look.destination.parquet.update_glue_catalog:
+        plans = plan_catalog(plans, seen, session, look.destination)
+    return plans
+
+
+def _plan_iceberg(
+    session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
+) -> tuple[TablePlan, ...]:
+    from lakeload.launch.foresee_iceberg import foresee_iceberg
+    from lakeload.launch.plan_iceberg import plan_iceberg
+
+    return plan_iceberg(foresee_iceberg(session, tables, look), look.destination, local=local)

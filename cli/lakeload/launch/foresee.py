@@ -1,16 +1,20 @@
-"""What the commit logs of the tables say before Spark starts. Reads only."""
+"""What the lake says of the tables before Spark starts. Reads only.
+
+Of Parquet tables their commit logs, here; of Iceberg tables their metadata, in `foresee_iceberg`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
-from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, TableHandling, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableHandling, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.identity import table_settings
 from lakeload_jobs.lake.input_listing import list_files, remote_paths
@@ -25,9 +29,32 @@ from lakeload_jobs.rules.layout import TableLocation
 AT_ONCE = 8
 
 
+class Foresight(Protocol):
+    """What is known of one table of either format."""
+
+    @property
+    def table(self) -> TableSpec:
+        """Which table."""
+
+    @property
+    def error(self) -> LakeloadError | None:
+        """Why the job could not load it."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether Spark has nothing to do for it."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the job would first finish what an earlier one left."""
+
+    def no_op(self) -> TableResult:
+        """Return its result, when it is idle."""
+
+
 @dataclass(frozen=True)
 class Foreseen:
-    """One table: what the job would find on opening it, or why it could not load it."""
+    """One Parquet table: what the job would find on opening it, or why it could not load it."""
 
     table: TableSpec
     opened: Opened | None
@@ -46,6 +73,43 @@ class Foreseen:
     def already(self) -> LoadRecord | None:
         """The record of this very job, when the table has it."""
         return self.opened.already if self.opened else None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a record in its log has to be finished, which may be this very job's."""
+        return self.opened is not None and bool(self.opened.settled)
+
+    def no_op(self) -> TableResult:
+        """Return the result of a table that is in already, or has no new files."""
+        table, record = self.table, self.already
+        if self.selection is not None:
+            notes = (self.selection.sentence,)
+            return TableResult(table.source, table.target, "NO_OP", notes=notes)
+        if record is None:
+            raise ValueError(f"{table.source} has neither a record nor an error")
+        files = tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files)
+        return TableResult(
+            table.source,
+            table.target,
+            "NO_OP",
+            rows=record.rows,
+            bytes=record.bytes,
+            files=files,
+            reader="jvm",
+            index=record.index,
+        )
+
+
+@dataclass(frozen=True)
+class Look:
+    """What all tables of one look have in common."""
+
+    destination: DestinationSpec
+    pipeline: str
+    attempt: Attempt
+    table_handling: TableHandling
+    reload: bool = False
+    full_refresh: bool = False
 
 
 def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
@@ -68,58 +132,73 @@ def foresee(
     table_handling: TableHandling,
     *,
     reload: bool = False,
+    full_refresh: bool = False,
+) -> tuple[Foresight, ...]:
+    """Look at every table, several at a time; a refusal belongs to its table.
+
+    Raises `CatalogError`, `AwsError` and `InvalidInput` when the catalog of Iceberg tables cannot
+    be opened.
+    """
+    look = Look(destination, pipeline, attempt, table_handling, reload, full_refresh)
+    if destination.table_format == "PARQUET":
+        return foresee_logs(session, tables, look)
+    # Imports pyiceberg, which Parquet tables do without.
+    from lakeload.launch.foresee_iceberg import foresee_iceberg
+
+    return foresee_iceberg(session, tables, look)
+
+
+def foresee_logs(
+    session: AwsSession, tables: Sequence[TableSpec], look: Look
 ) -> tuple[Foreseen, ...]:
-    """Look at the log of every table, several at a time; a refusal belongs to its table.
+    """Look at the log of every table, several at a time.
 
     The files of incremental tables and of those that read from S3 are listed as well: what is
     missing or denied is known before Spark starts.
     """
-    objects = Objects(session, destination)
-    readers = SourceReaders(destination, attempt.attempt_id)
+    objects = Objects(session, look.destination)
+    readers = SourceReaders(look.destination, look.attempt.attempt_id)
 
-    def look(table: TableSpec) -> Foreseen:
-        location = TableLocation(destination.prefix, table.schema, table.table)
+    def work(table: TableSpec) -> Foreseen:
         try:
-            opened = TableLog(objects, location).inspect(
-                pipeline,
-                attempt.job_id,
-                table.fingerprint,
-                table.source,
-                table_handling,
-                table_settings(destination, location),
-            )
-            incremental = table.input.incremental
-            if opened.already is not None or not (incremental or remote_paths(table.input.paths)):
-                return Foreseen(table, opened)
-            listed = _listed(table.input, readers, opened, reload=reload)
-            if not incremental:
-                return Foreseen(table, opened, listed=listed)
-            source = Source(pipeline, table.source, table.input.folder, location)
-            selection = select_files(objects, source, opened, listed, reload=reload)
+            return _look(objects, readers, table, look)
         except LakeloadError as error:
             return Foreseen(table, None, error)
-        return Foreseen(table, opened, None, selection, listed)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
-        return tuple(pool.map(look, tables))
+        return tuple(pool.map(work, tables))
 
 
-def _listed(
-    given: FilesInput, readers: SourceReaders, opened: Opened, *, reload: bool
-) -> tuple[FileState, ...]:
-    """List what the job would, with the identity that reads."""
-    may_be_empty = given.incremental and opened.state is not None and not reload
-    return list_files(given, readers, may_be_empty=may_be_empty)
+def _look(objects: Objects, readers: SourceReaders, table: TableSpec, look: Look) -> Foreseen:
+    location = TableLocation(look.destination.prefix, table.schema, table.table)
+    opened = TableLog(objects, location).inspect(
+        look.pipeline,
+        look.attempt.job_id,
+        table.fingerprint,
+        table.source,
+        look.table_handling,
+        table_settings(look.destination, location),
+    )
+    incremental = table.input.incremental
+    if opened.already is not None or not (incremental or remote_paths(table.input.paths)):
+        return Foreseen(table, opened)
+    may_be_empty = incremental and opened.state is not None and not look.reload
+    listed = list_files(table.input, readers, may_be_empty=may_be_empty)
+    if not incremental:
+        return Foreseen(table, opened, listed=listed)
+    source = Source(look.pipeline, table.source, table.input.folder, location)
+    selection = select_files(objects, source, opened, listed, reload=look.reload)
+    return Foreseen(table, opened, None, selection, listed)
 
 
-def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:
+def outcome_without_spark(foreseen: Sequence[Foresight]) -> Outcome | None:
     """Return the outcome when no table is left to load, else None: Spark has work to do.
 
-    A table that is already in under this job id, or has no new files, needs no Spark, unless a
-    record in its log has to be finished, which may be this very job's. A table that cannot be
-    loaded fails the same way in the job; but as long as one can, the job reports on all of them.
+    A table that is already in under this job id, or has no new files, needs no Spark, unless
+    something in it has to be finished first. A table that cannot be loaded fails the same way in
+    the job; but as long as one can, the job reports on all of them.
     """
-    if any(table.opened and (table.opened.settled or not table.idle) for table in foreseen):
+    if any(not table.error and (table.unfinished or not table.idle) for table in foreseen):
         return None
     results = tuple(map(_result, foreseen))
     refused = all(table.error and table.error.exit_code == ExitCode.REFUSED for table in results)
@@ -128,24 +207,8 @@ def outcome_without_spark(foreseen: Sequence[Foreseen]) -> Outcome | None:
     return Outcome("LOADED" if code == 0 else "FAILED", code, results)
 
 
-def _result(foreseen: Foreseen) -> TableResult:
-    table, record = foreseen.table, foreseen.already
-    if foreseen.error is not None:
-        error = error_info(foreseen.error, "open")
-        return TableResult(table.source, table.target, "FAILED", error=error)
-    if foreseen.selection is not None:
-        notes = (foreseen.selection.sentence,)
-        return TableResult(table.source, table.target, "NO_OP", notes=notes)
-    if record is None:
-        raise ValueError(f"{table.source} has neither a record nor an error")
-    files = tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files)
-    return TableResult(
-        table.source,
-        table.target,
-        "NO_OP",
-        rows=record.rows,
-        bytes=record.bytes,
-        files=files,
-        reader="jvm",
-        index=record.index,
-    )
+def _result(foreseen: Foresight) -> TableResult:
+    if foreseen.error is None:
+        return foreseen.no_op()
+    table, error = foreseen.table, error_info(foreseen.error, "open")
+    return TableResult(table.source, table.target, "FAILED", error=error)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from lakeload.launch.foresee import Foreseen
 from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.outcome import error_info
+from lakeload.launch.plan_model import (
+    Action,
+    IncrementalPlan,
+    Numbering,
+    Recovery,
+    TablePlan,
+)
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
@@ -18,79 +24,10 @@ from lakeload_jobs.lake.new_files import Selection
 from lakeload_jobs.rules.file_names import render_file_name
 from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path
 
-Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
-Numbering = Literal["footers", "counting pass", "one partition"]
-
 _EXAMPLE_UUID = "00000000-0000-4000-8000-000000000000"
 _UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
 _ONE_PARTITION = 4 * 1024 * 1024
 """Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """An unfinished job that the sync would bring to an end first."""
-
-    job_id: str
-    pipeline: str
-    rows: int
-    files: int
-    action: str
-
-
-@dataclass(frozen=True)
-class IncrementalPlan:
-    """What an incremental table would load: new files, their bytes, and how many are known.
-
-    `loaded` counts the versions of files ever loaded, `changed` new versions among the new files,
-    `state_bytes` the JSON of the state that the record would carry.
-    """
-
-    new_files: int
-    new_bytes: int
-    known_files: int
-    loaded: int
-    changed: int
-    state_bytes: int
-    reload: bool
-
-
-@dataclass(frozen=True)
-class CatalogPlan:
-    """A table in Glue and what the load would change there, as far as its columns are known.
-
-    `unasked` says why Glue could not be asked, which stops no load.
-    """
-
-    database: str
-    table: str
-    creates_database: bool = False
-    creates_table: bool = False
-    adds_columns: tuple[str, ...] = ()
-    unasked: ErrorInfo | None = None
-
-
-@dataclass(frozen=True)
-class TablePlan:
-    """What would become of one table. `numbering` says how `_supa_index` gets its numbers."""
-
-    table: str
-    target: str
-    action: Action
-    mode: str
-    reader: str
-    index: str
-    numbering: Numbering
-    example: str
-    first_run: bool
-    files: int
-    bytes: int
-    missing: tuple[str, ...]
-    recovery: tuple[Recovery, ...] = ()
-    error: ErrorInfo | None = None
-    incremental: IncrementalPlan | None = None
-    catalog: CatalogPlan | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def plan_tables(
@@ -109,14 +46,6 @@ def plan_tables(
     )
 
 
-def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
-    """Return 2 when documents or flags must change first, 3 when the lake or the input refuses."""
-    codes = {plan.error.exit_code for plan in plans if plan.error}
-    if ExitCode.INVALID in codes:
-        return ExitCode.INVALID
-    return ExitCode.REFUSED if codes else ExitCode.OK
-
-
 def _plan(
     foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt, *, local: bool
 ) -> TablePlan:
@@ -126,7 +55,7 @@ def _plan(
     error = error_info(foreseen.error, "open") if foreseen.error else None
     action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
     if action == "LOAD" and missing and foreseen.selection is None:
-        action, error = "FAIL", _nothing_there(missing)
+        action, error = "FAIL", nothing_there(missing)
     return TablePlan(
         table=table.source,
         target=table.target,
@@ -134,7 +63,7 @@ def _plan(
         mode="APPEND",
         reader="jvm",
         index="dense",
-        numbering=_numbering(table.input, found.files if found else 0, found.bytes if found else 0),
+        numbering=numbering(table.input, found.files if found else 0, found.bytes if found else 0),
         example=_example(foreseen, destination, attempt),
         first_run=opened.first_run if opened else False,
         files=found.files if found else 0,
@@ -184,7 +113,7 @@ def _example(foreseen: Foreseen, destination: DestinationSpec, attempt: Attempt)
     return f"s3://{destination.bucket}/{data_key(location, partition, name)}"
 
 
-def _numbering(given: FilesInput, files: int, size: int) -> Numbering:
+def numbering(given: FilesInput, files: int, size: int) -> Numbering:
     if given.format in ("PARQUET", "ORC"):
         return "footers"
     options = {name.lower(): value.lower() for name, value in given.options.items()}
@@ -194,7 +123,7 @@ def _numbering(given: FilesInput, files: int, size: int) -> Numbering:
     return "one partition" if single else "counting pass"
 
 
-def _nothing_there(missing: tuple[str, ...]) -> ErrorInfo:
+def nothing_there(missing: tuple[str, ...]) -> ErrorInfo:
     paths = ", ".join(f"`{path}`" for path in missing)
     return ErrorInfo(
         "MissingInput",

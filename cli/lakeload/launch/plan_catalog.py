@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lakeload.launch.foresee import AT_ONCE, Foreseen
 from lakeload.launch.outcome import error_info
-from lakeload.launch.plan import CatalogPlan, TablePlan
+from lakeload.launch.plan_model import CatalogPlan, TablePlan
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession

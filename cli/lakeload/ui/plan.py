@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.launch.plan import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
+from lakeload.launch.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.ui.plan_iceberg import iceberg_lines
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.rules.sizes import format_size
 
@@ -75,7 +76,10 @@ def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
 
 def _details(plan: TablePlan, out: Console) -> None:
     """The first key, and what would come before the load."""
-    if plan.action == "LOAD":
+    if plan.iceberg is not None:
+        for line in iceberg_lines(plan.target, plan.iceberg, plan.mode):
+            out.print(Text(printable(line), "dim"), soft_wrap=True)
+    if plan.action == "LOAD" and plan.example:
         first = " (first run)" if plan.first_run else ""
         out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
     if plan.action == "LOAD" and plan.catalog is not None:

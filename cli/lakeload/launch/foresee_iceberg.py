@@ -1,0 +1,147 @@
+"""What the metadata of Iceberg tables says before Spark starts. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lakeload.launch.foresee import AT_ONCE, Look
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import PartitionField, TableSpec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.lake.catalogs.facts import facts_of, find_table, partition_fields
+from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.lake.input_listing import list_files, remote_paths
+from lakeload_jobs.lake.source_readers import SourceReaders
+from lakeload_jobs.rules.catalog_uris import native_nessie
+from lakeload_jobs.rules.iceberg_facts import SUMMARY_ROWS, Snapshot, TableFacts
+from lakeload_jobs.rules.iceberg_history import (
+    Job,
+    JobFound,
+    Start,
+    check_same_load,
+    find_job,
+    open_table,
+)
+from lakeload_jobs.rules.input_files import FileState
+
+
+@dataclass(frozen=True)
+class ForeseenIceberg:
+    """One table: what the job would find on opening it, or why it could not load it.
+
+    `asked` is False where only Spark has a client for the catalog: then nothing is known. `facts`
+    None with `asked`: there is no table.
+    """
+
+    table: TableSpec
+    asked: bool = True
+    facts: TableFacts | None = None
+    partition_by: tuple[PartitionField, ...] = ()
+    """The spec that the table has."""
+    start: Start | None = None
+    already: Snapshot | None = None
+    """The snapshot of this very job, when the table has it."""
+    error: LakeloadError | None = None
+    listed: tuple[FileState, ...] | None = None
+    """The input of a table that reads from S3, all of it."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether Spark has nothing to do for this table."""
+        return self.already is not None
+
+    @property
+    def unfinished(self) -> bool:
+        """Always False: what a killed run left in an Iceberg table is visible to nobody."""
+        return False
+
+    def no_op(self) -> TableResult:
+        """Return the result of a table that is in already."""
+        if self.already is None:
+            raise ValueError(f"{self.table.source} is not in yet")
+        return TableResult(
+            self.table.source,
+            self.table.target,
+            "NO_OP",
+            rows=number_of(self.already, SUMMARY_ROWS),
+            bytes=number_of(self.already, "added-files-size"),
+            snapshot_id=self.already.id,
+        )
+
+
+def foresee_iceberg(
+    session: AwsSession, tables: Sequence[TableSpec], look: Look
+) -> tuple[ForeseenIceberg, ...]:
+    """Look at the metadata of every table, several at a time; a refusal belongs to its table.
+
+    Costs what opening the catalog costs and one or two requests for each table; the input of those
+    that read from S3 is listed as well. Raises `CatalogError`, `AwsError` and `InvalidInput` when
+    the catalog cannot be opened.
+    """
+    readers = SourceReaders(look.destination, look.attempt.attempt_id)
+    catalog = None
+    if not native_nessie(look.destination.iceberg.catalog):
+        catalog = open_catalog(look.destination, session)
+
+    def work(table: TableSpec) -> ForeseenIceberg:
+        try:
+            return _look(catalog, readers, table, look)
+        except LakeloadError as error:
+            return ForeseenIceberg(table, error=error)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
+        return tuple(pool.map(work, tables))
+
+
+def number_of(snapshot: Snapshot, key: str) -> int:
+    """Return a number of a snapshot's summary, 0 where its writer left it out."""
+    text = snapshot.summary.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _look(
+    catalog: IcebergCatalog | None, readers: SourceReaders, table: TableSpec, look: Look
+) -> ForeseenIceberg:
+    opened = find_table(catalog, table.schema, table.table) if catalog else None
+    facts = facts_of(opened) if opened else None
+    fields = partition_fields(opened) if opened else ()
+    job = _job(table, look)
+    if facts is not None and (snapshot := _already(facts, look, job)) is not None:
+        return ForeseenIceberg(table, True, facts, fields, already=snapshot)
+    start = open_table(facts, look.destination.iceberg.branch, job) if catalog else None
+    listed = None
+    if remote_paths(table.input.paths):
+        known = start is not None and start.state is not None
+        may_be_empty = table.input.incremental and known and not look.reload
+        listed = list_files(table.input, readers, may_be_empty=may_be_empty)
+    return ForeseenIceberg(table, catalog is not None, facts, fields, start, listed=listed)
+
+
+def _already(facts: TableFacts, look: Look, job: Job) -> Snapshot | None:
+    """Return the snapshot of the job, as far as the metadata alone can tell; else Spark looks.
+
+    Raises `InvalidInput` when its id was used with other settings.
+    """
+    answer = find_job(facts, look.destination.iceberg.branch, job.pipeline, job.job_id)
+    if answer.found is not JobFound.IN or answer.snapshot is None:
+        return None
+    check_same_load(facts, look.destination.iceberg.branch, job)
+    return facts.snapshots.get(answer.snapshot)
+
+
+def _job(table: TableSpec, look: Look) -> Job:
+    return Job(
+        pipeline=look.pipeline,
+        job_id=look.attempt.job_id,
+        attempt_id=look.attempt.attempt_id,
+        fingerprint=table.fingerprint,
+        source=table.source,
+        target=table.target,
+        table_handling=look.table_handling,
+        mode=table.mode,
+        goes_on=table.input.incremental and not look.reload and not look.full_refresh,
+    )

@@ -1,0 +1,108 @@
+"""What a sync would do with Iceberg tables. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
+from lakeload.launch.inputs import InputFound, look_at_input
+from lakeload.launch.outcome import error_info
+from lakeload.launch.plan import nothing_there, numbering
+from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
+from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.lake.left_branches import left_branches
+from lakeload_jobs.rules.iceberg_facts import TableFacts
+from lakeload_jobs.rules.iceberg_partitions import format_partition_field
+
+STALE_AFTER = timedelta(hours=24)
+"""A load drops staging branches that are older: their attempts are taken for dead."""
+
+
+def plan_iceberg(
+    foreseen: Sequence[ForeseenIceberg], destination: DestinationSpec, *, local: bool
+) -> tuple[TablePlan, ...]:
+    """Return the plan of each table; with a `local` master its input files are looked at."""
+    return tuple(_plan(table, destination, local=local) for table in foreseen)
+
+
+def _plan(foreseen: ForeseenIceberg, destination: DestinationSpec, *, local: bool) -> TablePlan:
+    table = foreseen.table
+    found = _input(foreseen) if local else InputFound(0, 0, ())
+    error = error_info(foreseen.error, "open") if foreseen.error else None
+    action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
+    if action == "LOAD" and found.missing and not table.input.incremental:
+        action, error = "FAIL", nothing_there(found.missing)
+    start = foreseen.start
+    return TablePlan(
+        table=table.source,
+        target=table.target,
+        action=action,
+        mode=table.mode,
+        reader="jvm",
+        index="dense",
+        numbering=numbering(table.input, found.files, found.bytes),
+        example="",
+        first_run=start.first_run if start else False,
+        files=found.files,
+        bytes=found.bytes,
+        missing=found.missing,
+        error=error,
+        warnings=start.warnings if start else (),
+        iceberg=_as_it_is(foreseen, destination) if not foreseen.error else None,
+    )
+
+
+def _as_it_is(foreseen: ForeseenIceberg, destination: DestinationSpec) -> IcebergPlan:
+    table, facts, iceberg = foreseen.table, foreseen.facts, destination.iceberg
+    if facts is None:
+        return IcebergPlan(
+            catalog=iceberg.catalog.type,
+            branch=iceberg.branch,
+            exists=False if foreseen.asked else None,
+            location=_new_location(table, destination),
+            format_version=iceberg.format_version,
+            partition_by=tuple(map(format_partition_field, table.partition_by)),
+            identifiers=table.primary_key,
+        )
+    head = facts.snapshots.get(facts.refs.get(iceberg.branch, -1))
+    return IcebergPlan(
+        catalog=iceberg.catalog.type,
+        branch=iceberg.branch,
+        exists=True,
+        location=facts.location,
+        format_version=facts.format_version,
+        partition_by=tuple(map(format_partition_field, foreseen.partition_by)),
+        identifiers=facts.identifiers,
+        snapshot_id=head.id if head else None,
+        rows=number_of(head, "total-records") if head else 0,
+        branches=_branches(facts),
+        already=foreseen.already.id if foreseen.already else None,
+    )
+
+
+def _branches(facts: TableFacts) -> tuple[BranchLeft, ...]:
+    before = datetime.now(UTC) - STALE_AFTER
+    return tuple(
+        BranchLeft(left.name, format_instant(left.created_at), left.created_at <= before)
+        for left in left_branches(facts)
+    )
+
+
+def _input(foreseen: ForeseenIceberg) -> InputFound:
+    if foreseen.listed is None:
+        return look_at_input(foreseen.table.input)
+    return InputFound(len(foreseen.listed), sum(file.size for file in foreseen.listed), ())
+
+
+def _new_location(table: TableSpec, destination: DestinationSpec) -> str | None:
+    """Return where a table will lie; None where the catalog chooses.
+
+    Glue's and Nessie's tables lie where the destination says (DESIGN section 6, step 2).
+    """
+    if destination.iceberg.catalog.type not in ("GLUE", "NESSIE"):
+        return None
+    place = "/".join(filter(None, (destination.bucket, destination.prefix)))
+    warehouse = destination.iceberg.warehouse_location or f"s3://{place}"
+    return f"{warehouse.rstrip('/')}/{table.schema}/{table.table}"
