@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,21 @@ BUCKET = "fixture"
 _PACKAGE = "org.apache.iceberg.rest"
 
 
+@dataclass(frozen=True)
+class Store:
+    """Where a catalog writes its metadata: an S3 endpoint, a location in it, and keys to it."""
+
+    endpoint: str
+    warehouse: str
+    key: str
+    secret: str
+
+
 @pytest.fixture(scope="session")
 def rest_backend(seaweedfs: SeaweedFs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of one REST catalog that asks nobody who they are; tables in `BUCKET`."""
-    with _started(seaweedfs.s3_endpoint, tmp_path_factory.mktemp("rest")) as address:
+    store = Store(seaweedfs.s3_endpoint, f"s3://{BUCKET}/wh", KEY, SECRET)
+    with started(store, tmp_path_factory.mktemp("rest")) as address:
         yield address
 
 
@@ -36,7 +48,8 @@ def polaris(rest_backend: str) -> Iterator[Gate]:
 
 
 @contextmanager
-def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
+def started(store: Store, folder: Path) -> Iterator[str]:
+    """Start one REST catalog and enter the block with its address; its log lies in `folder`."""
     with (folder / "server.log").open("w") as log:
         # Without a stdin the JVM would not notice that we are gone.
         gateway = JavaGateway.launch_gateway(
@@ -49,7 +62,7 @@ def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
             redirect_stderr=log,
         )
         try:
-            server = _serve(gateway, _settings(gateway, s3_endpoint))
+            server = _serve(gateway, _settings(gateway, store))
             yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
         finally:
             gateway.shutdown()
@@ -57,15 +70,15 @@ def _started(s3_endpoint: str, folder: Path) -> Iterator[str]:
             gateway.java_process.wait(timeout=20)
 
 
-def _settings(gateway: JavaGateway, s3_endpoint: str) -> Any:
+def _settings(gateway: JavaGateway, store: Store) -> Any:
     settings = gateway.jvm.java.util.HashMap()
     for name, value in {
-        "warehouse": f"s3://{BUCKET}/wh",
+        "warehouse": store.warehouse,
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "s3.endpoint": s3_endpoint,
+        "s3.endpoint": store.endpoint,
         "s3.path-style-access": "true",
-        "s3.access-key-id": KEY,
-        "s3.secret-access-key": SECRET,
+        "s3.access-key-id": store.key,
+        "s3.secret-access-key": store.secret,
         "client.region": "us-east-1",
         "include-credentials": "true",
     }.items():
