@@ -123,22 +123,23 @@ def _wanted(
     """Return the sets to have, those on the class path of the loads that an archive is for, and
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
     from lakeload.config.load import PipelineDocument, load_either
-    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.config.spec import table_specs
     from lakeload.machine.jars import SETS, features_of
     from lakeload.machine.maven import REPOSITORY_PROPERTY
 
     everything = JarSet.ALL in sets or (file is None and not sets)
     named = {str(name) for name in sets} & set(SETS)
-    on_class_path = named - {"iceberg"}
+    on_class_path = set(named)
     conf = None
     if file is not None:
         document = load_either(file, os.environ)
         if isinstance(document, PipelineDocument):
-            on_class_path |= set(features_of(table.input for table in table_specs(document)))
+            inputs = [table.input for table in table_specs(document)]
+            table_format = document.destination.model.table_format
+            on_class_path |= set(features_of(inputs, table_format))
             conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
-            document = document.destination
-        if destination_spec(document).table_format == "ICEBERG":
-            named.add("iceberg")
+        elif document.model.table_format == "ICEBERG":
+            on_class_path.add("iceberg")
         named |= on_class_path
     wanted = SETS if everything else tuple(name for name in SETS if name in named)
     return wanted, tuple(sorted(on_class_path)), conf
@@ -185,7 +186,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
     def run(target: Path, folder: Path) -> None:
         console.note("making the class-data archive, once: a small load, about a minute of CPU")
         runs.append(True)
-        train(installation, jars, os.environ, target, folder)
+        train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)
 
     try:
         installation = find_installation()

@@ -39,6 +39,12 @@ class _Job:
     attempt: Attempt
     limit: int | None
     reload: bool
+    full_refresh: bool
+
+    @property
+    def everything(self) -> bool:
+        """Whether files are loaded that were loaded before."""
+        return self.reload or self.full_refresh
 
 
 def sync(
@@ -56,7 +62,11 @@ def sync(
     limit: Limit = None,
     reload: Reload = False,
     full_refresh: Annotated[
-        bool, typer.Option("--full-refresh", help="Refused: tables are only appended to.")
+        bool,
+        typer.Option(
+            "--full-refresh",
+            help="OVERWRITE and UPSERT: replace the table with all files, in one snapshot.",
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
@@ -70,27 +80,24 @@ def sync(
     """
     from lakeload.config.load import load_pipeline, refuse_to_load
     from lakeload.config.spec import table_specs
-    from lakeload.launch.spec import check_limit, new_attempt, select_tables
+    from lakeload.launch.spec import check_full_refresh, check_limit, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
 
-    if full_refresh:
-        raise InvalidInput(
-            "`--full-refresh`: the rows of a table of Parquet files cannot be replaced",
-            hint="`--reload` appends all files again; to begin anew, first remove the table with "
-            "`lakeload reset`",
-        )
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         refuse_to_load(document)
         attempt = new_attempt(job_id)
         console.note(f"job {attempt.job_id}")
-        tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
+        specs = table_specs(document, limit=limit, reload=reload, full_refresh=full_refresh)
+        tables = select_tables(specs, table or ())
         check_limit(tables, limit)
-        job = _Job(document, tables, attempt, limit, reload)
+        if full_refresh:
+            check_full_refresh(tables, document.destination.model.table_format, reload=reload)
+        job = _Job(document, tables, attempt, limit, reload, full_refresh)
         if dry_run:
             from lakeload.commands.plan import show_plan
 
-            show_plan(document, tables, attempt, master, output, reload=reload)
+            show_plan(document, tables, attempt, master, output, reload=job.everything)
             return
         _finish(job, master, conf or (), output, stop)
 
@@ -175,16 +182,21 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
         model.name,
         job.attempt,
         model.table_handling,
-        reload=job.reload,
+        reload=job.everything,
     )
     return outcome_without_spark(seen)
 
 
 def _conditional_writes(job: _Job) -> str | None:
-    """Refuse a store in which two writers could damage a table; say what a single one risks."""
+    """Refuse a store in which two writers could damage a table; say what a single one risks.
+
+    The commits of Iceberg tables are the catalog's: the store is asked for nothing.
+    """
     from lakeload.config.spec import destination_spec
     from lakeload.probes.preflight import conditional_writes
 
+    if job.document.destination.model.table_format == "ICEBERG":
+        return None
     return conditional_writes(destination_spec(job.document.destination))
 
 
@@ -193,7 +205,8 @@ def _jars(job: _Job) -> tuple[Path, ...]:
     from lakeload.launch.package import cache_directory
     from lakeload.machine.jars import JARS, features_of, pinned
 
-    jars = pinned(*features_of(table.input for table in job.tables))
+    table_format = job.document.destination.model.table_format
+    jars = pinned(*features_of((table.input for table in job.tables), table_format))
     if not jars:
         return ()
     from lakeload.machine.fetch import Origin, fetch
@@ -219,7 +232,13 @@ def _with_spark(
     from lakeload.ui.progress import Progress
 
     spec = build_job_spec(
-        job.document, job.tables, job.attempt, folder, job.limit, reload=job.reload
+        job.document,
+        job.tables,
+        job.attempt,
+        folder,
+        job.limit,
+        reload=job.reload,
+        full_refresh=job.full_refresh,
     )
     logger.info("the run folder is %s", folder.path)
     names = [table.source for table in job.tables]

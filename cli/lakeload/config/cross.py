@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from lakeload.config.destination import Credentials, Destination
 from lakeload.config.files import option_findings
 from lakeload.config.model import Finding
+from lakeload.config.modes import mode_findings
 from lakeload.config.pipeline import Table
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
@@ -39,6 +40,7 @@ def pipeline_findings(
         _repeated_sources(tables),
         _globs(tables),
         _target_findings(tables, data, destination),
+        mode_findings(tables, data, destination.table_format) if destination else (),
         _source_options(data),
         _table_options(tables, data),
     )
@@ -48,7 +50,8 @@ def pipeline_findings(
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
     """Refuse secrets of this machine with a master whose tasks run on others (section 8).
 
-    The source's own credentials count as the destination's do: tasks read with them.
+    The source's own credentials count as the destination's do: tasks read with them. So do the
+    secrets of an Iceberg catalog: tasks ask it where and how to write.
     `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …, "tables": …}`:
     a master that is none, or not supported, is found too, and input from S3 (decision 0050).
     """
@@ -63,7 +66,9 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     here = {
         name: reference
         for name, reference in chain(
-            destination.credentials.references.items(), _source_references(data).items()
+            destination.credentials.references.items(),
+            _catalog_references(destination).items(),
+            _source_references(data).items(),
         )
         if reference.kind in ("env", "file")
     }
@@ -92,6 +97,13 @@ def _remote_input(data: dict[str, Any], master: str) -> Iterator[Finding]:
                 ("tables", i, "path"),
                 "remote-input",
             )
+
+
+def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
+    if destination.table_format != "ICEBERG":
+        return {}
+    references = destination.iceberg.catalog.references
+    return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}
 
 
 def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:

@@ -14,7 +14,7 @@ from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.model_tree import allowed_range, literals, model_at, sections
 from lakeload.config.page import Page
 from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
-from lakeload.config.secret_names import shown
+from lakeload.config.secret_names import printable, shown
 from lakeload.config.wording import (
     as_written,
     how_to_add,
@@ -150,7 +150,7 @@ class Explainer:
 
     def _wrong_type(self, location: Location, expected: str) -> Problem:
         place = locate(self._tree, location)
-        name = place.path.rpartition(".")[2] or "the document"
+        name = printable(place.path.rpartition(".")[2]) or "the document"
         value = place.value
         message = f"`{name}` must be {expected}, not {what_it_is(place, expected)}"
         if isinstance(value, Leaf) and value.value is None:

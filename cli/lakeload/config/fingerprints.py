@@ -38,7 +38,7 @@ def load_fingerprint(
             "bucket": destination.bucket,
             "prefix": destination.prefix,
             "pipeline": model.name,
-            "nested": model.nested,
+            "nested": document.nested,
             "on_bad_value": model.on_bad_value,
             "tracking_columns": model.tracking_columns,
             "table": table,

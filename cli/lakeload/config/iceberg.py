@@ -20,6 +20,7 @@ from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
 from lakeload_jobs.rules.layout import prefix_problem
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_SECRETS = ("credential", "token", "client_id", "client_secret")
 _WRITTEN_FOR_TABLES = ("write.", "read.", "commit.", "history.")
 """Iceberg's own table properties, which may hold a column's name: one may be called `token`."""
 
@@ -176,6 +177,13 @@ class Catalog(Model):
     """SNOWFLAKE_OPEN_CATALOG: the principal role to act in; `ALL` is every one it has."""
     catalog_region: Region | None = Field(default=None, json_schema_extra={"features": "F20"})
     """SNOWFLAKE_OPEN_CATALOG: where the catalog runs; it must be the bucket's region."""
+
+    @property
+    def references(self) -> dict[str, SecretReference]:
+        """Return the secret settings that are given, by name; headers as `headers.NAME`."""
+        given = {name: getattr(self, name) for name in _SECRETS}
+        headers = {f"headers.{name}": value for name, value in (self.headers or {}).items()}
+        return {name: value for name, value in (given | headers).items() if value is not None}
 
 
 class Iceberg(Model):

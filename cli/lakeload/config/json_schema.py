@@ -20,7 +20,8 @@ def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
     definitions = schema.get("$defs", {})
     for part in (schema, *definitions.values()):
         for name, field in part.get("properties", {}).items():
-            field.pop("features", None)
+            for ours in ("features", "defaults"):
+                field.pop(ours, None)
             part["properties"][name] = _fillable(field)
     title = f"lakeload {kind}"
     return {"$schema": DIALECT, **schema, "title": title}

@@ -21,11 +21,13 @@ from lakeload.config.explain import Explainer
 from lakeload.config.iceberg_rules import iceberg_findings, iceberg_notes
 from lakeload.config.later import cannot_load_yet
 from lakeload.config.locate import Location
+from lakeload.config.modes import mode_notes
 from lakeload.config.page import Page
 from lakeload.config.parse import Kind, kind_of, parse, wrong_kind
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
 from lakeload.config.secret_check import reference_problems
+from lakeload_jobs.contract.spec import Nested, SchemaChanges
 
 _MODELS: dict[Kind, type[Destination] | type[Pipeline]] = {
     "destination": Destination,
@@ -52,6 +54,20 @@ class PipelineDocument:
     model: Pipeline
     destination: DestinationDocument
     warnings: tuple[Problem, ...] = ()
+
+    @property
+    def nested(self) -> Nested:
+        """How structs, arrays and maps are written: JSON text in Iceberg tables by default."""
+        return self.model.nested or ("JSON" if self._iceberg else "NATIVE")
+
+    @property
+    def schema_changes(self) -> SchemaChanges:
+        """What becomes of changed columns: Iceberg tables follow them by default."""
+        return self.model.schema_changes or ("EVOLVE" if self._iceberg else "ADD_COLUMNS")
+
+    @property
+    def _iceberg(self) -> bool:
+        return self.destination.model.table_format == "ICEBERG"
 
 
 @dataclass(frozen=True)
@@ -183,6 +199,10 @@ def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
         # What else is wrong with the master, its own type has said.
         remote = remote_findings(data, destination)
         found += [item for item in remote if item.code.startswith("remote-")]
+        read.problems += [
+            explainer.finding(item, (), "note")
+            for item in mode_notes(data, destination.table_format)
+        ]
     read.problems += [explainer.finding(item) for item in found]
 
 

@@ -17,6 +17,7 @@ from pydantic import (
 from lakeload.config.destination import Destination
 from lakeload.config.document import Ambiguous
 from lakeload.config.files import Options, Source, path_text
+from lakeload.config.iceberg import TableProperties
 from lakeload.config.model import Called, Finding, Model, refusal, refusals
 from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
@@ -24,11 +25,15 @@ from lakeload.config.spark import Spark
 from lakeload.config.spark_types import type_problem
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
+    Deletes,
     FileFormat,
+    Mode,
     Nested,
     OnBadValue,
+    SchemaChanges,
     TableHandling,
 )
+from lakeload_jobs.rules.iceberg_partitions import parse_partition_field
 from lakeload_jobs.rules.names import RESERVED_COLUMNS, normalize
 from lakeload_jobs.rules.suggest import did_you_mean
 
@@ -46,6 +51,14 @@ def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:
 def _column_type(given: str) -> str:
     if problem := type_problem(given):
         raise refusal(problem.message, problem.hint)
+    return given
+
+
+def _partition_field(given: str) -> str:
+    try:
+        parse_partition_field(given)
+    except ValueError as error:
+        raise refusal(shown(str(error), 200)) from None
     return given
 
 
@@ -90,6 +103,7 @@ Paths = Annotated[
     ),
 ]
 ColumnType = Annotated[Text, Called("Spark SQL type"), AfterValidator(_column_type)]
+PartitionText = Annotated[Text, Called("partition field"), AfterValidator(_partition_field)]
 Tracking = Annotated[
     tuple[str, ...],
     Called("`ALL`, `NONE` or list"),
@@ -179,10 +193,18 @@ class Table(Model):
     """The target table. Default: `table`, normalised."""
     namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
     """The target schema; wins over the pipeline's."""
-    mode: Literal["APPEND"] = "APPEND"
-    """`APPEND`; OVERWRITE and UPSERT need table_format ICEBERG."""
+    mode: Mode = Field(default="APPEND", json_schema_extra={"features": "F25"})
+    """`APPEND`; `OVERWRITE` replaces the table, `UPSERT` rows by their key: ICEBERG only."""
     primary_key: tuple[Text, ...] = Field(default=(), json_schema_extra={"features": "F65"})
-    """The source columns that identify a row; `_supa_id` is made of them, else of all columns."""
+    """The source columns that identify a row, for `_supa_id` and UPSERT. Default: all columns."""
+    cursor: Text | None = None
+    """UPSERT: of several versions of a row in one load, the one with its greatest value wins."""
+    deletes: Deletes = "MARK"
+    """UPSERT: rows that `deleted_when` marks stay (`MARK`), or are removed (`DELETE`)."""
+    partition_by: tuple[PartitionText, ...] = ()
+    """ICEBERG: fields of a new table's partition spec, as `day(created_at)`, `bucket(16, id)`."""
+    table_properties: TableProperties = Field(default_factory=dict)
+    """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -219,7 +241,10 @@ class Pipeline(Model):
     """The first part of the target schema."""
     namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
     """The target schema; replaces `destination_prefix`."""
-    nested: Nested = Field(default="NATIVE", json_schema_extra={"features": "F87"})
+    nested: Nested | None = Field(
+        default=None,
+        json_schema_extra={"features": "F87", "defaults": "`NATIVE`; `JSON` with ICEBERG"},
+    )
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
     on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
     """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
@@ -231,8 +256,14 @@ class Pipeline(Model):
     """Tables that are loaded at once."""
     table_handling: TableHandling = Field(default="FAIL", json_schema_extra={"features": "F39"})
     """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
-    schema_changes: Literal["ADD_COLUMNS", "FAIL"] = "ADD_COLUMNS"
-    """Columns that are new since the last load: added to the table, or an error."""
+    schema_changes: SchemaChanges | None = Field(
+        default=None,
+        json_schema_extra={
+            "features": "F69, F88",
+            "defaults": "`ADD_COLUMNS`; `EVOLVE` with ICEBERG",
+        },
+    )
+    """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
     source: Source
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

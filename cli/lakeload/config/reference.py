@@ -119,6 +119,9 @@ def _annotation_name(annotation: Any) -> str:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "defaults" in extra:
+        return str(extra["defaults"])
     value = field.default
     if value is None or value is PydanticUndefined or isinstance(value, BaseModel) or value == ():
         return "–"

@@ -32,6 +32,8 @@ OWNED: dict[str, str] = {
     "spark.sql.files.ignoreCorruptFiles": "it would leave rows out without a word",
     "spark.sql.files.ignoreMissingFiles": "it would leave rows out without a word",
     "spark.sql.execution.arrow.": "rows reach the writer through Arrow",
+    "spark.sql.catalog.lake": "it is the destination's catalog",
+    "spark.sql.extensions": "Iceberg's are set where tables are Iceberg's",
     "spark.pyspark.": "executors and driver run the same Python",
     "spark.ui.showConsoleProgress": "lakeload shows the progress",
     "spark.hadoop.fs.s3": "S3 is reached with the destination's credentials",

@@ -25,6 +25,7 @@ from lakeload_jobs.contract.spec import (
     ParquetSpec,
     TableSpec,
 )
+from lakeload_jobs.rules.iceberg_partitions import parse_partition_field
 
 
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
@@ -66,11 +67,16 @@ def _parquet(model: Parquet) -> ParquetSpec:
 
 
 def table_specs(
-    document: PipelineDocument, *, limit: int | None = None, reload: bool = False
+    document: PipelineDocument,
+    *,
+    limit: int | None = None,
+    reload: bool = False,
+    full_refresh: bool = False,
 ) -> tuple[TableSpec, ...]:
     """Return every table with its target, in the document's order.
 
-    `limit` and `reload` take part in the fingerprint only: each makes another load.
+    `limit`, `reload` and `full_refresh` take part in the fingerprint only: each makes another
+    load.
     """
     model, destination = document.model, document.destination.model
     found = targets(
@@ -79,7 +85,8 @@ def table_specs(
         destination_prefix=model.destination_prefix,
         glue_prefix=glue_prefix(destination),
     )
-    run = {"limit": limit, "reload": reload}
+    # A key of its own only where it is asked for: older fingerprints are without it.
+    run = {"limit": limit, "reload": reload, **({"full_refresh": True} if full_refresh else {})}
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
@@ -109,6 +116,11 @@ def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
         primary_key=table.primary_key,
         where=table.where,
         deleted_when=table.deleted_when,
+        mode=table.mode,
+        cursor=table.cursor,
+        deletes=table.deletes,
+        partition_by=tuple(map(parse_partition_field, table.partition_by)),
+        table_properties=dict(table.table_properties) or None,
     )
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from lakeload_jobs.contract.spec import DestinationSpec
+
 SMALL_INPUT = 64 << 20
 """Bytes of input below which a JVM ends before its second compiler has earned its keep."""
 FEW_CORES = 2
@@ -55,6 +57,14 @@ def class_data(archive: Path | None, users: str) -> str:
     option = f"-XX:SharedArchiveFile={archive}"
     quoted = f'"{option}"' if re.search(r"\s", option) else option
     return f"-Xshare:auto {quoted} -Xlog:cds*=off -Xlog:class+path=off"
+
+
+def executor_options(destination: DestinationSpec) -> tuple[str, ...]:
+    """Return the options without which executors in JVMs of their own would ask AWS's own
+    endpoints for the role's credentials: Iceberg's clients know no setting for them."""
+    sts = destination.endpoints.sts
+    region = f"-Daws.region={destination.region}"
+    return (region, *((f"-Daws.endpointUrlSts={sts}",) if sts else ()))
 
 
 def local_cores(master: str, machine: int) -> int | None:

@@ -11,6 +11,9 @@ from lakeload.config.spark import conf_finding, is_local
 from lakeload.launch.jvm import class_data, collector, compiler, inherited_options, local_cores
 from lakeload_jobs.contract.errors import InvalidInput
 
+SQL_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+"""MERGE, branches and procedures of Iceberg tables. Spark reads the setting once, at its start."""
+
 REDACTION = (
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|api[._-]?key"
     r"|external[._-]?id|authorization|\.header\.|://[^/@\s]+:[^/@\s]+@"
@@ -28,6 +31,8 @@ def spark_properties(
     cores: int = 1,
     input_bytes: int | None = None,
     jars: Sequence[Path] = (),
+    iceberg: bool = False,
+    executor_options: Sequence[str] = (),
     archive: Path | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
@@ -36,9 +41,10 @@ def spark_properties(
     `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
     `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
     `input_bytes` what the job will read, None if unknown, `jars` what Spark needs and does not
-    have, `archive` the class data of just this class path, `environment` the variables that JVMs on
-    this machine are started with. Raises `InvalidInput` for a key that
-    lakeload decides, or that looks like a secret.
+    have, `iceberg` whether tables are Iceberg's, `executor_options` what else executors are started
+    with, `archive` the class data of just this class path, `environment` the variables that JVMs on
+    this machine are started with. Raises `InvalidInput` for a key that lakeload decides, or that
+    looks like a secret.
     """
     check_conf(extra)
     properties = {
@@ -58,12 +64,16 @@ def spark_properties(
         # Nobody else connects, and a host name that does not resolve then does no harm.
         properties["spark.driver.host"] = "127.0.0.1"
         properties["spark.driver.bindAddress"] = "127.0.0.1"
+    if iceberg:
+        properties["spark.sql.extensions"] = SQL_EXTENSIONS
     properties.update(extra)
     properties.update(_class_path(master, jars, extra))
     if not is_local(master) or extra.get("spark.driver.extraClassPath", "").strip():
         archive = None  # its class path is another one
     inherited = inherited_options(environment)
-    options = _java_options(master, log_settings, extra, inherited, cores, input_bytes, archive)
+    options = _java_options(
+        master, log_settings, extra, inherited, cores, input_bytes, archive, executor_options
+    )
     for role, text in options.items():
         properties[f"spark.{role}.extraJavaOptions"] = text
     return dict(sorted(properties.items()))
@@ -134,6 +144,7 @@ def _java_options(
     cores: int,
     input_bytes: int | None,
     archive: Path | None,
+    of_executors: Sequence[str],
 ) -> dict[str, str]:
     """Return the options of both JVMs; Java takes the last of two that contradict each other,
     which is the user's. Those of variables come before ours, so ours give way to them here."""
@@ -152,7 +163,12 @@ def _java_options(
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
         users["driver"],
     ]
-    executor = [collector(None, all_of_executor), "-Duser.timezone=UTC", users["executor"]]
+    executor = [
+        collector(None, all_of_executor),
+        "-Duser.timezone=UTC",
+        *of_executors,
+        users["executor"],
+    ]
     return {
         "driver": " ".join(filter(None, driver)),
         "executor": " ".join(filter(None, executor)),

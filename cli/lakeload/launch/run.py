@@ -13,6 +13,7 @@ from pathlib import Path
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.failure import Cause, probable_cause
 from lakeload.launch.inputs import input_bytes
+from lakeload.launch.jvm import executor_options
 from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import Ending, Observed, Outcome, decide
 from lakeload.launch.process import PATIENCE, Patience, Running
@@ -120,6 +121,10 @@ def write_inputs(
         extra=settings.conf,
         cores=os.cpu_count() or 1,
         jars=settings.jars,
+        iceberg=spec.destination.table_format == "ICEBERG",
+        executor_options=(
+            executor_options(spec.destination) if spec.destination.table_format == "ICEBERG" else ()
+        ),
         archive=settings.archive,
         # Another job reads no input.
         input_bytes=input_bytes(spec.tables) if spec.job == "load" else None,

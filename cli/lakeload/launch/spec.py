@@ -17,6 +17,11 @@ from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_
 from lakeload_jobs.rules.loaded_files import refuse_limit
 from lakeload_jobs.rules.suggest import did_you_mean
 
+_INSTEAD = (
+    "`--reload` appends all files again; to begin anew, first remove the table with "
+    "`lakeload reset`"
+)
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -61,6 +66,31 @@ def check_limit(tables: Sequence[TableSpec], limit: int | None) -> None:
     refuse_limit(incremental=any(table.input.incremental for table in tables), limit=limit)
 
 
+def check_full_refresh(tables: Sequence[TableSpec], table_format: str, *, reload: bool) -> None:
+    """Raise `InvalidInput` where `--full-refresh` cannot replace the rows of every table.
+
+    A table that is appended to keeps its rows (DESIGN section 7): what else there is, is offered.
+    """
+    if reload:
+        raise InvalidInput(
+            "`--full-refresh` and `--reload` exclude each other",
+            hint="the one replaces the rows of a table, the other adds to them",
+        )
+    if table_format == "PARQUET":
+        raise InvalidInput(
+            "`--full-refresh`: the rows of a table of Parquet files cannot be replaced",
+            hint=_INSTEAD,
+        )
+    appended = [table.source for table in tables if table.mode == "APPEND"]
+    if appended:
+        verb = "is" if len(appended) == 1 else "are"
+        raise InvalidInput(
+            f"`--full-refresh`: {_listed(appended)} {verb} appended to, and a refresh would take "
+            "rows away",
+            hint=f"{_INSTEAD}; `--table` chooses the tables with another mode",
+        )
+
+
 def build_job_spec(
     document: PipelineDocument,
     tables: Sequence[TableSpec],
@@ -69,6 +99,7 @@ def build_job_spec(
     limit: int | None,
     *,
     reload: bool = False,
+    full_refresh: bool = False,
 ) -> JobSpec:
     """Return what the job is told: `tables` of the pipeline, reporting into `folder`."""
     pipeline = document.model
@@ -85,11 +116,12 @@ def build_job_spec(
         concurrency=pipeline.concurrency,
         limit=limit,
         table_handling=pipeline.table_handling,
-        nested=pipeline.nested,
+        nested=document.nested,
         on_bad_value=pipeline.on_bad_value,
-        schema_changes=pipeline.schema_changes,
+        schema_changes=document.schema_changes,
         tracking_columns=pipeline.tracking_columns,
         reload=reload,
+        full_refresh=full_refresh,
         author=author(),
     )
 

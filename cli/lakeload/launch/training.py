@@ -38,8 +38,11 @@ def train(
     environment: Mapping[str, str],
     target: Path,
     folder: Path,
+    *,
+    iceberg: bool = False,
 ) -> None:
-    """Make the archive `target` with a run in `folder`. Raises `MachineLacks` where none came, or
+    """Make the archive `target` with a run in `folder`, for loads of `iceberg` tables where
+    `jars` has their runtime. Raises `MachineLacks` where none came, or
     none can come."""
     _check_class_path(installation, environment)
     run = RunFolder(folder)
@@ -63,6 +66,7 @@ def train(
         cores=os.cpu_count() or 1,
         input_bytes=0,
         jars=jars,
+        iceberg=iceberg,
         environment=environment,
     )
     settings = resources.files("lakeload.launch").joinpath("log4j2.properties")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from lakeload.machine.spark import SUPPORTED
-from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.contract.spec import FilesInput, TableFormat
 from lakeload_jobs.rules.input_files import is_s3
 
 SETS = ("s3", "avro", "iceberg")
@@ -78,9 +78,11 @@ def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
     return tuple(jars)
 
 
-def features_of(inputs: Iterable[FilesInput]) -> tuple[str, ...]:
-    """Return which sets the inputs of tables need, each once, sorted."""
-    found = set()
+def features_of(
+    inputs: Iterable[FilesInput], table_format: TableFormat = "PARQUET"
+) -> tuple[str, ...]:
+    """Return which sets loads of these inputs into such tables need, each once, sorted."""
+    found = {"iceberg"} if table_format == "ICEBERG" else set()
     for given in inputs:
         if given.format == "AVRO":
             found.add("avro")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -64,8 +65,8 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
     """Write the table to stdout, what went wrong and what to do about it to stderr."""
     if summary.outcome.tables:
         out.print(_grid(summary))
-        for folder in _folders(summary):
-            out.print(Text(folder, "dim"), soft_wrap=True, highlight=False)
+        for line in [*_snapshots(summary), *_folders(summary)]:
+            out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
         for note in table.notes if not quiet else ():
             err.print(_line("note", "dim", f"{table.target}: {note}"), soft_wrap=True)
@@ -116,9 +117,24 @@ def _grid(summary: Summary) -> Table:
     return grid
 
 
+def _snapshots(summary: Summary) -> Iterator[str]:
+    """The snapshot of each Iceberg table, and what an UPSERT did to its rows."""
+    for table in summary.outcome.tables:
+        if table.snapshot_id is not None:
+            changes = table.changes
+            counts = (
+                f": {changes.inserted:,} inserted, {changes.updated:,} updated, "
+                f"{changes.deleted:,} deleted"
+                if changes
+                else ""
+            )
+            yield f"{table.target}: snapshot {table.snapshot_id}{counts}"
+
+
 def _folders(summary: Summary) -> list[str]:
     """The folders that hold the files, each on a line of its own: a column would break them."""
-    keys = (file.key for table in summary.outcome.tables for file in table.files)
+    tables = (table for table in summary.outcome.tables if table.snapshot_id is None)
+    keys = (file.key for table in tables for file in table.files)
     folders = dict.fromkeys(key.rpartition("/")[0] for key in keys)
     return [f"s3://{summary.bucket}/{folder}/" for folder in folders]
 
@@ -132,8 +148,8 @@ def _table_document(table: TableResult) -> dict[str, Any]:
         "bytes": table.bytes,
         "seconds": round(table.seconds, 3),
         "files": to_json(table.files),
-        # Parquet has no snapshots; the key belongs to every table of every format.
-        "snapshot_id": None,
+        "snapshot_id": table.snapshot_id,
+        "changes": to_json(table.changes),
         "reader": table.reader,
         "index": table.index,
         "warnings": list(table.warnings),

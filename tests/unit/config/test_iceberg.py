@@ -20,7 +20,9 @@ from lakeload_jobs.contract.spec import (
     DestinationSpec,
     IcebergSpec,
     ParquetSpec,
+    PartitionField,
     SigV4Spec,
+    TableSpec,
 )
 from tests.unit.config.diagnostics import CONFIGS
 from tests.unit.config.documents import (
@@ -252,6 +254,99 @@ def test_unquoted_versions_and_quoted_ones_are_told_apart(tmp_path: Path) -> Non
     found = problems_of(tmp_path, f'{ICEBERG}iceberg: {{format_version: "3"}}\n')
 
     assert messages(found) == ["`format_version` must be a number, not text"]
+
+
+def test_every_setting_of_an_iceberg_table_reaches_the_spec(tmp_path: Path) -> None:
+    head = PIPELINE.replace("region", "table_format: ICEBERG, region")
+    document = pipeline(
+        tmp_path,
+        f"""{head}namespace: web
+tables:
+  - table: orders
+    path: a.csv
+    mode: UPSERT
+    primary_key: [id]
+    cursor: updated at
+    deleted_when: gone
+    deletes: DELETE
+    partition_by: [country, "bucket(16, id)", "day(`created at`)"]
+    table_properties: {{write.parquet.compression-level: 5}}
+  - {{table: rates, path: b.csv, mode: OVERWRITE}}
+""",
+    )
+    orders, rates = table_specs(document)
+
+    assert (orders.mode, orders.cursor, orders.deletes) == ("UPSERT", "updated at", "DELETE")
+    assert orders.partition_by == (
+        PartitionField("identity", "country"),
+        PartitionField("bucket", "id", 16),
+        PartitionField("day", "created at"),
+    )
+    assert orders.table_properties == {"write.parquet.compression-level": "5"}
+    assert (rates.mode, rates.deletes, rates.table_properties) == ("OVERWRITE", "MARK", None)
+    assert from_json(TableSpec, to_json(orders)) == orders
+
+
+def test_defaults_follow_the_format_of_the_tables(tmp_path: Path) -> None:
+    document = pipeline(tmp_path, PIPELINE + TABLES)
+    assert (document.nested, document.schema_changes) == ("NATIVE", "ADD_COLUMNS")
+
+    iceberg = PIPELINE.replace("region", "table_format: ICEBERG, region") + "namespace: n\n"
+    document = pipeline(tmp_path, iceberg + TABLES)
+    assert (document.nested, document.schema_changes) == ("JSON", "EVOLVE")
+
+    given = "nested: NATIVE\nschema_changes: FAIL\n"
+    document = pipeline(tmp_path, iceberg + given + TABLES)
+    assert (document.nested, document.schema_changes) == ("NATIVE", "FAIL")
+
+
+NESSIE = "{type: NESSIE, uri: https://h}"
+OTHER_LOADS = {
+    "a mode": ("path: a", "path: a, mode: OVERWRITE"),
+    "a key": ("path: a", "path: a, primary_key: [id]"),
+    "a partition": ("path: a", "path: a, partition_by: [id]"),
+    "nested values": ("namespace", "nested: NATIVE\nnamespace"),
+    "a branch": ("catalog:", "branch: audit, catalog:"),
+    "a catalog": (NESSIE, "{type: REST, uri: https://h}"),
+    "a server": ("https://h", "https://other"),
+    "a branch of the catalog": ("https://h}", "https://h, ref: etl}"),
+    "a location": ("catalog:", "warehouse_location: s3://my-data-lake/x, catalog:"),
+}
+THE_SAME_LOAD = {
+    "properties": ("path: a", "path: a, table_properties: {gc.enabled: false}"),
+    "a secret": ("https://h}", "https://h, token: {env: T}}"),
+    "an interface": ("https://h}", "https://h, api: NATIVE}"),
+    "a format version": ("catalog:", "format_version: 3, catalog:"),
+    "the block of the other format": ("iceberg:", "parquet: {partition_strategy: DAY}, iceberg:"),
+    "schema changes": ("namespace", "schema_changes: FAIL\nnamespace"),
+}
+
+
+def _fingerprint(folder: Path, old: str = "", new: str = "") -> str:
+    iceberg = f"table_format: ICEBERG, iceberg: {{catalog: {NESSIE}}}, region"
+    text = PIPELINE.replace("region", iceberg) + "namespace: n\ntables: [{table: t, path: a}]\n"
+    assert old in text
+    return table_specs(pipeline(folder, text.replace(old, new)))[0].fingerprint
+
+
+@pytest.mark.parametrize("change", OTHER_LOADS)
+def test_the_fingerprint_tells_another_load_of_an_iceberg_table(
+    change: str, tmp_path: Path
+) -> None:
+    assert _fingerprint(tmp_path, *OTHER_LOADS[change]) != _fingerprint(tmp_path)
+
+
+@pytest.mark.parametrize("change", THE_SAME_LOAD)
+def test_the_fingerprint_does_not_tell_how_an_iceberg_table_is_made(
+    change: str, tmp_path: Path
+) -> None:
+    assert _fingerprint(tmp_path, *THE_SAME_LOAD[change]) == _fingerprint(tmp_path)
+
+
+def test_a_full_refresh_is_another_load(tmp_path: Path) -> None:
+    document = load_pipeline(CONFIGS / "pipeline-iceberg.yaml", {})
+
+    assert table_specs(document) != table_specs(document, full_refresh=True)
 
 
 def test_no_load_goes_to_iceberg_tables_yet(tmp_path: Path) -> None:

@@ -92,7 +92,11 @@ def test_two_tables_never_share_a_target(tables: str, message: str, tmp_path: Pa
 
 
 def test_a_table_that_is_wrong_hides_no_problem_of_the_others(tmp_path: Path) -> None:
-    tables = "[{table: a, path: x}, {table: 5, path: x}, {table: a, path: y, mode: UPSERT}, "
+    tables = "[{table: a, path: x}, {table: 5, path: x}, {table: a, path: y, mode: UPSET}, "
     found = problems_of(tmp_path, f"{PIPELINE}tables: {tables}{{table: b, name: A, path: z}}]\n")
 
-    assert {problem.code for problem in found} == {"wrong-type", "append-only", "duplicate-target"}
+    assert {problem.code for problem in found} == {
+        "wrong-type",
+        "unknown-value",
+        "duplicate-target",
+    }

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.launch.jvm import executor_options
 from lakeload.launch.properties import REDACTION, parse_conf, render, spark_properties
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec, EndpointsSpec
 
 GOLDEN = Path(__file__).parents[2] / "cases" / "launch"
 
@@ -39,6 +41,29 @@ def test_the_properties_file_of_a_cluster_run_with_conf_is_exactly_this() -> Non
     assert text == (GOLDEN / "cluster.conf").read_text(encoding="utf-8")
 
 
+def test_iceberg_tables_bring_their_sql_and_their_executors_options() -> None:
+    properties = spark_properties(
+        master="local-cluster[2,1,1024]",
+        memory="1g",
+        log_settings=Path("/r/log4j2.properties"),
+        scratch=Path("/r"),
+        extra={"spark.executor.extraJavaOptions": "-Xss4m"},
+        jars=(Path("/c/iceberg.jar"),),
+        iceberg=True,
+        executor_options=executor_options(
+            DestinationSpec("b", "eu-west-1", endpoints=EndpointsSpec(sts="http://sts:1"))
+        ),
+    )
+
+    assert properties["spark.sql.extensions"].endswith(".IcebergSparkSessionExtensions")
+    assert properties["spark.executor.extraClassPath"] == "/c/iceberg.jar"
+    assert properties["spark.executor.extraJavaOptions"] == (
+        "-XX:+UseParallelGC -Duser.timezone=UTC -Daws.region=eu-west-1 "
+        "-Daws.endpointUrlSts=http://sts:1 -Xss4m"
+    )
+    assert "spark.sql.extensions" not in made()
+
+
 def test_there_is_never_a_second_collector_for_java_to_refuse() -> None:
     for chosen in ("-XX:+UseG1GC", "-Xss4m -XX:+UseZGC", "-XX:+UseSerialGC"):
         options = made(spark__driver__extraJavaOptions=chosen)["spark.driver.extraJavaOptions"]
@@ -55,6 +80,9 @@ def test_there_is_never_a_second_collector_for_java_to_refuse() -> None:
         "spark.scheduler.mode",
         "spark.speculation",
         "spark.sql.session.timeZone",
+        "spark.sql.extensions",
+        "spark.sql.catalog.lake",
+        "spark.sql.catalog.lake.token",
         "spark.submit.deployMode",
         "spark.submit.pyFiles",
         "spark.pyspark.python",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from lakeload.launch.spec import new_attempt, select_tables
+from lakeload.launch.spec import check_full_refresh, new_attempt, select_tables
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.launch.specs import table
 
@@ -45,3 +46,17 @@ def test_an_attempt_has_an_id_of_its_own_and_one_instant_in_utc() -> None:
 def test_a_bad_job_id_is_refused() -> None:
     with pytest.raises(InvalidInput, match="job id"):
         new_attempt("../x")
+
+
+def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
+    tables = [replace(table(mode), mode=mode) for mode in ("OVERWRITE", "UPSERT")]
+
+    check_full_refresh(tables, "ICEBERG", reload=False)
+    with pytest.raises(InvalidInput, match="`orders`, `customers` are appended to") as refused:
+        check_full_refresh([*tables, TABLES[0], TABLES[2]], "ICEBERG", reload=False)
+    assert "`--reload`" in (refused.value.hint or "")
+    assert "`lakeload reset`" in (refused.value.hint or "")
+    with pytest.raises(InvalidInput, match="table of Parquet files"):
+        check_full_refresh(TABLES, "PARQUET", reload=False)
+    with pytest.raises(InvalidInput, match="exclude each other"):
+        check_full_refresh(tables, "ICEBERG", reload=True)

@@ -32,13 +32,15 @@ def test_each_set_is_what_it_says() -> None:
     assert "hadoop-aws-3.4.2.jar" in {jar.file_name for jar in pinned("s3")}
 
 
-def test_jars_are_needed_for_s3_and_avro_alone() -> None:
+def test_jars_are_needed_for_s3_avro_and_iceberg_alone() -> None:
     local = FilesInput("CSV", ("/data/*.csv",), {})
     s3 = FilesInput("CSV", ("/data/a.csv", "s3://bucket/b.csv"), {})
     avro = FilesInput("AVRO", ("/data/a.avro",), {})
 
     assert features_of([local]) == ()
     assert features_of([local, avro, s3, s3]) == ("avro", "s3")
+    assert features_of([local], "ICEBERG") == ("iceberg",)
+    assert features_of([s3, avro], "ICEBERG") == ("avro", "iceberg", "s3")
 
 
 def test_a_jar_is_present_missing_or_broken(tmp_path: Path) -> None:

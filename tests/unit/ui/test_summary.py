@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,12 +11,24 @@ from rich.console import Console
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome, OutcomeKind
 from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, RowChanges, TableResult
 from tests.unit.launch.specs import SYNCED
 
 FILES = tuple(FileResult(f"p/shop/orders/2026/11/21/part-{n}.gzip.parquet", 5, 9) for n in (0, 1))
 LOADED = TableResult(
-    "orders", "shop.orders", "LOADED", 3_000_000, 94_371_840, 12.34, FILES, "jvm", "dense", ("odd",)
+    "orders",
+    "shop.orders",
+    "LOADED",
+    3_000_000,
+    94_371_840,
+    12.34,
+    FILES,
+    "jvm",
+    "dense",
+    warnings=("odd",),
+)
+UPSERTED = replace(
+    LOADED, snapshot_id=7364552010188932144, changes=RowChanges(1_200, 80, 3), warnings=()
 )
 FAILED = TableResult(
     "evil",
@@ -55,6 +68,19 @@ def test_a_loaded_table_is_one_line_and_its_folder_another() -> None:
         "s3://lake/p/shop/orders/2026/11/21/",
     ]
     assert err == ["warning: shop.orders: odd"]
+
+
+def test_of_an_iceberg_table_the_snapshot_and_the_changes_are_told() -> None:
+    out, _ = texts(summary(UPSERTED, replace(UPSERTED, target="shop.new", changes=None)))
+
+    assert out[3:] == [
+        "shop.orders: snapshot 7364552010188932144: 1,200 inserted, 80 updated, 3 deleted",
+        "shop.new: snapshot 7364552010188932144",
+    ]
+    table = to_document(summary(UPSERTED))["tables"][0]
+    assert table["snapshot_id"] == 7364552010188932144
+    assert table["changes"] == {"inserted": 1_200, "updated": 80, "deleted": 3}
+    assert to_document(summary(LOADED))["tables"][0]["changes"] is None
 
 
 def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
