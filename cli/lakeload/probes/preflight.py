@@ -11,18 +11,25 @@ from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.conditional_writes import WHAT_IS_LOST
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.rules.catalog_uris import vends
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})
+"""What is asked where the destination's own identity writes."""
+_SIGNER = frozenset({"credentials", "assume-role"})
+_CATALOG = frozenset({"catalog", "catalog-region", "catalog-token", "catalog-warehouse"})
 TIMEOUT_SECONDS = 30.0
 
 
 def preflight(destination: DestinationSpec) -> None:
-    """Make sure that the role can be assumed and the prefix listed; writes nothing.
+    """Make sure that the role can be assumed and the prefix listed, and that a catalog other than
+    Glue lets us in; writes nothing.
 
     Raises `Refused` with what AWS said, and in the hint what to do.
     """
     # A load that gives up has to be started again by somebody: try more often than a test does.
-    options = ConnectionOptions(timeout=TIMEOUT_SECONDS, read_only=True, only=NAMES, attempts=3)
+    options = ConnectionOptions(
+        timeout=TIMEOUT_SECONDS, read_only=True, only=_names(destination), attempts=3
+    )
     for result in ConnectionTest(destination, options).run():
         if result.failure is not None:
             raise Refused(
@@ -30,6 +37,16 @@ def preflight(destination: DestinationSpec) -> None:
                 hint=_advice(result.probe, result.failure),
                 retryable=result.failure.retryable,
             )
+
+
+def _names(destination: DestinationSpec) -> frozenset[str]:
+    catalog = destination.iceberg.catalog
+    if destination.table_format == "PARQUET" or catalog.type == "GLUE":
+        return NAMES
+    if not vends(catalog):
+        return NAMES | _CATALOG
+    # The catalog lends the keys: who runs lakeload may have no right on the bucket at all.
+    return _CATALOG | _SIGNER if catalog.sigv4 else _CATALOG
 
 
 def conditional_writes(destination: DestinationSpec) -> str | None:

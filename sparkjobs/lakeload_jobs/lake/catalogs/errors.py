@@ -101,6 +101,23 @@ def missing_privilege(error: Exception) -> str:
     It says so in the text of a 403 alone, as the name of an operation.
     https://polaris.apache.org/releases/1.4.0/managing-security/access-control/
     """
-    said = error.said if isinstance(error, CatalogError) and error.denied else ""
+    return _privilege(error.said) if isinstance(error, CatalogError) and error.denied else ""
+
+
+def advice(said: str) -> str:
+    """Return what to do about a refusal that Spark was told, by the catalog's own sentence; ''
+    when it is none of the known ones."""
+    if Said.OTHER_REGION.value in said:
+        return "use a bucket of the catalog's region, or Glue as the catalog"
+    if Said.NO_VENDING.value in said:
+        return "set `access_delegation: NONE`, so that the destination's own credentials write"
+    if Said.INVALID_LOCATION.value in said:
+        return "allow the location in the catalog's storage configuration"
+    if privilege := _privilege(said):
+        return f"grant {privilege} (or CATALOG_MANAGE_CONTENT) to a catalog role of this principal"
+    return ""
+
+
+def _privilege(said: str) -> str:
     found = _POLARIS_OPERATION.search(said)
     return _PRIVILEGES.get(found[1], "") if found else ""
