@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 ROWS = 500
 
 
-@pytest.fixture
-def secret_name(lake: Lake) -> str:
-    """Keep the ExternalId in AWS, where the base identity may read it from any machine."""
+def keep_external_id(lake: Lake) -> str:
+    """Keep the ExternalId in AWS, where the base identity may read it from any machine; return the
+    secret's name."""
     name = f"lakeload/{lake.seeded.role}"
     administrator = boto3.client(
         "secretsmanager",
@@ -40,7 +40,7 @@ def secret_name(lake: Lake) -> str:
 
 
 def test_an_executor_loads_with_an_identity_of_its_own_and_without_one_says_what_it_needs(
-    lake: Lake, secret_name: str, standalone_spark: StandaloneSpark, tmp_path: Path
+    lake: Lake, standalone_spark: StandaloneSpark, tmp_path: Path
 ) -> None:
     lines = "".join(f"{number},name {number}\n" for number in range(ROWS))
     (tmp_path / "orders.csv").write_text("id,name\n" + lines)
@@ -50,7 +50,7 @@ def test_an_executor_loads_with_an_identity_of_its_own_and_without_one_says_what
         destination={
             "credentials": {
                 "role_arn": lake.seeded.role_arn,
-                "external_id": {"aws_secret": secret_name},
+                "external_id": {"aws_secret": keep_external_id(lake)},
             }
         },
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
-import boto3
 import pytest
 
+from tests.e2e.canaries import SETTINGS, Canaries, canaries_of
 from tests.e2e.command import Ended, lakeload
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
@@ -18,56 +15,13 @@ from tests.servers.ministack import Lake
 
 pytestmark = pytest.mark.e2e
 
-SETTINGS = ("external_id", "access_key_id", "secret_access_key", "session_token")
 PIPELINE = "visible-pipeline"
-_ISSUED = re.compile(rb"<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)<")
-
-
-@dataclass
-class Canaries:
-    """Every secret that is in play, and where to look for it."""
-
-    values: dict[str, str] = field(default_factory=dict)
-
-    def found_in(self, content: bytes) -> list[str]:
-        """Return the names of the secrets that `content` holds, as they are or URL-encoded."""
-        forms = {name: {value, quote(value, safe="")} for name, value in self.values.items()}
-        return [
-            name
-            for name, variants in forms.items()
-            if any(variant.encode() in content for variant in variants)
-        ]
-
-    def remember_issued(self, body: bytes) -> bytes:
-        """Take the credentials of an AssumeRole answer for secrets too."""
-        for name, value in _ISSUED.findall(body):
-            self.values[f"issued {name.decode()} {len(self.values)}"] = value.decode()
-        return body
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables the document's references name."""
-        return {f"CANARY_{name.upper()}": self.values[name] for name in SETTINGS}
 
 
 @pytest.fixture
 def canaries(lake: Lake) -> Canaries:
     """The lake's ExternalId, and temporary keys of its base identity."""
-    sts = boto3.client(
-        "sts",
-        endpoint_url=lake.server.endpoint,
-        region_name=lake.seeded.region,
-        aws_access_key_id=lake.seeded.base_key.access_key_id,
-        aws_secret_access_key=lake.seeded.base_key.secret_access_key,
-    )
-    temporary = sts.get_session_token()["Credentials"]
-    values = (
-        lake.seeded.external_id,
-        temporary["AccessKeyId"],
-        temporary["SecretAccessKey"],
-        temporary["SessionToken"],
-    )
-    return Canaries(dict(zip(SETTINGS, values, strict=True)))
+    return canaries_of(lake)
 
 
 @pytest.fixture
