@@ -32,26 +32,34 @@ def schema_problems(
 
 
 def schema_hint(
-    changes: Sequence[Change], key: KeyChange, policy: SchemaChanges, *, replaces: bool
+    changes: Sequence[Change],
+    key: KeyChange,
+    policy: SchemaChanges,
+    identifiers: Collection[str],
+    *,
+    replaces: bool,
 ) -> str:
     """Return what would let the load through."""
     stuck = any(isinstance(change, Incompatible) for change in changes)
+    keyless = any(_takes_key_away(change, identifiers) for change in changes)
     ways = []
-    if policy != "EVOLVE" and (replaces or not stuck):
-        wants_all = stuck or any(isinstance(change, Widened | Removed) for change in changes)
-        wanted = "EVOLVE" if wants_all or key.identifiers or key.problem else "ADD_COLUMNS"
-        ways.append(f"set `schema_changes: {wanted}`")
+    if policy != "EVOLVE" and (replaces or not (stuck or keyless or key.problem)):
+        only_new = not (stuck or keyless or key.problem or key.identifiers) and not any(
+            isinstance(change, Widened) or (isinstance(change, Removed) and change.required)
+            for change in changes
+        )
+        ways.append(f"set `schema_changes: {'ADD_COLUMNS' if only_new else 'EVOLVE'}`")
     if stuck:
         ways.append("give the column the type it has in the table with `columns.types`")
         ways.append("load it under another name with `columns.rename`")
-    elif any(isinstance(change, Added) for change in changes) and policy == "FAIL":
+    elif policy == "FAIL" and any(isinstance(change, Added) for change in changes):
         ways.append("leave the new columns out with `columns.exclude`")
-    if not replaces and (stuck or key.problem):
+    if keyless:
+        ways.append("load that column too, or name the columns of another key in `primary_key`")
+    if not replaces and (stuck or keyless or key.problem):
         ways.append(
             "replace rows and columns of the table: mode OVERWRITE, or `--full-refresh` with UPSERT"
         )
-    if not ways:
-        ways.append("bring the column again")
     return ", or ".join(ways)
 
 
@@ -68,13 +76,16 @@ def _problem(change: Change, policy: SchemaChanges, identifiers: Collection[str]
             f"widened, and `schema_changes` is {policy}"
         )
     if isinstance(change, Added) and policy == "FAIL":
-        return f"{name}, `{change.type}`, is new, and `schema_changes` is FAIL"
-    if not isinstance(change, Removed):
-        return None
-    if len(change.path) == 1 and change.path[0].lower() in identifiers:
+        return f"{name} of type `{change.type}` is new, and `schema_changes` is FAIL"
+    if _takes_key_away(change, identifiers):
         return f"{name} is an identifier field of the table and not in the load"
-    if change.required and policy != "EVOLVE":
+    if isinstance(change, Removed) and change.required and policy != "EVOLVE":
         return (
             f"{name} is required in the table and not in the load, and `schema_changes` is {policy}"
         )
     return None
+
+
+def _takes_key_away(change: Change, identifiers: Collection[str]) -> bool:
+    top_level = isinstance(change, Removed) and len(change.path) == 1
+    return top_level and change.path[0].lower() in identifiers

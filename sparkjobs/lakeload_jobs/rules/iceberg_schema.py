@@ -106,7 +106,7 @@ def compare(
     if problems:
         raise LoadFailed(
             f"the columns of the load do not fit those of `{target}`: {'; '.join(problems)}",
-            hint=schema_hint(changes, key, policy, replaces=replaces),
+            hint=schema_hint(changes, key, policy, stays, replaces=replaces),
         )
     return SchemaPlan(
         add=tuple(change for change in changes if isinstance(change, Added)),
