@@ -41,11 +41,6 @@ class _Job:
     reload: bool
     full_refresh: bool
 
-    @property
-    def everything(self) -> bool:
-        """Whether files are loaded that were loaded before."""
-        return self.reload or self.full_refresh
-
 
 def sync(
     pipeline: PipelineFile,
@@ -97,7 +92,15 @@ def sync(
         if dry_run:
             from lakeload.commands.plan import show_plan
 
-            show_plan(document, tables, attempt, master, output, reload=job.everything)
+            show_plan(
+                document,
+                tables,
+                attempt,
+                master,
+                output,
+                reload=reload,
+                full_refresh=full_refresh,
+            )
             return
         _finish(job, master, conf or (), output, stop)
 
@@ -182,7 +185,8 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
         model.name,
         job.attempt,
         model.table_handling,
-        reload=job.everything,
+        reload=job.reload,
+        full_refresh=job.full_refresh,
     )
     return outcome_without_spark(seen)
 

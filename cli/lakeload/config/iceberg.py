@@ -13,16 +13,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from lakeload.config.model import Called, Finding, Model, refusal, refusals
 from lakeload.config.scalars import Region, Text
-from lakeload.config.secret_names import has_userinfo, looks_secret, shown
+from lakeload.config.secret_names import has_userinfo, shown
 from lakeload.config.secret_setting import SecretHeaders, SecretSetting
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
+from lakeload_jobs.rules.iceberg_properties import property_problem
 from lakeload_jobs.rules.layout import prefix_problem
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _SECRETS = ("credential", "token", "client_id", "client_secret")
-_WRITTEN_FOR_TABLES = ("write.", "read.", "commit.", "history.")
-"""Iceberg's own table properties, which may hold a column's name: one may be called `token`."""
 
 
 def _catalog_url(value: str) -> str:
@@ -88,22 +87,11 @@ def _properties_allowed(given: dict[str, str]) -> dict[str, str]:
 
 
 def _property_finding(name: str, value: str) -> Finding | None:
-    if name.startswith("lakeload."):
-        message = f"`{shown(name)}` is lakeload's own: it remembers there what was loaded"
-        return Finding(message, "remove the line", (name,), "owned-property")
-    if name == "format-version":
-        message = "`format-version` is the setting `format_version`"
-        hint = "write `format_version` under `iceberg`"
-        return Finding(message, hint, (name,), "owned-property")
-    plain = name.startswith(_WRITTEN_FOR_TABLES) or not looks_secret(name)
-    if not plain or has_userinfo(value):
-        return Finding(
-            f"`{shown(name)}` looks like a secret, and whoever reads a table sees its properties",
-            "secrets go under `credentials` and `iceberg.catalog`, as references",
-            (name,),
-            "secret-literal",
-        )
-    return None
+    problem = property_problem(name, value)
+    if problem is None:
+        return None
+    message, hint = problem
+    return Finding(shown(message, 200), hint, (name,), "table-property")
 
 
 CatalogUrl = Annotated[Text, AfterValidator(_catalog_url), Called("URL")]

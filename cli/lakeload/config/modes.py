@@ -110,10 +110,11 @@ def _upsert(table: Table, at: At) -> Iterator[Finding]:
             "add `deleted_when`, a condition that deleted rows meet, or remove the line",
             (*at, "deletes"),
         )
-    named = [("primary_key", i, name) for i, name in enumerate(table.primary_key)]
-    for field, i, name in named:
+    for i, name in enumerate(table.primary_key):
         if not _is_loaded(table, name):
-            yield _not_loaded(name, "identifies the rows", (*at, field, i))
+            yield _not_loaded(name, "identifies the rows", (*at, "primary_key", i))
+    if table.cursor is not None and not _is_loaded(table, table.cursor):
+        yield _not_loaded(table.cursor, "tells versions of a row apart", (*at, "cursor"))
 
 
 def _without_upsert(table: Table, at: At) -> Iterator[Finding]:
