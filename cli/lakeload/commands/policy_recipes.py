@@ -23,8 +23,11 @@ class For(StrEnum):
     IAM = "iam"
     LAKE_FORMATION = "lake-formation"
     ATHENA = "athena"
+    SPARK = "spark"
     DUCKDB = "duckdb"
+    PYICEBERG = "pyiceberg"
     SNOWFLAKE = "snowflake"
+    TRINO = "trino"
 
 
 def recipes_for(
@@ -69,7 +72,7 @@ def recipes_for(
             asked,
             tables=table_specs(document),
             tracking=document.model.tracking_columns,
-            nested=document.model.nested,
+            nested=document.nested,
         )
     show_snippets(recipes(destination, cast("Engine", target.value), asked))
 

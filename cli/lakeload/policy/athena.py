@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 
 from lakeload.policy.athena_table import create_table
 from lakeload.policy.glue import uses_glue
+from lakeload.policy.iceberg_queries import iceberg_queries
+from lakeload.policy.iceberg_words import athena_words
 from lakeload.policy.snippets import Snippet, name, text
 from lakeload.policy.table_queries import shared_queries
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, Nested, TableSpec
 from lakeload_jobs.rules.layout import partition_path
 from lakeload_jobs.rules.names import PARTITION_KEY
-
-_ANY_SNAPSHOT = "1234567890123456789"
 
 
 def athena_queries(
@@ -117,50 +117,23 @@ def _iceberg_queries(
         raise InvalidInput(
             f"writing queries for Athena: it reads Iceberg tables from AWS Glue, and the catalog "
             f"of this destination is `{kind}`",
-            hint="`--for snowflake` writes what Snowflake needs to read them",
+            hint="`--for` trino, spark, duckdb, pyiceberg and snowflake read other catalogs",
         )
-    relation = name(table.schema, table.table)
-    return (
-        *shared_queries(table, relation, tracking),
-        *_range_by_column_of_iceberg(table, relation, tracking, now),
-        *_time_travel(table, relation, now),
-    )
+    return iceberg_queries(table, athena_words(table, now - timedelta(days=1)), tracking)
 
 
-def _range_by_column_of_iceberg(
-    table: TableSpec, relation: str, tracking: Sequence[str], now: datetime
-) -> tuple[Snippet, ...]:
-    """The column is a timestamp with time zone there."""
-    if "_supa_synced" not in tracking:
+def athena_access(destination: DestinationSpec) -> tuple[Snippet, ...]:
+    """Say what has to be set up for Iceberg tables: nothing but permissions."""
+    if destination.table_format != "ICEBERG" or not uses_glue(destination):
         return ()
-    since = f"{now - timedelta(days=1):%Y-%m-%d %H:%M:%S} UTC"
-    return (
-        Snippet(
-            f"{table.target}: the loads since a time",
-            f"SELECT *\nFROM {relation}\nWHERE _supa_synced >= TIMESTAMP {text(since)};",
-            "Iceberg knows the least and greatest value of each file and reads only those it must.",
-        ),
+    why = (
+        "Nothing: Athena (engine version 3) reads the tables of AWS Glue as they are. Who queries "
+        "needs the policies of `lakeload policy --read-only` and, where Lake Formation guards the "
+        "catalog, the grants of `--for lake-formation --read-only`."
     )
-
-
-def _time_travel(table: TableSpec, relation: str, now: datetime) -> tuple[Snippet, ...]:
-    then = f"{now - timedelta(days=1):%Y-%m-%d %H:%M:%S} UTC"
-    snapshots = name(table.schema, f"{table.table}$snapshots")
-    return (
-        Snippet(
-            f"{table.target}: its snapshots",
-            f"SELECT snapshot_id, committed_at, operation, summary\nFROM {snapshots}\n"
-            "ORDER BY committed_at DESC;",
-            "Each load is one snapshot, for as long as snapshots are kept.",
-        ),
-        Snippet(
-            f"{table.target}: as it was at a time",
-            f"SELECT *\nFROM {relation}\nFOR TIMESTAMP AS OF TIMESTAMP {text(then)};",
-            "A time before the first snapshot is an error.",
-        ),
-        Snippet(
-            f"{table.target}: as one snapshot left it",
-            f"SELECT *\nFROM {relation}\nFOR VERSION AS OF {_ANY_SNAPSHOT};",
-            "Replace the number by a `snapshot_id` of the query above.",
-        ),
-    )
+    if destination.iceberg.format_version > 2:
+        why += (
+            "\nAthena documents format version 2 alone, and this destination makes tables of "
+            f"version {destination.iceberg.format_version}: try it before relying on it."
+        )
+    return (Snippet("what to set up", "", why),)

@@ -9,32 +9,25 @@ from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from lakeload.policy.lake_files import path_style
 from lakeload.policy.snippets import Snippet, name, text
 from lakeload.policy.table_queries import shared_queries
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.rules.file_names import FILE_SUFFIX
 from lakeload_jobs.rules.layout import TableLocation, partition_path
 
+BUCKET_ACCESS = "lakeload"
+"""What DuckDB calls the access to the bucket."""
+
 
 def duckdb_access(destination: DestinationSpec) -> Snippet:
-    """Return the statements that let DuckDB read the bucket with this machine's credentials.
-
-    Raises `InvalidInput` for Iceberg tables, whose files must not be read without the table.
-    """
-    if destination.table_format != "PARQUET":
-        raise InvalidInput(
-            "writing queries for DuckDB: the destination's `table_format` is `ICEBERG`, and files "
-            "of an Iceberg table read without its metadata show rows that are gone",
-            hint="`--for athena` or `--for snowflake` reads the tables from their catalog",
-        )
+    """Return the statements that let DuckDB read the bucket with this machine's credentials."""
     settings = ["TYPE s3", "PROVIDER credential_chain", f"REGION {text(destination.region)}"]
     if endpoint := destination.endpoints.s3:
         parts = urlsplit(endpoint)
-        path_style = destination.addressing_style != "VIRTUAL"
         settings += [
             f"ENDPOINT {text(parts.netloc.rpartition('@')[2])}",
-            f"URL_STYLE {text('path' if path_style else 'vhost')}",
+            f"URL_STYLE {text('path' if path_style(destination) else 'vhost')}",
             f"USE_SSL {'true' if parts.scheme == 'https' else 'false'}",
         ]
     settings.append(f"SCOPE {text(f's3://{destination.bucket}')}")
@@ -42,7 +35,7 @@ def duckdb_access(destination: DestinationSpec) -> Snippet:
     return Snippet(
         "access to the bucket",
         f"INSTALL httpfs;\nLOAD httpfs;\nINSTALL aws;\nLOAD aws;\n"
-        f"CREATE OR REPLACE SECRET lakeload (\n{inner}\n);",
+        f"CREATE OR REPLACE SECRET {BUCKET_ACCESS} (\n{inner}\n);",
         "The credentials are those the AWS command line would use here; no secret is written.",
     )
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from lakeload.policy.athena import athena_queries
+from lakeload.policy.athena import athena_access, athena_queries
 from lakeload.policy.duckdb import duckdb_access, duckdb_queries
+from lakeload.policy.duckdb_iceberg import duckdb_catalog, duckdb_iceberg_queries
+from lakeload.policy.iceberg_queries import iceberg_queries
+from lakeload.policy.iceberg_words import spark_words, trino_words
 from lakeload.policy.lake_formation import reader_grants, writer_grants
 from lakeload.policy.lake_formation_text import Form, lake_formation_snippets
+from lakeload.policy.pyiceberg import pyiceberg_access, pyiceberg_queries
 from lakeload.policy.snippets import Snippet
 from lakeload.policy.snowflake import snowflake_setup, snowflake_table
+from lakeload.policy.spark import spark_access
+from lakeload.policy.trino import trino_access
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec, Nested, TableSpec
 
-Engine = Literal["lake-formation", "athena", "duckdb", "snowflake"]
+Engine = Literal["lake-formation", "athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,11 @@ class Asked:
     reset: bool = False
     form: Form = "cli"
 
+    @property
+    def then(self) -> datetime:
+        """An example time in the past."""
+        return self.now.astimezone(UTC) - timedelta(days=1)
+
 
 def recipes(destination: DestinationSpec, engine: Engine, asked: Asked) -> tuple[Snippet, ...]:
     """Return what `lakeload policy --for ENGINE` shows, in the order to run it.
@@ -42,32 +53,86 @@ def recipes(destination: DestinationSpec, engine: Engine, asked: Asked) -> tuple
     """
     if engine == "lake-formation":
         return _lake_formation(destination, asked)
-    if engine == "snowflake":
-        setup = snowflake_setup(destination)
-        tables = [snowflake_table(destination, table, asked.tracking) for table in asked.tables]
-        branch = _branch("Snowflake", destination)
-        return (*branch, *setup, *(snippet for found in tables for snippet in found))
+    if engine not in ("athena", "duckdb"):
+        _require_iceberg(destination, engine)
+    write = {
+        "athena": _athena,
+        "spark": _spark,
+        "duckdb": _duckdb,
+        "pyiceberg": _pyiceberg,
+        "snowflake": _snowflake,
+        "trino": _trino,
+    }[engine]
+    return tuple(write(destination, asked))
+
+
+def _athena(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    _require_tables(asked, "athena")
+    yield from _branch("Athena", destination)
+    yield from athena_access(destination)
+    for table in asked.tables:
+        yield from athena_queries(
+            destination, table, asked.tracking, now=asked.now, nested=asked.nested
+        )
+
+
+def _spark(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    yield spark_access(destination)
+    for table in asked.tables:
+        words = spark_words(table, asked.then, destination.iceberg.branch)
+        yield from iceberg_queries(table, words, asked.tracking)
+
+
+def _duckdb(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    if destination.table_format == "ICEBERG":
+        yield from _branch("DuckDB", destination)
+        yield from duckdb_catalog(destination)
+        for table in asked.tables:
+            yield from duckdb_iceberg_queries(destination, table, asked.tracking, asked.then)
+        return
+    _require_tables(asked, "duckdb")
+    yield duckdb_access(destination)
+    for table in asked.tables:
+        yield from duckdb_queries(destination, table, asked.tracking, now=asked.now)
+
+
+def _pyiceberg(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    yield pyiceberg_access(destination)
+    for table in asked.tables:
+        yield from pyiceberg_queries(destination, table, asked.tracking, asked.then)
+
+
+def _snowflake(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    setup = snowflake_setup(destination)
+    yield from _branch("Snowflake", destination)
+    yield from setup
+    for table in asked.tables:
+        yield from snowflake_table(destination, table, asked.tracking, asked.then)
+
+
+def _trino(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
+    yield trino_access(destination, asked.tables)
+    for table in asked.tables:
+        words = trino_words(table, asked.then, destination.iceberg.branch)
+        yield from iceberg_queries(table, words, asked.tracking)
+
+
+def _require_tables(asked: Asked, engine: Engine) -> None:
     if not asked.tables:
         raise InvalidInput(
             f"writing queries for `{engine}`: queries are about tables, and a destination does not "
             "say which there are",
             hint="give the pipeline document instead of the destination's",
         )
-    if engine == "duckdb":
-        access = duckdb_access(destination)
-        queries = [
-            duckdb_queries(destination, table, asked.tracking, now=asked.now)
-            for table in asked.tables
-        ]
-        return (access, *(snippet for found in queries for snippet in found))
-    found = tuple(
-        snippet
-        for table in asked.tables
-        for snippet in athena_queries(
-            destination, table, asked.tracking, now=asked.now, nested=asked.nested
+
+
+def _require_iceberg(destination: DestinationSpec, engine: Engine) -> None:
+    if destination.table_format != "ICEBERG":
+        raise InvalidInput(
+            f"writing what `{engine}` needs: the destination's `table_format` is `PARQUET`, and "
+            "that is written for Iceberg tables alone",
+            hint="`--for athena` and `--for duckdb` write queries for Parquet files",
         )
-    )
-    return (*_branch("Athena", destination), *found)
 
 
 def _branch(engine: str, destination: DestinationSpec) -> tuple[Snippet, ...]:

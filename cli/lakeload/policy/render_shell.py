@@ -13,9 +13,9 @@ from shlex import quote
 from lakeload.policy.comments import comment
 from lakeload.policy.model import PolicyDocument
 from lakeload.policy.policy_set import ExternalId, PolicySet
+from lakeload.policy.secret_variables import own_variable, reading_command
 from lakeload_jobs.rules.aws_partitions import partition
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OWN_ACCOUNT = "$(aws sts get-caller-identity --query Account --output text)"
 
 
@@ -35,24 +35,13 @@ def _to_read(found: PolicySet) -> list[ExternalId]:
     """Return the secrets that no variable of the environment holds already."""
     kept = []
     for one in found.asked.external_ids:
-        own = one.reference.kind == "env" and one.reference.name == one.variable
-        if not (own and _VARIABLE.fullmatch(one.variable)):
+        if not (own_variable(one.reference) and one.reference.name == one.variable):
             kept.append(one)
     return kept
 
 
 def _reading(external_id: ExternalId, region: str) -> str:
-    kind, name = external_id.reference.kind, quote(external_id.reference.name)
-    text = " --output text"
-    command = {
-        "env": f"printenv {name}",
-        "file": f"cat {name}",
-        "aws_secret": f"aws secretsmanager get-secret-value --region {region} \\\n"
-        f"  --secret-id {name} --query SecretString{text}",
-        "aws_parameter": f"aws ssm get-parameter --region {region} --with-decryption \\\n"
-        f"  --name {name} --query Parameter.Value{text}",
-    }[kind]
-    return f"{external_id.variable}=$({command})"
+    return f"{external_id.variable}=$({reading_command(external_id.reference, region)})"
 
 
 def _trust(found: PolicySet, document: PolicyDocument) -> Iterator[str]:

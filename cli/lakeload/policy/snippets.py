@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Language = Literal["sql", "sh", "hcl", "json"]
+Language = Literal["sql", "sh", "hcl", "json", "properties", "python"]
 
-_COMMENTS = {"sql": "--", "sh": "#", "hcl": "#"}
+_COMMENTS = {"sql": "--", "sh": "#", "hcl": "#", "properties": "#", "python": "#"}
 _WIDTH = 78
 
 
@@ -71,6 +72,15 @@ def ddl_text(value: str) -> str:
 def snowflake_text(value: str) -> str:
     """Return a string for Snowflake, where a backslash in single quotes begins an escape."""
     return text(value.replace("\\", "\\\\"))
+
+
+def properties_text(found: Mapping[str, str]) -> str:
+    """Return the lines of a Java properties file; keys are plain words with dots and dashes."""
+    return "\n".join(f"{key}={_properties_value(value)}" for key, value in found.items())
+
+
+def _properties_value(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def words(value: str) -> str:

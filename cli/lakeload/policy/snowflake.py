@@ -8,7 +8,10 @@ https://docs.snowflake.com/en/sql-reference/sql/create-external-volume,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from lakeload.policy.iceberg_queries import iceberg_queries
+from lakeload.policy.iceberg_words import snowflake_words
 from lakeload.policy.snippets import Snippet, name, snowflake_text, words
 from lakeload.policy.snowflake_access import (
     catalog_principal,
@@ -17,22 +20,14 @@ from lakeload.policy.snowflake_access import (
     volume_principal,
 )
 from lakeload.policy.snowflake_catalog import catalog_integration, check_catalog
-from lakeload.policy.table_queries import shared_queries
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 
 def snowflake_setup(destination: DestinationSpec) -> tuple[Snippet, ...]:
     """Return volume, integration and what their DESC statements are for, in the order to run.
 
-    Raises `InvalidInput` for Parquet files, and for a catalog or bucket that Snowflake cannot use.
+    Raises `InvalidInput` for a catalog or bucket that Snowflake cannot use.
     """
-    if destination.table_format != "ICEBERG":
-        raise InvalidInput(
-            "writing statements for Snowflake: the destination's `table_format` is `PARQUET`, and "
-            "these statements are for Iceberg tables",
-            hint="`--for athena` and `--for duckdb` write queries for Parquet files",
-        )
     check_catalog(destination.iceberg.catalog)
     check_bucket(destination)
     volume, integration = _volume_name(destination), _integration_name(destination)
@@ -53,7 +48,7 @@ def snowflake_setup(destination: DestinationSpec) -> tuple[Snippet, ...]:
 
 
 def snowflake_table(
-    destination: DestinationSpec, table: TableSpec, tracking: Sequence[str]
+    destination: DestinationSpec, table: TableSpec, tracking: Sequence[str], then: datetime
 ) -> tuple[Snippet, ...]:
     """Return the statements for one table, and queries over it.
 
@@ -75,7 +70,8 @@ def snowflake_table(
         Snippet(
             f"{table.target}: the table in Snowflake",
             (f"CREATE SCHEMA IF NOT EXISTS {schema};\n" if schema else "") + create,
-            "The table is read only; without quotes the names may be written in any case.",
+            "The table is read only; without quotes the names may be written in any case."
+            + _deletes(destination, table),
         ),
         Snippet(
             f"{table.target}: see the latest load now",
@@ -83,7 +79,23 @@ def snowflake_table(
             "AUTO_REFRESH asks the catalog every 30 seconds or as REFRESH_INTERVAL_SECONDS of the "
             "integration says. `ALTER ICEBERG TABLE … SET AUTO_REFRESH = FALSE` leaves it to this.",
         ),
-        *shared_queries(table, relation, tracking),
+        *iceberg_queries(table, snowflake_words(relation, then), tracking),
+    )
+
+
+def _deletes(destination: DestinationSpec, table: TableSpec) -> str:
+    """Say which row-level deletes a table has: Snowflake reads no equality deletes (F49).
+
+    https://docs.snowflake.com/en/release-notes/2025/other/
+    2025-10-17-position-row-level-deletes-externally-managed-iceberg-ga and
+    …/2026/other/2026-05-07-iceberg-v3-ga.
+    """
+    if table.mode != "UPSERT":
+        return ""
+    kind = "position deletes" if destination.iceberg.format_version == 2 else "deletion vectors"
+    return (
+        f"\nLoads mark replaced rows with {kind}, which Snowflake reads. It refuses a table with "
+        "equality deletes, which other writers make (error 091968)."
     )
 
 

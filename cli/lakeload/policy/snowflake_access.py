@@ -10,6 +10,7 @@ import json
 
 from lakeload.policy.arns import other_store
 from lakeload.policy.iam import PolicyOptions
+from lakeload.policy.lake_files import warehouse
 from lakeload.policy.policy_set import needs_principal
 from lakeload.policy.snippets import Snippet, snowflake_text, words
 from lakeload.policy.snowflake_catalog import READER_ROLE
@@ -39,9 +40,7 @@ def check_bucket(destination: DestinationSpec) -> None:
 
 def external_volume(destination: DestinationSpec, volume: str) -> Snippet:
     """Return CREATE EXTERNAL VOLUME for everything the destination writes."""
-    base = destination.iceberg.warehouse_location or "s3://" + "/".join(
-        part for part in (destination.bucket, destination.prefix) if part
-    )
+    base = warehouse(destination)
     store = other_store(destination)
     lines = _on_aws(destination, base) if store is None else _elsewhere(store, base)
     named = [f"NAME = {snowflake_text(words(destination.bucket))}", *lines]

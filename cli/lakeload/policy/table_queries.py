@@ -1,6 +1,6 @@
 """The questions every table with tracking columns answers, in SQL that engines share (F72).
 
-Athena (Trino), DuckDB and Snowflake read each of these statements as it is.
+Athena, Trino, Spark, DuckDB and Snowflake read each of these statements as it is.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ def shared_queries(
     have = set(tracking)
     found = []
     if not only and {"_supa_job_id", "_supa_synced"} <= have:
-        found.append(_latest_sync(table, relation))
+        found.append(latest_sync(table, relation))
     if "_supa_job_id" in have:
-        found.append(_rows_of_each_job(table, relation, "_supa_synced" in have, only))
+        found.append(rows_of_each_job(table, relation, "_supa_synced" in have, only))
     if {"_supa_id", "_supa_synced"} <= have:
-        found.append(_newest_rows(table, relation, have, only))
+        found.append(newest_rows(table, relation, have, only))
     return tuple(found)
 
 
-def _latest_sync(table: TableSpec, relation: str) -> Snippet:
+def latest_sync(table: TableSpec, relation: str) -> Snippet:
+    """Return the query for the rows of the newest job."""
     return Snippet(
         f"{table.target}: the rows of the latest sync",
         "\n".join(
@@ -48,7 +49,8 @@ def _latest_sync(table: TableSpec, relation: str) -> Snippet:
     )
 
 
-def _rows_of_each_job(table: TableSpec, relation: str, timed: bool, only: str) -> Snippet:
+def rows_of_each_job(table: TableSpec, relation: str, timed: bool, only: str = "") -> Snippet:
+    """Return the query for the rows of each job, the newest first where they are `timed`."""
     columns = "_supa_job_id, count(*) AS row_count"
     order = "row_count DESC"
     if timed:
@@ -62,7 +64,8 @@ def _rows_of_each_job(table: TableSpec, relation: str, timed: bool, only: str) -
     )
 
 
-def _newest_rows(table: TableSpec, relation: str, have: set[str], only: str) -> Snippet:
+def newest_rows(table: TableSpec, relation: str, have: set[str], only: str = "") -> Snippet:
+    """Return the query for the newest version of each row; `have` are the tracking columns."""
     order = ["_supa_synced DESC", *(["_supa_index DESC"] if "_supa_index" in have else [])]
     alive = "\n  AND NOT _supa_deleted" if "_supa_deleted" in have else ""
     inner = [

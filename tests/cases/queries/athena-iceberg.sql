@@ -1,3 +1,9 @@
+-- what to set up
+-- Nothing: Athena (engine version 3) reads the tables of AWS Glue as they are.
+-- Who queries needs the policies of `lakeload policy --read-only` and, where
+-- Lake Formation guards the catalog, the grants of `--for lake-formation
+-- --read-only`.
+
 -- supaflow_shop.orders: the rows of the latest sync
 -- The next query lists the job ids; write one there to see an earlier sync.
 SELECT *
@@ -13,6 +19,12 @@ SELECT _supa_job_id, count(*) AS row_count, min(_supa_synced) AS synced
 FROM "supaflow_shop"."orders"
 GROUP BY _supa_job_id
 ORDER BY synced DESC;
+
+-- supaflow_shop.orders: the rows of one job
+-- `lakeload runs` and the query above list the ids.
+SELECT *
+FROM "supaflow_shop"."orders"
+WHERE _supa_job_id = '<JOB_ID>';
 
 -- supaflow_shop.orders: the newest version of each row
 -- `_supa_id` stands for the primary key (id): one row for each key, and none
@@ -34,20 +46,22 @@ SELECT *
 FROM "supaflow_shop"."orders"
 WHERE _supa_synced >= TIMESTAMP '2026-11-20 14:30:00 UTC';
 
--- supaflow_shop.orders: its snapshots
--- Each load is one snapshot, for as long as snapshots are kept.
-SELECT snapshot_id, committed_at, operation, summary
+-- supaflow_shop.orders: its snapshots, and the jobs that made them
+-- Each load is one snapshot, for as long as snapshots are kept. Those without
+-- a job are not of lakeload's loads: maintenance, or another writer.
+SELECT snapshot_id, committed_at, operation,
+  element_at(summary, 'lakeload.job-id') AS job_id,
+  element_at(summary, 'lakeload.rows') AS row_count
 FROM "supaflow_shop"."orders$snapshots"
 ORDER BY committed_at DESC;
 
 -- supaflow_shop.orders: as it was at a time
--- A time before the first snapshot is an error.
+-- A time before the first snapshot, or before the oldest that is kept, is an
+-- error.
 SELECT *
-FROM "supaflow_shop"."orders"
-FOR TIMESTAMP AS OF TIMESTAMP '2026-11-20 14:30:00 UTC';
+FROM "supaflow_shop"."orders" FOR TIMESTAMP AS OF TIMESTAMP '2026-11-20 14:30:00 UTC';
 
 -- supaflow_shop.orders: as one snapshot left it
 -- Replace the number by a `snapshot_id` of the query above.
 SELECT *
-FROM "supaflow_shop"."orders"
-FOR VERSION AS OF 1234567890123456789;
+FROM "supaflow_shop"."orders" FOR VERSION AS OF 1234567890123456789;

@@ -92,6 +92,12 @@ FROM "SELECT"."ORDER"
 GROUP BY _supa_job_id
 ORDER BY synced DESC;
 
+-- select.order: the rows of one job
+-- `lakeload runs` and the query above list the ids.
+SELECT *
+FROM "SELECT"."ORDER"
+WHERE _supa_job_id = '<JOB_ID>';
+
 -- select.order: the newest version of each row
 -- `_supa_id` stands for the primary key (id): one row for each key, and none
 -- for a key whose newest row is deleted.
@@ -104,3 +110,22 @@ FROM (
 ) AS versions
 WHERE age = 1
   AND NOT _supa_deleted;
+
+-- select.order: the loads since a time
+-- Iceberg knows the least and greatest value of each file and reads only those
+-- it must.
+SELECT *
+FROM "SELECT"."ORDER"
+WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
+
+-- select.order: as it was at a time
+-- A time before the first snapshot, or before the oldest that is kept, is an
+-- error.
+SELECT *
+FROM "SELECT"."ORDER" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ);
+
+-- select.order: as one snapshot left it
+-- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
+-- runs` tell.
+SELECT *
+FROM "SELECT"."ORDER" AT (VERSION => 1234567890123456789);

@@ -93,6 +93,12 @@ FROM "SUPAFLOW_SHOP"."ORDERS"
 GROUP BY _supa_job_id
 ORDER BY synced DESC;
 
+-- supaflow_shop.orders: the rows of one job
+-- `lakeload runs` and the query above list the ids.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE _supa_job_id = '<JOB_ID>';
+
 -- supaflow_shop.orders: the newest version of each row
 -- `_supa_id` stands for the primary key (id): one row for each key, and none
 -- for a key whose newest row is deleted.
@@ -105,3 +111,22 @@ FROM (
 ) AS versions
 WHERE age = 1
   AND NOT _supa_deleted;
+
+-- supaflow_shop.orders: the loads since a time
+-- Iceberg knows the least and greatest value of each file and reads only those
+-- it must.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
+
+-- supaflow_shop.orders: as it was at a time
+-- A time before the first snapshot, or before the oldest that is kept, is an
+-- error.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ);
+
+-- supaflow_shop.orders: as one snapshot left it
+-- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
+-- runs` tell.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);

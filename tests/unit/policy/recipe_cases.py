@@ -1,6 +1,6 @@
 """Destinations and what is asked for them; tests/cases/queries holds the answers.
 
-`python -m tests.unit.policy.recipe_cases` writes the answers anew; read the difference.
+`python -m tests.unit.policy.iceberg_cases` writes the answers anew; read the difference.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JOBS = replace(
     parquet=ParquetSpec("SYNC_ID", update_glue_catalog=True, partition_projection=True),
 )
 ICEBERG = replace(PLAIN, table_format="ICEBERG")
-_OPEN_CATALOG = CatalogSpec(
+OPEN_CATALOG = CatalogSpec(
     "SNOWFLAKE_OPEN_CATALOG",
     uri="https://org-account.snowflakecomputing.com/polaris/api/catalog",
     warehouse="lake",
@@ -52,7 +52,7 @@ _OPEN_CATALOG = CatalogSpec(
     client_secret=SecretReference("aws_secret", "open-catalog"),
     scope="PRINCIPAL_ROLE:ALL",
 )
-_REST = CatalogSpec(
+REST = CatalogSpec(
     "REST",
     uri="https://catalog.example.com/iceberg",
     warehouse="ware'house",
@@ -82,8 +82,8 @@ class Case:
         return recipes(self.destination, self.engine, self.asked)
 
 
-_TABLES = Asked(NOW, tables=(ORDERS, VISITS))
-_ONE = Asked(NOW, tables=(ORDERS,))
+TABLES = Asked(NOW, tables=(ORDERS, VISITS))
+ONE = Asked(NOW, tables=(ORDERS,))
 _TYPED = replace(
     ORDERS,
     schema="Shop",
@@ -93,35 +93,35 @@ _TYPED = replace(
         types={"id": "bigint", "Größe": "decimal(9,2)", "tags": "array<string>"},
     ),
 )
-_RESERVED = replace(ORDERS, table="order", schema="select")
+RESERVED = replace(ORDERS, table="order", schema="select")
 
 CASES: Mapping[str, Case] = {
-    "athena-hour.sql": Case(HOURS, "athena", _TABLES, "athena"),
-    "athena-sync-id-projected.sql": Case(JOBS, "athena", _ONE, "athena"),
+    "athena-hour.sql": Case(HOURS, "athena", TABLES, "athena"),
+    "athena-sync-id-projected.sql": Case(JOBS, "athena", ONE, "athena"),
     "athena-sync-id.sql": Case(
         replace(PLAIN, parquet=ParquetSpec("SYNC_ID", update_glue_catalog=True)),
         "athena",
-        _ONE,
+        ONE,
         "athena",
     ),
     "athena-no-partitions.sql": Case(
         replace(PLAIN, parquet=ParquetSpec("NONE", update_glue_catalog=True)),
         "athena",
-        replace(_ONE, tables=(_RESERVED,)),
+        replace(ONE, tables=(RESERVED,)),
         "athena",
     ),
     "athena-two-tracking-columns.sql": Case(
-        HOURS, "athena", replace(_ONE, tracking=("_supa_id", "_supa_synced")), "athena"
+        HOURS, "athena", replace(ONE, tracking=("_supa_id", "_supa_synced")), "athena"
     ),
-    "athena-without-glue.sql": Case(PLAIN, "athena", _ONE, "athena"),
+    "athena-without-glue.sql": Case(PLAIN, "athena", ONE, "athena"),
     "athena-without-glue-typed.sql": Case(
         replace(PLAIN, prefix="", parquet=ParquetSpec("SYNC_ID")),
         "athena",
-        replace(_ONE, tables=(_TYPED,), nested="JSON"),
+        replace(ONE, tables=(_TYPED,), nested="JSON"),
         "athena",
     ),
-    "athena-iceberg.sql": Case(ICEBERG, "athena", _ONE, "athena"),
-    "duckdb-hour.sql": Case(HOURS, "duckdb", _ONE, "duckdb"),
+    "athena-iceberg.sql": Case(ICEBERG, "athena", ONE, "athena"),
+    "duckdb-hour.sql": Case(HOURS, "duckdb", ONE, "duckdb"),
     "duckdb-other-store.sql": Case(
         replace(
             PLAIN,
@@ -129,17 +129,17 @@ CASES: Mapping[str, Case] = {
             parquet=ParquetSpec("SYNC_ID"),
         ),
         "duckdb",
-        replace(_ONE, tables=(replace(ORDERS, schema=""),)),
+        replace(ONE, tables=(replace(ORDERS, schema=""),)),
         "duckdb",
     ),
-    "snowflake-open-catalog.sql": Case(with_catalog(_OPEN_CATALOG), "snowflake", _ONE, "snowflake"),
+    "snowflake-open-catalog.sql": Case(with_catalog(OPEN_CATALOG), "snowflake", ONE, "snowflake"),
     "snowflake-glue.sql": Case(
         replace(ICEBERG, encryption=EncryptionSpec("SSE_KMS", "alias/lake")),
         "snowflake",
-        replace(_ONE, tables=(_RESERVED,)),
+        replace(ONE, tables=(RESERVED,)),
         "snowflake",
     ),
-    "snowflake-rest.sql": Case(with_catalog(_REST), "snowflake", Asked(NOW), "snowflake"),
+    "snowflake-rest.sql": Case(with_catalog(REST), "snowflake", Asked(NOW), "snowflake"),
     "snowflake-rest-signed.sql": Case(
         replace(
             with_catalog(
@@ -165,7 +165,7 @@ CASES: Mapping[str, Case] = {
             )
         ),
         "snowflake",
-        _ONE,
+        ONE,
         "snowflake",
     ),
     "snowflake-other-store.sql": Case(
@@ -178,23 +178,23 @@ CASES: Mapping[str, Case] = {
         "snowflake",
     ),
     "lake-formation.sh": Case(HOURS, "lake-formation", Asked(NOW)),
-    "lake-formation-databases.sh": Case(HOURS, "lake-formation", replace(_TABLES, reset=True)),
+    "lake-formation-databases.sh": Case(HOURS, "lake-formation", replace(TABLES, reset=True)),
     "lake-formation-readers.sh": Case(
         ICEBERG,
         "lake-formation",
-        replace(_ONE, read_only=True, principals=("arn:aws:iam::123456789012:user/ana",)),
+        replace(ONE, read_only=True, principals=("arn:aws:iam::123456789012:user/ana",)),
     ),
     "lake-formation.tf": Case(
         replace(HOURS, encryption=EncryptionSpec("SSE_KMS", "alias/lake")),
         "lake-formation",
-        replace(_ONE, form="terraform"),
+        replace(ONE, form="terraform"),
     ),
     "lake-formation-create.tf": Case(HOURS, "lake-formation", Asked(NOW, form="terraform")),
-    "lake-formation.json": Case(HOURS, "lake-formation", replace(_ONE, form="json")),
+    "lake-formation.json": Case(HOURS, "lake-formation", replace(ONE, form="json")),
     "lake-formation-readers.json": Case(
         replace(HOURS, credentials=CredentialsSpec()),
         "lake-formation",
-        replace(_ONE, read_only=True, form="json"),
+        replace(ONE, read_only=True, form="json"),
     ),
 }
 
@@ -202,8 +202,3 @@ CASES: Mapping[str, Case] = {
 def answer(case: Case) -> str:
     """Return the answer as a file holds it."""
     return "\n\n".join(snippet.commented for snippet in case.snippets) + "\n"
-
-
-if __name__ == "__main__":
-    for file_name, case in CASES.items():
-        (ANSWERS / file_name).write_text(answer(case), encoding="utf-8")

@@ -1,0 +1,161 @@
+-- an external volume
+-- Replace <VOLUME_EXTERNAL_ID> by a secret of your choice, and
+-- <READER_ROLE_ARN> by a role that reads: `lakeload policy --read-only` writes
+-- its policies. The volume and Snowflake's account should be in
+-- `eu-central-1`, as the bucket is.
+CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
+  STORAGE_LOCATIONS = (
+    (
+      NAME = 'my_data_lake'
+      STORAGE_PROVIDER = 'S3'
+      STORAGE_BASE_URL = 's3://my-data-lake/data/production/'
+      STORAGE_AWS_ROLE_ARN = '<READER_ROLE_ARN>'
+      STORAGE_AWS_EXTERNAL_ID = '<VOLUME_EXTERNAL_ID>'
+    )
+  )
+  ALLOW_WRITES = FALSE;
+
+-- who reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- principal of Snowflake's compute. The trust policy of the role that reads
+-- has to name it:
+-- lakeload policy DESTINATION --only trust \
+--   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID'
+DESC EXTERNAL VOLUME lakeload_my_data_lake_volume;
+
+-- a catalog integration
+-- Replace <CATALOG_EXTERNAL_ID> by a secret of your choice.
+-- The role needs the Glue policy of `lakeload policy --read-only`.
+CREATE CATALOG INTEGRATION IF NOT EXISTS lakeload_my_data_lake_catalog
+  CATALOG_SOURCE = ICEBERG_REST
+  TABLE_FORMAT = ICEBERG
+  REST_CONFIG = (
+    CATALOG_URI = 'https://glue.eu-central-1.amazonaws.com/iceberg'
+    CATALOG_API_TYPE = AWS_GLUE
+    CATALOG_NAME = '123456789012'
+  )
+  REST_AUTHENTICATION = (
+    TYPE = SIGV4
+    SIGV4_IAM_ROLE = '<READER_ROLE_ARN>'
+    SIGV4_SIGNING_REGION = 'eu-central-1'
+    SIGV4_EXTERNAL_ID = '<CATALOG_EXTERNAL_ID>'
+  )
+  ENABLED = TRUE;
+
+-- who asks the catalog
+-- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its answer name the
+-- principal that asks the catalog. A role has one trust policy, so name both
+-- principals in it:
+-- lakeload policy DESTINATION --only trust \
+--   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID' \
+--   --principal '<API_AWS_IAM_USER_ARN>,external-id=env:CATALOG_EXTERNAL_ID'
+DESC CATALOG INTEGRATION lakeload_my_data_lake_catalog;
+
+-- check both
+-- The last one lists the tables. For Open Catalog,
+-- SYSTEM$LIST_NAMESPACES_FROM_CATALOG may be empty although there are
+-- namespaces.
+SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME('lakeload_my_data_lake_volume');
+SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION('lakeload_my_data_lake_catalog');
+SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('lakeload_my_data_lake_catalog');
+
+-- supaflow_shop.orders: the table in Snowflake
+-- The table is read only; without quotes the names may be written in any case.
+-- Loads mark replaced rows with position deletes, which Snowflake reads. It
+-- refuses a table with equality deletes, which other writers make (error
+-- 091968).
+CREATE SCHEMA IF NOT EXISTS "SUPAFLOW_SHOP";
+CREATE ICEBERG TABLE IF NOT EXISTS "SUPAFLOW_SHOP"."ORDERS"
+  EXTERNAL_VOLUME = 'lakeload_my_data_lake_volume'
+  CATALOG = 'lakeload_my_data_lake_catalog'
+  CATALOG_NAMESPACE = 'supaflow_shop'
+  CATALOG_TABLE_NAME = 'orders'
+  AUTO_REFRESH = TRUE;
+
+-- supaflow_shop.orders: see the latest load now
+-- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
+-- AUTO_REFRESH = FALSE` leaves it to this.
+ALTER ICEBERG TABLE "SUPAFLOW_SHOP"."ORDERS" REFRESH;
+
+-- supaflow_shop.orders: the rows of the latest sync
+-- The next query lists the job ids; write one there to see an earlier sync.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE _supa_job_id = (
+  SELECT max_by(_supa_job_id, _supa_synced)
+  FROM "SUPAFLOW_SHOP"."ORDERS"
+);
+
+-- supaflow_shop.orders: how many rows each job brought
+-- A job that brought no row has none here.
+SELECT _supa_job_id, count(*) AS row_count, min(_supa_synced) AS synced
+FROM "SUPAFLOW_SHOP"."ORDERS"
+GROUP BY _supa_job_id
+ORDER BY synced DESC;
+
+-- supaflow_shop.orders: the rows of one job
+-- `lakeload runs` and the query above list the ids. Rows that a later job
+-- replaced are that job's.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE _supa_job_id = '<JOB_ID>';
+
+-- supaflow_shop.orders: the rows that are not deleted
+-- `deleted_when` marks rows and the table keeps them.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE NOT _supa_deleted;
+
+-- supaflow_shop.orders: the loads since a time
+-- Iceberg knows the least and greatest value of each file and reads only those
+-- it must.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS"
+WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
+
+-- supaflow_shop.orders: as it was at a time
+-- A time before the first snapshot, or before the oldest that is kept, is an
+-- error.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ);
+
+-- supaflow_shop.orders: as one snapshot left it
+-- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
+-- runs` tell.
+SELECT *
+FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);
+
+-- Shop.visits: the table in Snowflake
+-- The table is read only; without quotes the names may be written in any case.
+CREATE SCHEMA IF NOT EXISTS "SHOP";
+CREATE ICEBERG TABLE IF NOT EXISTS "SHOP"."VISITS"
+  EXTERNAL_VOLUME = 'lakeload_my_data_lake_volume'
+  CATALOG = 'lakeload_my_data_lake_catalog'
+  CATALOG_NAMESPACE = 'Shop'
+  CATALOG_TABLE_NAME = 'visits'
+  AUTO_REFRESH = TRUE;
+
+-- Shop.visits: see the latest load now
+-- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
+-- AUTO_REFRESH = FALSE` leaves it to this.
+ALTER ICEBERG TABLE "SHOP"."VISITS" REFRESH;
+
+-- Shop.visits: the rows that are not deleted
+-- `deleted_when` marks rows and the table keeps them.
+SELECT *
+FROM "SHOP"."VISITS"
+WHERE NOT _supa_deleted;
+
+-- Shop.visits: as it was at a time
+-- A time before the first snapshot, or before the oldest that is kept, is an
+-- error.
+SELECT *
+FROM "SHOP"."VISITS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ);
+
+-- Shop.visits: as one snapshot left it
+-- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
+-- runs` tell.
+SELECT *
+FROM "SHOP"."VISITS" AT (VERSION => 1234567890123456789);
