@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakeload_jobs.contract.errors import InvalidInput
+
 if TYPE_CHECKING:
     from lakeload.config.load import DestinationDocument, PipelineDocument
     from lakeload.upkeep.tables import UpkeepTable
     from lakeload_jobs.contract.spec import DestinationSpec
     from lakeload_jobs.lake.aws import AwsSession
+    from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
     from lakeload_jobs.lake.objects import Objects
 
 EitherFile = Annotated[
@@ -37,16 +40,64 @@ class LakeTables:
     pipeline: str | None
 
 
-def open_tables(file: Path, globs: Sequence[str], label: str) -> LakeTables:
-    """Read FILE, become the identity that writes, and find the tables.
+@dataclass(frozen=True)
+class IcebergTables:
+    """The Iceberg tables of a pipeline that a command is about, and their catalog."""
 
-    Of a pipeline: its tables by the names it gives them; of a destination: every table with a log,
-    as `schema.table`. Raises `InvalidDocuments`, `InvalidInput` for a glob without a match,
-    `Refused`.
+    destination: DestinationSpec
+    catalog: IcebergCatalog
+    tables: list[UpkeepTable]
+    pipeline: str
+
+
+def is_iceberg(document: PipelineDocument | DestinationDocument) -> bool:
+    """Whether the tables meant are Iceberg tables."""
+    from lakeload.config.load import DestinationDocument
+
+    found = document if isinstance(document, DestinationDocument) else document.destination
+    return found.model.table_format == "ICEBERG"
+
+
+def open_iceberg(
+    document: PipelineDocument | DestinationDocument,
+    globs: Sequence[str],
+    label: str,
+    option: str = "--table",
+) -> IcebergTables:
+    """Open the catalog of a pipeline's tables; `option` is what the globs were given with.
+
+    Raises `InvalidDocuments`; `InvalidInput` for a glob without a match, for a destination, whose
+    catalog may hold tables of others beside ours, and for a catalog that Spark alone has a client
+    for; `Refused`.
     """
+    from lakeload.config.load import DestinationDocument, refuse_to_load
+    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.launch.spec import select_tables
+    from lakeload.upkeep.tables import of_pipeline, open_session
+
+    refuse_to_load(document)
+    if isinstance(document, DestinationDocument):
+        raise InvalidInput(
+            f"`lakeload {label}` finds Iceberg tables by the pipeline that loads them: a catalog "
+            "holds tables of others too",
+            hint="give it the pipeline document",
+        )
+    destination = destination_spec(document.destination)
+    chosen = select_tables(table_specs(document), globs, option)
+    from lakeload.probes.preflight import preflight
+    from lakeload_jobs.lake.catalogs.opening import open_catalog
+
+    preflight(destination)
+    catalog = open_catalog(destination, open_session(destination, label))
+    tables = of_pipeline(destination, chosen)
+    return IcebergTables(destination, catalog, tables, document.model.name)
+
+
+def read_document(file: Path) -> PipelineDocument | DestinationDocument:
+    """Read FILE, whichever it is. Raises `InvalidDocuments`."""
     from lakeload.config.load import load_either
 
-    return open_document(load_either(file, os.environ), globs, label)
+    return load_either(file, os.environ)
 
 
 def open_document(
@@ -55,7 +106,12 @@ def open_document(
     label: str,
     option: str = "--table",
 ) -> LakeTables:
-    """The same for a document that has been read; `option` is what the globs were given with."""
+    """Become the identity that writes, and find Parquet tables.
+
+    Of a pipeline: its tables by the names it gives them; of a destination: every table with a log,
+    as `schema.table`. `option` is what the globs were given with. Raises `InvalidDocuments`,
+    `InvalidInput` for a glob without a match, `Refused`.
+    """
     from lakeload.config.load import DestinationDocument, refuse_to_load
     from lakeload.config.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables

@@ -18,7 +18,10 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 from lakeload_jobs.rules.job_ids import job_id_problem
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from lakeload.commands.lake_tables import LakeTables
+    from lakeload.config.load import DestinationDocument, PipelineDocument
     from lakeload.upkeep.decide import Decision
     from lakeload.upkeep.recover import Tools
 
@@ -34,8 +37,8 @@ def recover(
         typer.Option(
             "--abort-older-than",
             metavar="AGE",
-            help="Remove uploads older than this that no job names: 0, 90m, 24h, 2d. Longer than "
-            "your longest load.",
+            help="Remove uploads, or branches, older than this that no job names: 0, 90m, 24h, "
+            "2d. Longer than your longest load.",
         ),
     ] = "24h",
     void: Annotated[
@@ -53,17 +56,24 @@ def recover(
 
     Publishes committed jobs, cleans up void ones, repairs the catalog, removes
     uploads of dead runs. `sync` does the same for its own tables before it loads.
+    Of Iceberg tables it drops the branches of dead runs: nothing else is left.
     Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
     AWS refuses, 5 when the data is in and the catalog still lags behind.
     """
-    from lakeload.commands.lake_tables import open_tables
+    from lakeload.commands.lake_tables import is_iceberg, open_document, read_document
     from lakeload.upkeep.durations import parse_age
-    from lakeload.upkeep.recover import Tools, worst
-    from lakeload.upkeep.recover import recover as recover_tables
 
     age = parse_age("--abort-older-than", abort_older_than)
     _check_flags(void, accept, yes=yes)
-    lake = open_tables(file, table or (), "recover")
+    document = read_document(file)
+    if is_iceberg(document):
+        _check_no_decision(void, accept)
+        _recover_iceberg(document, table or (), age, output, dry_run=dry_run)
+        return
+    from lakeload.upkeep.recover import Tools, worst
+    from lakeload.upkeep.recover import recover as recover_tables
+
+    lake = open_document(document, table or (), "recover")
     from lakeload_jobs.lake.glue import GlueCatalog
 
     tools = Tools(
@@ -86,6 +96,29 @@ def recover(
         console.show_json(to_document(found, code, dry_run=dry_run))
     else:
         show_text(found, str(file), console.out, console.err, dry_run=dry_run)
+    raise typer.Exit(code)
+
+
+def _recover_iceberg(
+    document: PipelineDocument | DestinationDocument,
+    globs: Sequence[str],
+    age: timedelta,
+    output: OutputFormat,
+    *,
+    dry_run: bool,
+) -> None:
+    """Drop the branches of dead attempts, show them, exit with the tables' code."""
+    from lakeload.commands.lake_tables import open_iceberg
+    from lakeload.ui.iceberg_recover import show_text, to_document
+    from lakeload.upkeep.iceberg_recover import exit_code_of, recover_branches
+
+    lake = open_iceberg(document, globs, "recover")
+    found = recover_branches(lake.catalog, lake.tables, abort_older_than=age, dry_run=dry_run)
+    code = exit_code_of(found)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(found, code, dry_run=dry_run))
+    else:
+        show_text(found, console.out, console.err, dry_run=dry_run)
     raise typer.Exit(code)
 
 
@@ -120,6 +153,16 @@ def _decide(
     else:
         show_text(cases, kind, decision.command, console.out, console.err, done=act)
     raise typer.Exit(code)
+
+
+def _check_no_decision(void: str | None, accept: str | None) -> None:
+    if void is not None or accept is not None:
+        raise InvalidInput(
+            f"`{'--void' if void is not None else '--accept'}`: a job of an Iceberg table is in as "
+            "a whole or not at all, so there is nothing to decide",
+            hint="leave it out; to take a snapshot back, roll the table back with Spark, "
+            "`CALL lake.system.rollback_to_snapshot`",
+        )
 
 
 def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:

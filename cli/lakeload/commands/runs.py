@@ -13,6 +13,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
+    from lakeload.config.load import DestinationDocument, PipelineDocument
     from lakeload.launch.past_runs import LocalRun
 
 
@@ -39,21 +40,47 @@ def runs(
 
     States: done, unfinished (the next sync finishes it), damaged (a person has
     to decide), partial, void, reset. With -v who loaded, record numbers, fences.
-    Exit code 0; 1 when a log is damaged; 3 when AWS refuses.
+    Of Iceberg tables, from their snapshots: done, rolled back.
+    Exit code 0; 1 when a log is damaged; 3 when AWS or the catalog refuses.
     """
     if local or file is None:
         _show_local(file, table or [], limit, output)
         return
-    from lakeload.commands.lake_tables import open_tables
+    from lakeload.commands.lake_tables import is_iceberg, open_document, read_document
+
+    document = read_document(file)
+    if is_iceberg(document):
+        _show_snapshots(document, table or [], limit, output)
+        return
     from lakeload.ui.runs import show_text, to_document
     from lakeload.upkeep.runs import read_history
 
-    lake = open_tables(file, table or (), "runs")
+    lake = open_document(document, table or (), "runs")
     history = read_history(lake.objects, lake.tables, limit)
     if output is OutputFormat.JSON:
         console.show_json(to_document(history))
     else:
         show_text(history, str(file), console.out, console.err, verbose=console.verbose())
+    raise typer.Exit(history.exit_code)
+
+
+def _show_snapshots(
+    document: PipelineDocument | DestinationDocument,
+    globs: list[str],
+    limit: int,
+    output: OutputFormat,
+) -> None:
+    from lakeload.commands.lake_tables import open_iceberg
+    from lakeload.ui.iceberg_runs import show_text, to_document
+    from lakeload.upkeep.iceberg_runs import read_snapshots
+
+    lake = open_iceberg(document, globs, "runs")
+    branch = lake.destination.iceberg.branch
+    history = read_snapshots(lake.catalog, lake.tables, branch, limit)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(history))
+    else:
+        show_text(history, console.out, console.err, verbose=console.verbose())
     raise typer.Exit(history.exit_code)
 
 

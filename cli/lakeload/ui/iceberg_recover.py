@@ -1,0 +1,95 @@
+"""What a recovery of Iceberg tables did or would do: on the screen, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakeload.config.secret_names import printable
+from lakeload.ui.amounts import minute
+from lakeload.ui.errors import error_json
+from lakeload.ui.recover import STYLES
+from lakeload.ui.troubles import show_trouble
+from lakeload.upkeep.iceberg_recover import BranchRecovery
+from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.lake.left_branches import LeftBranch
+
+
+def to_document(
+    found: Sequence[BranchRecovery], code: ExitCode, *, dry_run: bool
+) -> dict[str, Any]:
+    """Return the JSON document of `recover --output json`; keys are only ever added."""
+    return {
+        "exit_code": int(code),
+        "dry_run": dry_run,
+        "tables": [
+            {
+                "target": table.target,
+                "status": table.status,
+                "exists": table.exists,
+                "branches": [_branch(left) for left in table.dropped],
+                "younger_branches": [_branch(left) for left in table.younger],
+                "errors": [error_json(table.error)] if table.error else [],
+                "warnings": [],
+            }
+            for table in found
+        ],
+    }
+
+
+def show_text(
+    found: Sequence[BranchRecovery], out: Console, err: Console, *, dry_run: bool
+) -> None:
+    """Write each table with what was done to stdout, what went wrong to stderr."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("table", overflow="fold")
+    grid.add_column("status", no_wrap=True)
+    grid.add_column("what would be done" if dry_run else "what was done", overflow="fold")
+    for table in found:
+        grid.add_row(
+            Text(printable(table.target)),
+            Text(table.status, STYLES[table.status]),
+            Text(_action(table)),
+        )
+    out.print(grid)
+    for table in found:
+        for left in table.dropped:
+            out.print(_line(table, left, "would go" if dry_run else "gone"), soft_wrap=True)
+        for left in table.younger:
+            out.print(_line(table, left, "stays: too young"), soft_wrap=True)
+        if table.error is not None:
+            show_trouble(err, table.target, table.error)
+    note = " Iceberg tables show a job as a whole or not at all: only branches can be left"
+    err.print(Text.assemble(("note:", "dim"), note), soft_wrap=True)
+    if dry_run:
+        err.print(Text.assemble(("note:", "dim"), " nothing was written"), soft_wrap=True)
+
+
+def _action(table: BranchRecovery) -> str:
+    if table.error is not None:
+        return "could not be recovered"
+    if not table.exists:
+        return "there is no such table yet"
+    if not table.dropped:
+        return "nothing to do"
+    branches = f"{len(table.dropped):,} branch" + "es" * (len(table.dropped) != 1)
+    return f"{'would drop' if table.dry_run else 'dropped'} {branches} of dead runs"
+
+
+def _line(table: BranchRecovery, left: LeftBranch, what: str) -> Text:
+    text = f"{table.target}: branch of attempt {left.attempt}, {minute(left.created_at)}: {what}"
+    return Text(printable(text), "dim")
+
+
+def _branch(left: LeftBranch) -> dict[str, Any]:
+    return {
+        "name": left.name,
+        "attempt_id": left.attempt,
+        "created_at": format_instant(left.created_at),
+        "snapshot_id": left.snapshot_id,
+    }

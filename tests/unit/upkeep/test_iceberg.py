@@ -1,0 +1,184 @@
+"""Iceberg tables after the load: what their metadata tells, and what may be taken away."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from lakeload.ui import iceberg_recover, iceberg_reset, iceberg_runs
+from lakeload.upkeep.iceberg_recover import BranchRecovery
+from lakeload.upkeep.iceberg_reset import TableDrop, check_droppable
+from lakeload.upkeep.iceberg_runs import SnapshotHistory, SnapshotTable, published
+from lakeload_jobs.contract.errors import ExitCode, LoadFailed
+from lakeload_jobs.lake.catalogs.facts import facts_of
+from lakeload_jobs.lake.catalogs.table_files import Removal, TableFiles
+from lakeload_jobs.lake.left_branches import LeftBranch
+from lakeload_jobs.rules.iceberg_history import TableFacts, job_key, staging_branch
+from tests.unit.lake.iceberg_metadata import open_table, snapshot
+
+ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
+AT = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)
+LEFT = LeftBranch(staging_branch(AT, ATTEMPT), ATTEMPT, AT, 9)
+OURS = {"lakeload.created-by": "shop", "lakeload.state.shop": "{}"}
+
+
+def loaded(number: int, parent: int | None, job: str, pipeline: str = "shop") -> dict[str, object]:
+    """Return a snapshot as a load publishes it."""
+    return snapshot(
+        number,
+        parent,
+        **{
+            "added-records": "5",
+            "added-data-files": "1",
+            "added-files-size": "2048",
+            "lakeload.job-id": job,
+            "lakeload.pipeline": pipeline,
+            "lakeload.attempt": ATTEMPT,
+            "lakeload.rows": "5",
+            "lakeload.mode": "APPEND",
+        },
+    )
+
+
+def facts(*snapshots: dict[str, object], properties: dict[str, str], head: int) -> TableFacts:
+    """Return the facts of a table whose main branch is at `head`."""
+    return facts_of(open_table(*snapshots, properties=properties, refs={"main": head}))
+
+
+def console() -> Console:
+    """Return a stream of 80 columns that is no terminal."""
+    return Console(file=io.StringIO(), width=80, markup=False, highlight=False)
+
+
+def lines(stream: Console) -> list[str]:
+    """Return what was written, line by line."""
+    assert isinstance(stream.file, io.StringIO)
+    return [line.rstrip() for line in stream.file.getvalue().splitlines()]
+
+
+def test_a_rolled_back_job_is_told_from_one_that_was_never_published() -> None:
+    remembered = f"{job_key('shop', 'a')}:1,{job_key('shop', 'b')}:2"
+    found = facts(
+        loaded(1, None, "a"),
+        loaded(2, 1, "b"),
+        loaded(3, 1, "staged"),
+        snapshot(4, 1, operation="replace"),
+        properties={"lakeload.jobs": remembered},
+        head=4,
+    )
+    runs = {run.job_id: run for run in published(found, "main", "shop.orders")}
+    assert {job: run.state for job, run in runs.items()} == {"a": "done", "b": "rolled back"}
+    assert (runs["a"].rows, runs["a"].files, runs["a"].bytes) == (5, 1, 2048)
+    assert (runs["a"].mode, runs["a"].attempt_id, runs["a"].pipeline) == ("APPEND", ATTEMPT, "shop")
+
+
+def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
+    found = facts(loaded(1, None, "monday"), properties={}, head=1)
+    history = SnapshotHistory(
+        published(found, "main", "shop.orders"),
+        (SnapshotTable("shop.orders", True, 3, (LEFT,)), SnapshotTable("shop.new", exists=False)),
+    )
+    out, err = console(), console()
+    iceberg_runs.show_text(history, out, err, verbose=False)
+    assert lines(out) == [
+        "2026-11-21 10:01  job monday  pipeline shop",
+        "  shop.orders  APPEND  5 rows  1 file  2.0 KiB  done",
+        "shop.orders: 3 earlier jobs whose snapshots have expired",
+        f"shop.orders: branch {LEFT.name}, at work or left since 2026-11-21 10:15",
+    ]
+    document = iceberg_runs.to_document(history)
+    assert document["runs"][0]["snapshot_id"] == 1
+    assert [table["exists"] for table in document["tables"]] == [True, False]
+    assert document["tables"][0]["branches"][0]["attempt_id"] == ATTEMPT
+
+
+@pytest.mark.parametrize(
+    ("properties", "snapshots", "said"),
+    [
+        ({}, (), "made by nobody's load"),
+        ({"lakeload.created-by": "other"}, (), "made by pipeline `other`"),
+        ({**OURS, "lakeload.state.other": "{}"}, (), "rows of pipeline `other`"),
+        (OURS, (loaded(1, None, "a", "third"),), "rows of pipeline `third`"),
+        (OURS, (snapshot(1, None, **{"added-records": "3"}),), "1 snapshots with rows"),
+    ],
+)
+def test_a_table_with_rows_of_others_is_not_dropped(
+    properties: dict[str, str], snapshots: tuple[dict[str, object], ...], said: str
+) -> None:
+    found = facts_of(open_table(*snapshots, properties=properties))
+    with pytest.raises(LoadFailed) as caught:
+        check_droppable("shop.orders", found, "shop")
+    assert said in caught.value.message
+
+
+def test_a_table_that_somebody_may_be_loading_is_not_dropped() -> None:
+    found = facts_of(
+        open_table(loaded(9, None, "a"), properties=OURS, refs={"main": 9, LEFT.name: 9})
+    )
+    with pytest.raises(LoadFailed, match="have not published"):
+        check_droppable("shop.orders", found, "shop")
+
+
+def test_compaction_of_our_own_table_stops_no_reset() -> None:
+    found = facts(
+        loaded(1, None, "a"),
+        snapshot(2, 1, operation="replace", **{"added-records": "5"}),
+        properties=OURS,
+        head=2,
+    )
+    check_droppable("shop.orders", found, "shop")
+
+
+def test_a_recovery_says_what_went_and_what_stays() -> None:
+    young = LeftBranch(LEFT.name, "11111111-2222-3333-4444-555555555555", AT, 10)
+    found = [
+        BranchRecovery("shop.orders", True, (LEFT,), (young,)),
+        BranchRecovery("shop.visits"),
+        BranchRecovery("shop.new", exists=False),
+    ]
+    out, err = console(), console()
+    iceberg_recover.show_text(found, out, err, dry_run=False)
+    assert lines(out) == [
+        "table        status     what was done",
+        "shop.orders  RECOVERED  dropped 1 branch of dead runs",
+        "shop.visits  IN_STEP    nothing to do",
+        "shop.new     IN_STEP    there is no such table yet",
+        f"shop.orders: branch of attempt {ATTEMPT}, 2026-11-21 10:15: gone",
+        "shop.orders: branch of attempt 11111111-2222-3333-4444-555555555555, 2026-11-21 10:15: "
+        "stays: too young",
+    ]
+    assert lines(err) == [
+        "note: Iceberg tables show a job as a whole or not at all: only branches can be left"
+    ]
+    document = iceberg_recover.to_document(found, ExitCode.OK, dry_run=False)
+    assert [table["status"] for table in document["tables"]] == ["RECOVERED", "IN_STEP", "IN_STEP"]
+
+
+def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
+    files = TableFiles(
+        {"s3://b/t/data/1.parquet": 2048}, ("s3://b/t/metadata/1.json",), ("s3://x",)
+    )
+    planned = TableDrop("shop.orders", "s3://b/t", 2, 7, files)
+    gone = TableDrop("shop.orders", "s3://b/t", 2, 7, files, True, Removal(2))
+    out, err = console(), console()
+    iceberg_reset.show_text([planned], "lakeload reset p.yml orders --yes", out, err, done=False)
+    iceberg_reset.show_text([gone], "", out, err, done=True)
+    assert lines(out) == [
+        "shop.orders",
+        "  would drop the table from the catalog: 7 rows in 2 snapshots",
+        "  would remove 1 file of rows, 2.0 KiB, and 1 file of metadata",
+        "  left alone, as it is not below `s3://b/t`: 1 file",
+        "    s3://x",
+        "shop.orders",
+        "  dropped the table from the catalog: 7 rows in 2 snapshots",
+        "  removed 2 files: 2.0 KiB of rows, and metadata",
+        "  left alone, as it is not below `s3://b/t`: 1 file",
+        "    s3://x",
+    ]
+    assert lines(err) == [
+        "note: nothing was removed; to do it: `lakeload reset p.yml orders --yes`"
+    ]
+    assert iceberg_reset.to_document([gone], ExitCode.OK, done=True)["tables"][0]["dropped"]
