@@ -31,6 +31,7 @@ class Extra(StrEnum):
     """What the role is to be allowed beyond loading."""
 
     RESET = "reset"
+    MAINTAIN = "maintain"
 
 
 class Only(StrEnum):
@@ -41,6 +42,7 @@ class Only(StrEnum):
     GLUE = "glue"
     KMS = "kms"
     SOURCE = "source"
+    MAINTAIN = "maintain"
     RESET = "reset"
     BASE = "base"
 
@@ -77,7 +79,9 @@ def policy(
     only: Annotated[Only | None, typer.Option("--only", metavar="NAME", help=_ONLY)] = None,
     extra: Annotated[
         list[Extra] | None,
-        typer.Option("--with", metavar="reset", help="Also what this command needs."),
+        typer.Option(
+            "--with", metavar="COMMAND", help=f"Also what this needs: {', '.join(Extra)}."
+        ),
     ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="For those who query: nothing is written.")
@@ -97,7 +101,7 @@ def policy(
     Asks STS who you are unless --principal says who may assume the role.
     """
     if read_only and extra:
-        raise InvalidInput("`--read-only` and `--with reset` are opposites", hint="keep one")
+        raise InvalidInput(f"`--read-only` and `--with {extra[0]}` are opposites", hint="keep one")
     if target is not For.IAM:
         recipes_for(
             target,
@@ -105,9 +109,10 @@ def policy(
             format_.value,
             principals=principal or (),
             read_only=read_only,
-            reset=bool(extra),
+            reset=Extra.RESET in (extra or ()),
             others={
                 "--only": bool(only),
+                "--with maintain": Extra.MAINTAIN in (extra or ()),
                 "--account": bool(account),
                 "--reveal-external-id": reveal,
             },
@@ -122,7 +127,12 @@ def policy(
     destination, tables = _read(file)
     if account is not None and not _ACCOUNT.fullmatch(account):
         raise InvalidInput(f"`--account {account}` is not the 12 digits of an AWS account")
-    options = PolicyOptions(account=account, reset=bool(extra), read_only=read_only)
+    options = PolicyOptions(
+        account=account,
+        reset=Extra.RESET in (extra or ()),
+        maintain=Extra.MAINTAIN in (extra or ()),
+        read_only=read_only,
+    )
     concerned = only in (None, Only.TRUST, Only.BASE)
     wanted = needs_principal(destination, options) and concerned
     who = principals_of(destination, principal or [], reveal=reveal, wanted=wanted)
@@ -151,6 +161,7 @@ def _why_none(only: Only) -> str | None:
         Only.GLUE: "its tables are not in Glue",
         Only.KMS: "`encryption` names no KMS key",
         Only.SOURCE: "give a pipeline whose `s3://` source is read with the destination's identity",
+        Only.MAINTAIN: "add `--with maintain`; tables of Parquet files need nothing for it",
         Only.RESET: "add `--with reset`",
         Only.BASE: "without a role and without secrets in AWS the base identity needs nothing else",
     }

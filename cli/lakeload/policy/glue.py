@@ -24,6 +24,7 @@ _ACCOUNT = re.compile(r"[0-9]{12}(?=:|$)", re.ASCII)
 _TABLE_CALLS = ("GetTable", "CreateTable", "UpdateTable")
 _PARTITION_CALLS = ("GetPartition", "BatchCreatePartition")
 _READS = ("GetTable", "GetTables")
+_OPTIMIZER_CALLS = ("GetTableOptimizer", "CreateTableOptimizer", "UpdateTableOptimizer")
 _PARTITION_READS = ("GetPartition", "GetPartitions", "BatchGetPartition")
 
 
@@ -124,6 +125,16 @@ def deleting(destination: DestinationSpec, account: str | None = None) -> Statem
     arns, names = _place(destination, account), f"{database_prefix(destination)}*"
     why = "`reset` drops the tables that lakeload has made; take it away when that is done"
     return Statement("DropTables", ("glue:DeleteTable",), _tables(arns, names), why)
+
+
+def optimizing(destination: DestinationSpec, account: str | None = None) -> Statement:
+    """Return what `maintain --register-glue-optimizers` calls.
+
+    https://docs.aws.amazon.com/glue/latest/dg/aws-glue-api-table-optimizers.html
+    """
+    arns, names = _place(destination, account), f"{database_prefix(destination)}*"
+    why = "`maintain --register-glue-optimizers` lets Glue compact, expire and clean up by itself"
+    return Statement("Optimizers", _calls(_OPTIMIZER_CALLS), _tables(arns, names), why)
 
 
 def registers_partitions(destination: DestinationSpec) -> bool:

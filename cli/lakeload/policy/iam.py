@@ -18,6 +18,8 @@ class PolicyOptions:
     """12 digits: whose Glue catalog and key it is. Default: `glue_id`, or the role's account."""
     reset: bool = False
     """Also allow what `reset` and `recover --void` delete."""
+    maintain: bool = False
+    """Also allow what `maintain` removes from Iceberg tables, and Glue's optimizers."""
     read_only: bool = False
     """For those who query: nothing is written."""
 
@@ -30,14 +32,15 @@ def role_policies(
 ) -> tuple[PolicyDocument, ...]:
     """Return the documents to attach to the role, or to the user that loads without one.
 
-    `s3`, `glue` and `kms` where the destination uses them, `reset` where it is asked for. When a
-    catalog vends credentials, `s3` is for the catalog's role.
+    `s3`, `glue` and `kms` where the destination uses them, `maintain` and `reset` where they are
+    asked for. When a catalog vends credentials, `s3` is for the catalog's role.
     """
     key = kms.key_statement(destination, options.account, read_only=options.read_only)
     found = [
         PolicyDocument("s3", _s3(destination, options)),
         PolicyDocument("glue", _glue(destination, options)),
         PolicyDocument("kms", () if key is None else (key,)),
+        PolicyDocument("maintain", tuple(_maintain(destination, options))),
         PolicyDocument("reset", tuple(_reset(destination, options))),
     ]
     return tuple(document for document in found if document.statements)
@@ -72,6 +75,16 @@ def _glue(destination: DestinationSpec, options: PolicyOptions) -> tuple[Stateme
         return ()
     write = glue.reading if options.read_only else glue.writing
     return write(destination, options.account)
+
+
+def _maintain(destination: DestinationSpec, options: PolicyOptions) -> Iterator[Statement]:
+    # Of tables of Parquet files it aborts uploads, as a load may.
+    if not options.maintain or destination.table_format != "ICEBERG":
+        return
+    if not s3.vends(destination):
+        yield s3.maintaining(destination)
+    if destination.iceberg.catalog.type == "GLUE":
+        yield glue.optimizing(destination, options.account)
 
 
 def _reset(destination: DestinationSpec, options: PolicyOptions) -> Iterator[Statement]:

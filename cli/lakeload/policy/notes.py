@@ -44,6 +44,7 @@ def notes(
         *_of_the_trust(found, form),
         *(_of_the_key(found) if found.shows("kms") else ()),
         *(_of_glue(found) if found.shows("glue") else ()),
+        *(_of_maintenance(found) if found.shows("maintain") else ()),
         *_of_readers(found, tables),
         *_of_limits(found, form),
     )
@@ -147,6 +148,18 @@ def _of_glue(found: PolicySet) -> Iterator[str]:
             else "Without `glue_database_prefix`"
         )
         yield f"{why} the Glue statements hold for every database of the account."
+
+
+def _of_maintenance(found: PolicySet) -> Iterator[str]:
+    if not found.asked.options.maintain:
+        return
+    if found.destination.table_format != "ICEBERG":
+        yield "`maintain` needs no more for tables of Parquet files than a load does."
+    elif found.destination.iceberg.catalog.type == "GLUE":
+        yield (
+            "`maintain --register-glue-optimizers` also takes iam:PassRole on the role that it "
+            "names, which glue.amazonaws.com has to be allowed to assume."
+        )
 
 
 def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.rules.aws_partitions import partition
 
-DOCUMENTS = ("trust", "s3", "glue", "kms", "source", "reset", "base")
+DOCUMENTS = ("trust", "s3", "glue", "kms", "source", "maintain", "reset", "base")
 """The names of the documents, in the order in which they are shown."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w+=,.@-]", re.ASCII)

@@ -62,6 +62,17 @@ def deleting(destination: DestinationSpec) -> Statement:
     )
 
 
+def maintaining(destination: DestinationSpec) -> Statement:
+    """Return what `maintain` needs beyond a load, where no catalog vends credentials."""
+    objects = place(destination).s3(destination.bucket, below(destination.prefix))
+    return Statement(
+        "RemoveFiles",
+        ("s3:DeleteObject",),
+        (objects,),
+        "`maintain` removes files that no snapshot of a table needs any more",
+    )
+
+
 def vends(destination: DestinationSpec) -> bool:
     """Whether the catalog gives out the credentials that files are written with (F19, F74).
 

@@ -19,6 +19,7 @@ _TITLES = {
     "glue": "Glue permissions",
     "kms": "KMS permissions",
     "source": "Reading the source",
+    "maintain": "For maintain",
     "reset": "For reset only",
     "base": "The identity that runs lakeload",
 }

@@ -140,6 +140,7 @@ SHAPES = {
         ),
     ),
     "iceberg-glue-read-only": Shape(_iceberg(type="GLUE"), _asked(read_only=True)),
+    "iceberg-glue-maintain": Shape(_iceberg(type="GLUE"), _asked(USER, maintain=True)),
     "iceberg-glue": Shape(_iceberg(type="GLUE", glue_id="222233334444")),
     "iceberg-glue-over-rest": Shape(
         replace(

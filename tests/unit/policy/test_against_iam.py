@@ -37,6 +37,7 @@ def _documents() -> Iterator[Any]:
         documents = {
             "load": example_policies(loaded),
             "reset": role_policies(destination, PolicyOptions(reset=True)),
+            "maintain": role_policies(destination, PolicyOptions(maintain=True)),
             "read-only": role_policies(destination, PolicyOptions(read_only=True)),
         }
         for use, policies in documents.items():

@@ -176,6 +176,7 @@ def test_where_nobody_assumes_a_role_sts_is_not_asked(destination: Path) -> None
         ("--principal", f"{USER} ExternalId=plain-secret"),
         ("--principal", USER, "--account", "123"),
         ("--read-only", "--with", "reset"),
+        ("--read-only", "--with", "maintain"),
         ("--only", "glue", "--principal", USER),
         ("--only", "trust", "--read-only"),
     ],
