@@ -1,0 +1,59 @@
+"""Staging branches and the files of loads that are under way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from lakeload_jobs.rules.iceberg_branches import (
+    left_branches,
+    orphans_before,
+    parse_staging_branch,
+    staging_branch,
+    staging_branches,
+)
+from lakeload_jobs.rules.job_ids import new_attempt_id
+
+_NOW = datetime(2026, 11, 21, 12, 30, 5, tzinfo=UTC)
+_ATTEMPT = "0d9e2b7c-6c1f-4a70-9f5e-2b8f6f7f0a11"
+
+
+def _branch(hours: float) -> str:
+    return staging_branch(_NOW - timedelta(hours=hours), new_attempt_id())
+
+
+def test_a_branch_tells_its_age_and_attempt() -> None:
+    name = staging_branch(_NOW.astimezone(timezone(timedelta(hours=5))), _ATTEMPT)
+    assert name == "lakeload_20261121T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11"
+    assert parse_staging_branch(name) == (_NOW, _ATTEMPT)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "main",
+        "lakeload_",
+        "lakeload_audit",
+        "lakeload_20261121T123005Z_short",
+        "lakeload_20261341T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11",
+        "lakeload_20261121T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11_x",
+    ],
+)
+def test_branches_of_others_are_left_alone(name: str) -> None:
+    assert parse_staging_branch(name) is None
+    assert left_branches([name], _NOW, timedelta(0)) == ()
+
+
+def test_old_branches_are_named_the_oldest_first() -> None:
+    young, old, oldest = _branch(0.5), _branch(3), _branch(30)
+    refs = ["main", young, oldest, old]
+    assert left_branches(refs, _NOW, timedelta(hours=1)) == (oldest, old)
+    assert list(staging_branches(refs)) == [oldest, old, young]
+
+
+def test_no_file_is_an_orphan_that_a_load_under_way_may_have_written() -> None:
+    day = timedelta(hours=24)
+    assert orphans_before(["main"], _NOW) == _NOW - day
+    assert orphans_before(["main", _branch(2)], _NOW) == _NOW - day
+    assert orphans_before([_branch(2), _branch(30)], _NOW) == _NOW - timedelta(hours=30)

@@ -1,0 +1,231 @@
+"""Every reason for which a publish does not go ahead, each with the history it closes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.rules import iceberg_publish
+from lakeload_jobs.rules.iceberg_admission import open_table
+from lakeload_jobs.rules.iceberg_facts import Job, Snapshot
+from lakeload_jobs.rules.iceberg_publish import (
+    Decision,
+    Verdict,
+    after_drop,
+    check_replaceable,
+    has_landed,
+    may_publish,
+)
+from tests.unit.rules.iceberg_table import JOB, Table, job
+
+_BRANCH = "lakeload_20261121T100000Z_00000000000000000000000000000001"
+_MINE = job("j9", attempt_id="mine", goes_on=True)
+
+
+class _Load:
+    """A load that has started, and staged snapshot 1000 on its branch."""
+
+    def __init__(self, table: Table, own: Job = _MINE, **more: Any) -> None:
+        self.table, self.own, self.more = table, own, more
+        self.start = open_table(table.facts, "main", own)
+        self.base = table.refs.get("main")
+        table.refs[_BRANCH] = 1000
+        table.snapshots[1000] = Snapshot(1000, self.base, 1_700_000_001_000, {})
+
+    def ask(self, **more: Any) -> Verdict:
+        given = {"mode": "append", "sets_state": True, **self.more, **more}
+        return may_publish(
+            self.table.facts,
+            "main",
+            self.start,
+            self.own,
+            base=self.base,
+            staging_branch=_BRANCH,
+            staged=1000,
+            **given,
+        )
+
+
+def _table() -> Table:
+    table = Table()
+    table.publish(state=1)
+    return table
+
+
+def test_nothing_in_the_way() -> None:
+    assert _Load(_table()).ask() == iceberg_publish.GO
+    assert _Load(Table()).ask(mode="replace") == iceberg_publish.GO
+
+
+def test_appends_pass_what_others_have_committed_and_replacements_do_not() -> None:
+    load = _Load(_table())
+    load.table.commit()
+    load.table.publish(job("x", "web", source="web.csv"), state=7)
+    assert load.ask().decision is Decision.GO
+    verdict = load.ask(mode="replace")
+    assert verdict.decision is Decision.RUN_AGAIN
+    assert "branch `main` of `db.orders` has moved" in verdict.reason
+
+
+def test_another_load_has_moved_the_state() -> None:
+    load = _Load(_table())
+    load.table.publish(job("j2"), state=2)
+    verdict = load.ask()
+    assert verdict.decision is Decision.RUN_AGAIN
+    assert "job `j2` of the same pipeline has moved the state" in verdict.reason
+    assert load.ask(sets_state=False).decision is Decision.GO
+
+
+def test_the_same_state_of_another_snapshot_is_another_state() -> None:
+    load = _Load(_table())
+    load.table.publish(job("j2"), state=1)
+    assert load.ask().decision is Decision.RUN_AGAIN
+
+
+def test_the_branch_was_rolled_back_since_the_start() -> None:
+    table = _table()
+    table.commit()
+    load = _Load(table)
+    table.roll_back(1)
+    for more in ({}, {"sets_state": False}, {"mode": "replace"}):
+        verdict = load.ask(**more)
+        assert verdict.decision is Decision.RUN_AGAIN
+        assert "no longer has snapshot 2" in verdict.reason
+
+
+def test_the_first_snapshot_beyond_what_is_expired_still_counts() -> None:
+    load = _Load(_table())
+    load.table.commit()
+    load.table.expire([1])
+    assert load.ask().decision is Decision.GO
+    load.table.commit()
+    load.table.expire([2])
+    assert load.ask().decision is Decision.RUN_AGAIN
+
+
+def test_another_attempt_has_published_the_job() -> None:
+    load = _Load(_table())
+    number = load.table.publish(job("j9"), state=2)
+    assert load.ask() == Verdict(Decision.NO_OP, snapshot=number)
+
+
+def test_the_other_attempt_was_rolled_back_again() -> None:
+    load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
+    load.table.publish(job("j9"))
+    load.table.roll_back(1)
+    assert load.ask().decision is Decision.GO
+
+
+def test_the_other_attempt_is_expired_and_only_the_data_can_tell() -> None:
+    load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
+    load.table.publish(job("j9"))
+    load.table.commit()
+    load.table.commit()
+    load.start = replace(load.start, head=None)
+    load.table.expire([1, 2, 3])
+    verdict = load.ask()
+    assert verdict.decision is Decision.RUN_AGAIN
+    assert "published snapshot 2, which is expired since" in verdict.reason
+    load.start = replace(load.start, listed=2)
+    assert load.ask().decision is Decision.GO
+
+
+def test_the_list_of_jobs_has_turned_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iceberg_publish, "JOBS_REMEMBERED", 2)
+    load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
+    load.table.publish(job("j2"))
+    assert load.ask().decision is Decision.GO
+    load.table.publish(job("j3"))
+    verdict = load.ask()
+    assert verdict.decision is Decision.RUN_AGAIN
+    assert "2 jobs were published" in verdict.reason
+
+
+def test_the_properties_were_set_back() -> None:
+    load = _Load(_table())
+    del load.table.properties["lakeload.seq"]
+    assert "set back by hand" in load.ask().reason
+
+
+def test_the_staging_branch_is_gone() -> None:
+    load = _Load(_table())
+    del load.table.refs[_BRANCH]
+    assert load.ask().decision is Decision.RUN_AGAIN
+    verdict = load.ask(unknown=55)
+    assert verdict.decision is Decision.FAIL
+    assert verdict.error is not None
+    assert "had no answer" in str(verdict.error)
+    assert "`--job-id j9`" in str(verdict.error.hint)
+
+
+def test_the_staging_branch_holds_what_somebody_else_wrote() -> None:
+    load = _Load(_table())
+    load.table.refs[_BRANCH] = 7
+    assert load.ask().decision is Decision.FAIL
+
+
+def test_the_table_is_another_one() -> None:
+    load = _Load(_table())
+    load.start = replace(load.start, uuid="earlier")
+    verdict = load.ask()
+    assert verdict.decision is Decision.FAIL
+    assert "was dropped" in str(verdict.error)
+
+
+def test_two_first_runs_under_fail_do_not_both_land() -> None:
+    load = _Load(Table())
+    load.table.publish(job("x", "web"))
+    verdict = load.ask()
+    assert isinstance(verdict.error, LoadFailed)
+    assert "pipeline `web` loads into it" in str(verdict.error)
+    load.own = replace(load.own, table_handling="APPEND")
+    assert load.ask().decision is Decision.GO
+
+
+def test_a_foreign_row_that_came_first_stops_a_first_run_under_fail() -> None:
+    load = _Load(Table())
+    load.table.commit()
+    assert "rows that lakeload did not write" in str(load.ask().error)
+
+
+def test_another_table_of_the_source_came_first() -> None:
+    load = _Load(Table())
+    load.table.publish(job("x", source="b.csv"))
+    assert isinstance(load.ask().error, InvalidInput)
+
+
+def test_a_lost_answer_is_found_out_by_looking() -> None:
+    load = _Load(_table())
+    assert load.ask(unknown=55).decision is Decision.GO
+    number = load.table.publish(job("j9"), state=2)
+    assert load.ask(unknown=number) == Verdict(Decision.LANDED, snapshot=number)
+    load.table.roll_back(1)
+    assert load.ask(unknown=number).decision is Decision.LANDED
+    load.table.expire([number])
+    assert has_landed(load.table.facts, "main", load.own, number)
+
+
+def test_a_lost_answer_is_found_in_the_lineage_when_the_list_has_turned_over() -> None:
+    load = _Load(_table())
+    number = load.table.publish(job("j9"), state=2)
+    load.table.properties["lakeload.jobs"] = ""
+    assert load.ask(unknown=number).decision is Decision.LANDED
+
+
+def test_nothing_is_called_committed_or_not_without_knowing() -> None:
+    assert after_drop(dropped=True, unknown=True) == "NOTHING_COMMITTED"
+    assert after_drop(dropped=False, unknown=False) == "NOTHING_COMMITTED"
+    assert after_drop(dropped=False, unknown=True) == "UNKNOWN"
+
+
+def test_a_definition_is_not_replaced_under_another_load() -> None:
+    table = _table()
+    table.refs[_BRANCH] = 1
+    check_replaceable(table.facts, _BRANCH, JOB)
+    table.refs["lakeload_20261121T110000Z_00000000000000000000000000000002"] = 1
+    with pytest.raises(LoadFailed, match="branch `lakeload_20261121T110000Z_") as caught:
+        check_replaceable(table.facts, _BRANCH, JOB)
+    assert caught.value.retryable
