@@ -1,0 +1,55 @@
+"""What the job behind `plan` finds out: the columns that a load would bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+
+
+@dataclass(frozen=True)
+class ExistingColumns:
+    """The columns that a table has, name → type; `required` and `identifiers` of Iceberg alone.
+
+    `empty`: no row is in it.
+    """
+
+    columns: dict[str, str]
+    required: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    empty: bool = False
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """One table: the columns of its source as the load would write them, tracking columns too.
+
+    Types are Iceberg's of an Iceberg table, else Spark's. `keys` is the primary key in target
+    names; `required` are the columns that are never null.
+    """
+
+    table: str
+    target: str
+    columns: dict[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    existing: ExistingColumns | None = None
+    """None: there is no table yet."""
+    warnings: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+    """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """The whole attempt. `error` is set when the job failed outside any table."""
+
+    contract: int
+    job_id: str
+    attempt_id: str
+    status: RunStatus
+    started_at: datetime
+    finished_at: datetime
+    tables: tuple[TableColumns, ...] = ()
+    error: ErrorInfo | None = None
