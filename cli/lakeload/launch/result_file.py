@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from lakeload_jobs.contract.codec import CodecError, from_json
+from lakeload_jobs.contract.maintain import MaintainResult
+from lakeload_jobs.contract.plan import PlanResult
 from lakeload_jobs.contract.result import RunResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION
+
+R = TypeVar("R", RunResult, MaintainResult, PlanResult)
 
 LARGEST = 512 * 1024 * 1024
 
@@ -24,7 +29,12 @@ class ResultProblem:
 
 
 def read_result(path: Path, attempt_id: str) -> RunResult | ResultProblem:
-    """Return the result this attempt wrote, or why it cannot be used."""
+    """Return the result this attempt of a load wrote, or why it cannot be used."""
+    return read_result_of(RunResult, path, attempt_id)
+
+
+def read_result_of(kind: type[R], path: Path, attempt_id: str) -> R | ResultProblem:
+    """The same for the job whose result is of this kind."""
     try:
         if path.stat().st_size > LARGEST:
             return ResultProblem("Spark finished and its result is too large to be one")
@@ -40,7 +50,7 @@ def read_result(path: Path, attempt_id: str) -> RunResult | ResultProblem:
             hint="install one version of lakeload on every machine that takes part",
         )
     try:
-        result = from_json(RunResult, data)
+        result = from_json(kind, data)
     except CodecError as error:
         return ResultProblem(f"Spark finished but its result is not a result: {error}")
     if result.attempt_id != attempt_id:
