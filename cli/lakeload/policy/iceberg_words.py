@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from lakeload.policy.snippets import ddl_name, name, text
 from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_ROWS
 
 LAKE = "lake"
 """What engines with several catalogs call this one in the queries."""
@@ -60,8 +61,8 @@ def spark_words(table: TableSpec, then: datetime, branch: str) -> Words:
         at_snapshot=f"{whole} VERSION AS OF {_ANY_SNAPSHOT}",
         snapshots=_jobs(
             f"{whole}.`snapshots`",
-            "summary['lakeload.job-id'] AS job_id",
-            "summary['lakeload.rows'] AS row_count",
+            f"summary[{text(SUMMARY_JOB)}] AS job_id",
+            f"summary[{text(SUMMARY_ROWS)}] AS row_count",
         ),
     )
 
@@ -103,8 +104,8 @@ def _trino_like(
         at_snapshot=f"{whole} FOR VERSION AS OF {_ANY_SNAPSHOT}",
         snapshots=_jobs(
             name(*catalog, table.schema, f"{table.table}$snapshots"),
-            "element_at(summary, 'lakeload.job-id') AS job_id",
-            "element_at(summary, 'lakeload.rows') AS row_count",
+            f"element_at(summary, {text(SUMMARY_JOB)}) AS job_id",
+            f"element_at(summary, {text(SUMMARY_ROWS)}) AS row_count",
         ),
     )
 

@@ -22,6 +22,7 @@ from lakeload.policy.secret_variables import catalog_variables, credential, head
 from lakeload.policy.snippets import Snippet
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, TableSpec
 from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
+from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_ROWS
 
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
 
@@ -164,7 +165,7 @@ def _snapshots(table: TableSpec) -> Snippet:
         f"{table.target}: its snapshots, and the jobs that made them",
         "for snapshot in table.snapshots():\n"
         "    summary = snapshot.summary.additional_properties if snapshot.summary else {}\n"
-        '    job, rows = summary.get("lakeload.job-id"), summary.get("lakeload.rows")\n'
+        f"    job, rows = summary.get({_text(SUMMARY_JOB)}), summary.get({_text(SUMMARY_ROWS)})\n"
         "    print(snapshot.snapshot_id, snapshot.timestamp_ms, job, rows)",
         "Each load is one snapshot, for as long as snapshots are kept. Those without a job are not "
         "of lakeload's loads: maintenance, or another writer.",

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from arro3.io import write_parquet
+from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 
 from lakeload_jobs.rules.types import TYPE_RULES, TypeRule, type_rule
 
@@ -81,6 +82,14 @@ def _logical(shown: str) -> str:
         assert "timeUnit=microseconds" in shown
         return f"TIMESTAMP(MICROS, isAdjustedToUTC={flag}"
     return words[shown]
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in TYPE_RULES if rule.arrow in ARROW], ids=lambda rule: rule.spark
+)
+def test_iceberg_has_the_type_that_its_python_library_makes_of_arrows(rule: TypeRule) -> None:
+    schema = _pyarrow_to_schema_without_ids(pa.schema({"c": ARROW[rule.arrow]}))
+    assert str(schema.find_type("c")) == rule.iceberg
 
 
 @pytest.mark.parametrize(
