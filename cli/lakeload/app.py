@@ -29,6 +29,7 @@ COMMANDS = {
     "recover": "lakeload.commands.recover",
     "runs": "lakeload.commands.runs",
     "reset": "lakeload.commands.reset",
+    "maintain": "lakeload.commands.maintain",
     "jars": "lakeload.commands.jars",
 }
 

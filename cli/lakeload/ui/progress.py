@@ -24,8 +24,20 @@ STAGES = {
     "stage": "uploading",
     "commit": "committing",
     "publish": "publishing",
+    "branches": "dropping branches",
+    "compact": "compacting",
+    "deletes": "rewriting deletes",
+    "manifests": "rewriting manifests",
+    "expire": "expiring snapshots",
+    "orphans": "looking for orphans",
 }
-STYLES = {"LOADED": "green", "NO_OP": "green", "LOADED_CATALOG_STALE": "yellow", "FAILED": "red"}
+STYLES = {
+    "LOADED": "green",
+    "NO_OP": "green",
+    "LOADED_CATALOG_STALE": "yellow",
+    "FAILED": "red",
+    "DONE": "green",
+}
 
 
 @dataclass
@@ -39,9 +51,17 @@ class _Row:
 class Progress:
     """Shows events as they come. Everything in them may come from a file, so nothing is markup."""
 
-    def __init__(self, console: Console, tables: Sequence[str], *, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        tables: Sequence[str],
+        *,
+        quiet: bool = False,
+        doing: str = "loading",
+    ) -> None:
         self._console = console
         self._quiet = quiet
+        self._doing = doing
         self._started = time.monotonic()
         self._rows = {table: _Row() for table in tables}
         self._stage = "starting Spark"
@@ -85,7 +105,7 @@ class Progress:
                 self._stage = words
             else:
                 row = self._rows.setdefault(event.table, _Row())
-                self._stage = "loading"
+                self._stage = self._doing
                 row.since = row.since or now
                 row.stage = words
             self._line(f"{event.table}: {words}" if event.table else words, live=False)

@@ -1,0 +1,72 @@
+"""What commands that start Spark have in common: its settings, and the jars it lacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.ui import console
+from lakeload_jobs.contract.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakeload.config.load import PipelineDocument
+    from lakeload.launch.run import SparkSettings
+
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
+]
+
+
+def spark_settings(
+    document: PipelineDocument, master: str | None, conf: Sequence[str]
+) -> SparkSettings:
+    """Return how Spark runs: the document, with flags over it, on this machine's memory.
+
+    Raises `InvalidInput` for a flag that the document could not hold either.
+    """
+    from lakeload.config.cross import remote_findings
+    from lakeload.launch.properties import check_conf, check_master, parse_conf
+    from lakeload.launch.run import SparkSettings
+    from lakeload.machine.memory import available_memory, driver_memory
+
+    spark = document.model.spark
+    if master is not None:
+        check_master(master)
+        given_here = {
+            "spark": {"master": master},
+            "source": {"credentials": document.model.source.credentials},
+            "tables": document.model.tables,
+        }
+        for finding in remote_findings(given_here, document.destination.model):
+            raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
+    given = parse_conf(tuple(conf))
+    check_conf(given)
+    memory = driver_memory(spark.driver_memory, available_memory())
+    return SparkSettings(master or spark.master, memory, {**spark.conf, **given})
+
+
+def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, ...]:
+    """Return the jars of these sets, fetched if need be. Raises `MachineLacks`."""
+    from lakeload.launch.package import cache_directory
+    from lakeload.machine.jars import JARS, pinned
+
+    jars = pinned(*features)
+    if not jars:
+        return ()
+    from lakeload.machine.fetch import Origin, fetch
+    from lakeload.machine.maven import REPOSITORY_PROPERTY
+    from lakeload.ui.fetching import FetchProgress
+
+    origin = Origin(conf=document.model.spark.conf.get(REPOSITORY_PROPERTY))
+    with FetchProgress(console.err, quiet=console.quiet()) as progress:
+        folder = cache_directory(os.environ) / JARS
+        return fetch(jars, folder, os.environ, origin=origin, listener=progress)

@@ -1,0 +1,188 @@
+"""What a maintenance did or would do: on the screen, or as one JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakeload.config.secret_names import printable
+from lakeload.launch.maintain import Maintained
+from lakeload.ui.amounts import counted
+from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.maintain import Step, StepResult, TableMaintenance
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.rules.sizes import format_size
+
+STYLES = {
+    "DONE": "green",
+    "WOULD_DO": "yellow",
+    "NOTHING_TO_DO": "dim",
+    "NOT_POSSIBLE": "yellow",
+    "LOST_RACE": "yellow",
+    "FAILED": "red",
+}
+ITEMS_SHOWN = 5
+_LISTS: tuple[Step, ...] = ("branches", "orphans", "uploads", "optimizers")
+_REWRITES: tuple[Step, ...] = ("compact", "deletes", "manifests")
+_NOUNS: dict[Step, str] = {
+    "branches": "branch",
+    "compact": "file",
+    "deletes": "delete file",
+    "manifests": "manifest",
+    "orphans": "file",
+    "uploads": "upload",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that is shown of one maintenance."""
+
+    job_id: str
+    pipeline: str
+    applied: bool
+    started_at: datetime
+    seconds: float
+    outcome: Maintained
+    log: Path | None = None
+    """spark.log, when Spark was started."""
+
+
+def to_document(report: Report) -> dict[str, Any]:
+    """Return the JSON document of `maintain --output json`; keys are only ever added."""
+    outcome = report.outcome
+    return {
+        "job_id": report.job_id,
+        "pipeline": report.pipeline,
+        "status": outcome.status,
+        "exit_code": int(outcome.exit_code),
+        "applied": report.applied,
+        "started_at": format_instant(report.started_at),
+        "seconds": round(report.seconds, 3),
+        "tables": to_json(outcome.tables),
+        "error": to_json(outcome.error),
+        "log": str(report.log) if report.log else None,
+    }
+
+
+def show_text(report: Report, out: Console, err: Console, *, quiet: bool = False) -> None:
+    """Write the steps of each table to stdout; what went wrong, and the way on, to stderr."""
+    outcome = report.outcome
+    if outcome.tables:
+        out.print(_grid(outcome.tables))
+        if total := _total(outcome.tables, applied=report.applied):
+            out.print(Text(total, "bold"), soft_wrap=True)
+    for table in outcome.tables:
+        _show_table(table, err, quiet=quiet)
+    if outcome.error is not None:
+        _show_error(err, outcome.error)
+    if not report.applied and outcome.error is None and not quiet:
+        what = "nothing was written"
+        if any(step.status == "WOULD_DO" for table in outcome.tables for step in table.steps):
+            what += "; the same command with `--apply` does it"
+        err.print(_line("note", "dim", what), soft_wrap=True)
+    if report.log and outcome.exit_code not in (ExitCode.OK, ExitCode.INTERRUPTED):
+        err.print(_line("log", "dim", str(report.log)), soft_wrap=True)
+
+
+def in_words(step: StepResult) -> str:
+    """Return what a step did, or would do, in a few words."""
+    if step.status == "NOTHING_TO_DO":
+        return "nothing to do"
+    if step.status in ("NOT_POSSIBLE", "LOST_RACE", "FAILED"):
+        return {"NOT_POSSIBLE": "not possible", "LOST_RACE": "other commits came first"}.get(
+            step.status, "failed"
+        )
+    size = "" if not step.bytes else f", {format_size(step.bytes)}"
+    if step.step == "optimizers":
+        return ", ".join(step.items)
+    if step.step == "branches":
+        number = len(step.items)
+        return f"{number:,} {'branch' if number == 1 else 'branches'} of dead runs"
+    if step.step == "expire":
+        return f"{counted(step.snapshots, 'snapshot')}, {counted(step.files, 'file')}{size}"
+    words = f"{counted(step.files, _NOUNS[step.step])}{size}"
+    if step.step in _REWRITES:
+        words += f" → {step.files_after:,}"
+    if step.delete_files:
+        words += f"; {counted(step.delete_files, 'delete')} gone"
+    return f"{words} of dead runs" if step.step == "uploads" else words
+
+
+def _grid(tables: tuple[TableMaintenance, ...]) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("table", overflow="fold")
+    grid.add_column("step", no_wrap=True)
+    grid.add_column("status", no_wrap=True)
+    grid.add_column("what", overflow="fold")
+    for table in tables:
+        name = Text(printable(table.target))
+        for number, (step, status, words) in enumerate(_rows(table)):
+            styled = Text(status, STYLES.get(status, ""))
+            grid.add_row("" if number else name, step, styled, Text(printable(words)))
+    return grid
+
+
+def _rows(table: TableMaintenance) -> Iterator[tuple[str, str, str]]:
+    if table.error is not None:
+        yield "", "FAILED", "could not be read"
+        return
+    if not table.steps:
+        yield "", "NOTHING_TO_DO", "there is no such table yet"
+        return
+    found = [step for step in table.steps if step.status != "NOTHING_TO_DO"]
+    if not found:
+        yield "", "NOTHING_TO_DO", "nothing to do"
+    for step in found:
+        yield step.step, step.status, in_words(step)
+
+
+def _total(tables: tuple[TableMaintenance, ...], *, applied: bool) -> str:
+    """Say how much is rewritten and freed in all."""
+    acted = ("DONE", "WOULD_DO")
+    steps = [step for table in tables for step in table.steps if step.status in acted]
+    rewritten = sum(step.bytes or 0 for step in steps if step.step in _REWRITES)
+    freed = sum(step.bytes or 0 for step in steps if step.step in ("expire", "orphans"))
+    words = [
+        f"{'freed' if applied else 'would free'} {format_size(freed)}" if freed else "",
+        f"{'rewrote' if applied else 'would rewrite'} {format_size(rewritten)}"
+        if rewritten
+        else "",
+    ]
+    return ", ".join(filter(None, words))
+
+
+def _show_table(table: TableMaintenance, err: Console, *, quiet: bool) -> None:
+    if table.error is not None:
+        _show_error(err, table.error, f"{table.target}: ")
+    for step in table.steps:
+        about = f"{table.target}: {step.step}: "
+        if step.step in _LISTS and step.step != "optimizers" and not quiet:
+            for item in step.items[:ITEMS_SHOWN]:
+                err.print(Text(f"  {step.step}: {printable(item)}", "dim"), soft_wrap=True)
+            total = step.files or len(step.items)
+            if (more := total - min(len(step.items), ITEMS_SHOWN)) > 0:
+                err.print(Text(f"  {step.step}: and {more:,} more", "dim"), soft_wrap=True)
+        for note in step.notes if not quiet else ():
+            err.print(_line("note", "dim", f"{about}{note}"), soft_wrap=True)
+        if step.error is not None:
+            _show_error(err, step.error, about, warning=step.status == "LOST_RACE")
+
+
+def _show_error(err: Console, error: ErrorInfo, about: str = "", *, warning: bool = False) -> None:
+    label, style = ("warning", "bold yellow") if warning else ("error", "bold red")
+    err.print(_line(label, style, f"{about}{error.message}", "bold"), soft_wrap=True)
+    if error.hint:
+        err.print(_line(" hint", "green", error.hint), soft_wrap=True)
+
+
+def _line(label: str, style: str, text: str, text_style: str = "") -> Text:
+    return Text.assemble((f"{label}:", style), " ", (printable(text), text_style))

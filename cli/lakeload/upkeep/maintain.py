@@ -1,0 +1,67 @@
+"""Maintenance of tables of Parquet files: uploads of dead runs, as `recover` removes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.maintain import (
+    LISTED,
+    MaintainSpec,
+    Step,
+    StepResult,
+    StepStatus,
+    TableMaintenance,
+)
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.lake.commit_log import CommitLog
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.stale_uploads import StaleUploads
+
+
+def maintain_parquet(
+    objects: Objects, tables: Sequence[UpkeepTable], spec: MaintainSpec, parallelism: int
+) -> tuple[TableMaintenance, ...]:
+    """Abort the uploads that are old and that no record names, or name them.
+
+    Several tables at a time; one that fails leaves the others alone.
+    """
+
+    def work(table: UpkeepTable) -> TableMaintenance:
+        started = time.monotonic()
+        stale = StaleUploads(objects, CommitLog(objects, table.location), parallelism=parallelism)
+        step = _step(stale, spec) if "uploads" in spec.steps else None
+        return TableMaintenance(
+            table.target, table.target, (step,) if step else (), time.monotonic() - started
+        )
+
+    return tuple(for_each(tables, work))
+
+
+def _step(stale: StaleUploads, spec: MaintainSpec) -> StepResult:
+    age = timedelta(seconds=spec.abort_older_than)
+    try:
+        found = stale.remove(age) if spec.apply else stale.find(age)
+    except LakeloadError as error:
+        return StepResult("uploads", "FAILED", error=step_error(error, "uploads"))
+    if not found:
+        return StepResult("uploads", "NOTHING_TO_DO")
+    keys = tuple(upload.key for upload in found)
+    # What parts an upload has, a list of uploads does not tell.
+    status: StepStatus = "DONE" if spec.apply else "WOULD_DO"
+    return StepResult("uploads", status, files=len(keys), bytes=None, items=keys[:LISTED])
+
+
+def step_error(error: LakeloadError, step: Step) -> ErrorInfo:
+    """Return the failure of a step as data."""
+    return ErrorInfo(
+        type(error).__name__,
+        error.message,
+        int(error.exit_code),
+        error.hint,
+        step,
+        error.retryable,
+    )

@@ -1,0 +1,91 @@
+"""What became of a maintenance, from how Spark ended and what the job wrote."""
+
+from __future__ import annotations
+
+import signal
+from datetime import UTC, datetime
+
+import pytest
+
+from lakeload.launch.failure import Cause
+from lakeload.launch.maintain import decide, exit_code_of
+from lakeload.launch.outcome import Ending, Observed
+from lakeload.launch.result_file import ResultProblem
+from lakeload.launch.run import Ended
+from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.maintain import (
+    MaintainResult,
+    StepResult,
+    StepStatus,
+    TableMaintenance,
+)
+from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def table(*steps: tuple[StepStatus, int | None], code: int | None = None) -> TableMaintenance:
+    """Return a table whose steps ended so, each with the exit code of its error."""
+    results = tuple(
+        StepResult("compact", status, error=None if number is None else error(number))
+        for status, number in steps
+    )
+    return TableMaintenance(
+        "orders", "shop.orders", results, error=None if code is None else error(code)
+    )
+
+
+def error(code: int) -> ErrorInfo:
+    return ErrorInfo("SomeError", "it failed", code)
+
+
+@pytest.mark.parametrize(
+    ("tables", "code"),
+    [
+        ([], ExitCode.OK),
+        ([table(("DONE", None), ("NOTHING_TO_DO", None))], ExitCode.OK),
+        ([table(("WOULD_DO", None), ("NOT_POSSIBLE", None))], ExitCode.OK),
+        ([table(("DONE", None), ("LOST_RACE", 5))], ExitCode.FOLLOW_UP_FAILED),
+        ([table(("LOST_RACE", 5)), table(("FAILED", 1))], ExitCode.TABLE_FAILED),
+        ([table(("FAILED", 3)), table(code=3)], ExitCode.REFUSED),
+        ([table(("FAILED", 2)), table(code=3)], ExitCode.TABLE_FAILED),
+        ([table(("DONE", None), ("FAILED", 4))], ExitCode.MACHINE),
+    ],
+)
+def test_the_steps_decide_the_exit_code(tables: list[TableMaintenance], code: ExitCode) -> None:
+    assert exit_code_of(tables) == code
+
+
+def result(status: RunStatus = "SUCCEEDED", code: int | None = None) -> MaintainResult:
+    done = (table(("DONE", None)),)
+    return MaintainResult(1, "j", "a", status, AT, AT, done, None if code is None else error(code))
+
+
+def ended(status: int, stopped_by: signal.Signals | None = None) -> Ended:
+    cause = Cause("Java ran out of memory", "more", ExitCode.MACHINE)
+    return Ended(Ending(status, stopped_by), Observed(opened=True), cause)
+
+
+NO_RESULT = ResultProblem("Spark finished but reported no result", missing=True)
+
+
+@pytest.mark.parametrize(
+    ("end", "wrote", "code", "status"),
+    [
+        (ended(0), result(), ExitCode.OK, "SUCCEEDED"),
+        (ended(0, signal.SIGINT), result(), ExitCode.OK, "SUCCEEDED"),
+        (ended(130, signal.SIGINT), result("FAILED", 130), ExitCode.INTERRUPTED, "INTERRUPTED"),
+        (ended(-9, signal.SIGTERM), NO_RESULT, ExitCode.INTERRUPTED, "INTERRUPTED"),
+        (ended(3), result("FAILED", 3), ExitCode.REFUSED, "FAILED"),
+        (ended(0), NO_RESULT, ExitCode.TABLE_FAILED, "FAILED"),
+        (ended(1), NO_RESULT, ExitCode.MACHINE, "FAILED"),
+        (ended(1), result(), ExitCode.FOLLOW_UP_FAILED, "FAILED"),
+    ],
+)
+def test_success_takes_two_signals_that_agree(
+    end: Ended, wrote: MaintainResult | ResultProblem, code: ExitCode, status: str
+) -> None:
+    found = decide(end, wrote)
+    assert (found.exit_code, found.status) == (code, status)
+    assert found.tables == (wrote.tables if isinstance(wrote, MaintainResult) else ())
+    assert (found.error is None) == (status == "SUCCEEDED")
