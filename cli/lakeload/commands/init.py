@@ -38,6 +38,8 @@ def init(
     path: flag.SourcePath = None,
     source: flag.SourceFormat = None,
     table: flag.TableName = None,
+    mode: flag.Mode = None,
+    primary_key: flag.PrimaryKey = None,
     name: flag.PipelineName = None,
     no_input: flag.NoInput = False,
     force: flag.Force = False,
@@ -69,6 +71,8 @@ def init(
         "path": path,
         "source": source,
         "table": table,
+        "mode": mode,
+        "primary_key": primary_key,
         "name": name,
     }
     _init(folder, given, force=force, dry_run=dry_run, no_input=no_input, output=output)

@@ -92,6 +92,10 @@ SourceFormat = Annotated[
 TableName = Annotated[
     Text, _option("--table", "The table's name; else from the path.", "NAME", _SOURCE)
 ]
+Mode = Annotated[Text, _option("--mode", "ICEBERG: APPEND, OVERWRITE, UPSERT.", "NAME", _SOURCE)]
+PrimaryKey = Annotated[
+    Text, _option("--primary-key", "UPSERT: the columns that identify a row.", "A,B", _SOURCE)
+]
 PipelineName = Annotated[
     Text, _option("--name", "The pipeline's name; else the folder's.", "NAME", _SOURCE)
 ]

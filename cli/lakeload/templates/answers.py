@@ -31,6 +31,9 @@ class Answers:
     catalog_auth: str = ""
     warehouse: str = ""
     glue_prefix: str = ""
+    mode: str = ""
+    primary_key: str = ""
+    """Columns with commas between them."""
 
     @property
     def in_glue(self) -> bool:

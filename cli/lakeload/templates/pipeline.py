@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lakeload.templates.answers import Answers
 from lakeload.templates.values import yaml_text
 from lakeload_jobs.rules.names import normalize
@@ -39,13 +41,27 @@ def pipeline_text(answers: Answers) -> str:
         "tables:",
         f"  - table: {yaml_text(answers.table)}",
         f"    path: {yaml_text(answers.path)}   # a file, folder or glob, or a list of them",
-        "    # primary_key: [id]            # makes `_supa_id`; without it all columns do",
+        *_mode(answers),
         "    # columns:",
         '    #   types: {id: bigint, amount: "decimal(12,2)", ordered_at: timestamp}',
         "    #   exclude: [password_hash]",
         "    # where: country = 'DE'         # Spark SQL over source columns",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _mode(answers: Answers) -> Iterator[str]:
+    if answers.mode:
+        yield f"    mode: {answers.mode}   # APPEND adds rows, OVERWRITE replaces, UPSERT by key"
+    if answers.primary_key:
+        names = filter(None, (name.strip() for name in answers.primary_key.split(",")))
+        yield f"    primary_key: [{', '.join(map(yaml_text, names))}]"
+        yield "    # cursor: updated_at           # of several versions of a row the latest wins"
+        yield "    # deleted_when: is_gone        # such rows are marked; or `deletes: DELETE`"
+    else:
+        yield "    # primary_key: [id]            # makes `_supa_id`; without it all columns do"
+    if answers.mode:
+        yield "    # partition_by: [day(ordered_at)]   # or bucket(16, id), truncate(4, name), name"
 
 
 def _where(answers: Answers) -> str:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from lakeload.config.destination import Credentials, Destination
 from lakeload.config.iceberg import Catalog
 from lakeload.config.pipeline import Pipeline, Table
-from lakeload_jobs.contract.spec import CatalogType, FileFormat, TableFormat
+from lakeload_jobs.contract.spec import CatalogType, FileFormat, Mode, TableFormat
 
 Given = Mapping[str, str]
 """Answers so far, by the names of the questions."""
@@ -175,6 +175,15 @@ QUESTIONS = (
     Question(
         "table", "--table", "Name of the table",
         default=lambda given: table_of(given.get("path", "")), setting=(Table, "table"),
+    ),
+    Question(
+        "mode", "--mode", "What a load does to the table: add rows, replace all, or by their key",
+        applies=_is("table_format", "ICEBERG"), choices=_one_of(*get_args(Mode)),
+        default=_unless_given("APPEND"),
+    ),
+    Question(
+        "primary_key", "--primary-key", "Columns that identify a row, with commas between them",
+        applies=_is("mode", "UPSERT"),
     ),
     Question("name", "--name", "Name of the pipeline", setting=(Pipeline, "name")),
 )  # fmt: skip

@@ -21,6 +21,7 @@ CATALOGS: dict[str, dict[str, str]] = {
     "PARQUET in Glue": {"glue": "YES"},
     "PARQUET in Glue without prefix": {"glue": "YES", "glue_prefix": ""},
     "GLUE": {"table_format": "ICEBERG"},
+    "GLUE by key": {"table_format": "ICEBERG", "mode": "upsert", "primary_key": "id, line no,"},
     "SNOWFLAKE_OPEN_CATALOG": {
         "table_format": "ICEBERG",
         "catalog": "SNOWFLAKE_OPEN_CATALOG",

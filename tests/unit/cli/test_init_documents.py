@@ -49,6 +49,8 @@ def test_what_it_writes_validates_without_a_note_for_every_source(
         assert table.input.format == answers.source
         assert table.input.paths[0].endswith(source["path"])
         assert table.source == "orders"
+        assert table.mode == (answers.mode or "APPEND")
+        assert table.primary_key == (("id", "line no") if answers.primary_key else ())
 
 
 @pytest.mark.parametrize("catalog", CATALOGS)

@@ -55,6 +55,8 @@ def test_without_a_terminal_all_missing_flags_are_named_at_once() -> None:
         ({"credentials": "KEYS", "role_arn": ROLE}, "--role-arn"),
         ({"table_format": "ICEBERG", "warehouse": "w"}, "--warehouse"),
         ({"table_format": "ICEBERG", "glue": "YES"}, "--glue"),
+        ({"mode": "UPSERT"}, "--mode"),
+        ({"table_format": "ICEBERG", "primary_key": "id"}, "--primary-key"),
     ],
 )
 def test_a_flag_without_effect_is_refused(choices: dict[str, str], flag: str) -> None:
@@ -74,7 +76,8 @@ def test_every_question_has_a_flag_of_its_own() -> None:
 
 def test_at_a_terminal_every_open_choice_is_asked_once_and_wrong_answers_again() -> None:
     asked: list[tuple[str, str | None]] = []
-    answers = iter(["lake_1", "lake-1", "", "rest", "https://h", "", "", "x.avro", "", "T", ""])
+    given = ["lake_1", "lake-1", "", "rest", "https://h", "", "", "x.avro", "", "T", "u"]
+    answers = iter([*given, "id", ""])
 
     def ask(
         question: Question, choices: tuple[str, ...], default: str | None, wrong: Finding | None
@@ -97,9 +100,11 @@ def test_at_a_terminal_every_open_choice_is_asked_once_and_wrong_answers_again()
         ("path", None),
         ("source", None),
         ("table", None),
+        ("mode", None),
+        ("primary_key", None),
         ("name", None),
     ]
-    assert found.source == "AVRO"
+    assert (found.source, found.mode, found.primary_key) == ("AVRO", "UPSERT", "id")
     assert (found.catalog, found.catalog_auth, found.table, found.name) == (
         *("REST", "CREDENTIAL"),
         *("T", "n"),
