@@ -45,6 +45,7 @@ class IcebergTables:
     """The Iceberg tables of a pipeline that a command is about, and their catalog."""
 
     destination: DestinationSpec
+    session: AwsSession
     catalog: IcebergCatalog
     tables: list[UpkeepTable]
     pipeline: str
@@ -88,9 +89,10 @@ def open_iceberg(
     from lakeload_jobs.lake.catalogs.opening import open_catalog
 
     preflight(destination)
-    catalog = open_catalog(destination, open_session(destination, label))
+    session = open_session(destination, label)
+    catalog = open_catalog(destination, session)
     tables = of_pipeline(destination, chosen)
-    return IcebergTables(destination, catalog, tables, document.model.name)
+    return IcebergTables(destination, session, catalog, tables, document.model.name)
 
 
 def read_document(file: Path) -> PipelineDocument | DestinationDocument:

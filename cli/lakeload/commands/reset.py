@@ -94,7 +94,7 @@ def _reset_iceberg(
     from lakeload.upkeep.iceberg_reset import DropJob, exit_code_of
 
     lake = open_iceberg(document, globs, "reset", option="")
-    job = DropJob(lake.catalog, lake.pipeline, console.note)
+    job = DropJob(lake.catalog, lake.destination, lake.session, lake.pipeline, console.note)
     found = job.run(lake.tables) if yes else job.plan(lake.tables)
     code = exit_code_of(found)
     if output is OutputFormat.JSON:

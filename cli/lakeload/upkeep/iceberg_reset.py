@@ -13,10 +13,19 @@ from lakeload_jobs.contract.errors import (
     LakeloadError,
     LoadFailed,
 )
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs import CatalogError
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog, OpenTable
 from lakeload_jobs.lake.catalogs.facts import facts_of
-from lakeload_jobs.lake.catalogs.table_files import Removal, TableFiles, remove_files, table_files
+from lakeload_jobs.lake.catalogs.files import LakeFiles
+from lakeload_jobs.lake.catalogs.table_files import (
+    Removal,
+    TableFiles,
+    files_of,
+    remove_files,
+    table_files,
+)
 from lakeload_jobs.lake.left_branches import left_branches
 from lakeload_jobs.lake.publish import Notify
 from lakeload_jobs.rules.iceberg_facts import (
@@ -58,6 +67,8 @@ class DropJob:
     """What all tables of one `reset` have in common."""
 
     catalog: IcebergCatalog
+    destination: DestinationSpec
+    session: AwsSession
     pipeline: str
     notify: Notify
 
@@ -77,7 +88,9 @@ class DropJob:
 
     def _look(self, table: UpkeepTable) -> TableDrop:
         opened = self._open(table)
-        return TableDrop(table.target) if opened is None else self._found(table, opened)
+        if opened is None:
+            return TableDrop(table.target)
+        return self._found(table, opened, files_of(opened, self.destination, self.session))
 
     def _open(self, table: UpkeepTable) -> OpenTable | None:
         try:
@@ -87,28 +100,29 @@ class DropJob:
                 return None
             raise
 
-    def _found(self, table: UpkeepTable, opened: OpenTable) -> TableDrop:
+    def _found(self, table: UpkeepTable, opened: OpenTable, files: LakeFiles) -> TableDrop:
         facts = facts_of(opened)
-        check_droppable(table.target, facts, self.pipeline)
+        check_droppable(facts, self.pipeline)
         current = facts.snapshots.get(opened.snapshot_id or 0)
         return TableDrop(
             table.target,
             facts.location,
             len(facts.snapshots),
             int(current.summary.get("total-records", "0")) if current else 0,
-            table_files(opened),
+            table_files(opened, files),
         )
 
     def _drop(self, table: UpkeepTable) -> TableDrop:
         opened = self._open(table)
         if opened is None:
             return TableDrop(table.target)
-        found = self._found(table, opened)
+        files = files_of(opened, self.destination, self.session)
+        found = self._found(table, opened, files)
         notify = about(table, self.notify)
         again = self._open(table)
         if again is None or again.metadata_location != opened.metadata_location:
             raise LoadFailed(
-                f"`{table.target}` was changed while its files were listed: nothing was removed",
+                "the table was changed while its files were listed: nothing was removed",
                 hint="make sure that no load of it runs, and run the same command again",
             )
         # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
@@ -116,7 +130,7 @@ class DropJob:
         found = replace(found, dropped=True)
         places = found.files.all if found.files else ()
         notify(f"dropped from the catalog; removing {len(places):,} files")
-        removal = remove_files(opened, places)
+        removal = remove_files(files, places)
         if removal.error is None:
             return replace(found, removal=removal)
         error = FollowUpFailed(
@@ -128,31 +142,32 @@ class DropJob:
         return replace(found, removal=removal, error=error)
 
 
-def check_droppable(target: str, facts: TableFacts, pipeline: str) -> None:
+def check_droppable(facts: TableFacts, pipeline: str) -> None:
     """Raise `LoadFailed` unless all rows of the table, and the table itself, are the pipeline's."""
     maker = facts.properties.get(CREATED_BY)
     by_hand = "to remove it all the same, drop it with the catalog's own tools"
     if maker != pipeline:
         whose = f"pipeline `{maker}`" if maker else "nobody's load"
         raise LoadFailed(
-            f"`{target}` was made by {whose}, not by pipeline `{pipeline}`: it is not removed",
+            f"the table was made by {whose}, not by pipeline `{pipeline}`: it is not removed",
             hint=by_hand,
         )
     if others := _others(facts, pipeline):
         names = ", ".join(f"`{name}`" for name in others)
         raise LoadFailed(
-            f"`{target}` also holds rows of pipeline {names}: a table of Iceberg goes as a whole",
+            f"the table also holds rows of pipeline {names}, and it would go as a whole",
             hint=f"delete this pipeline's rows with SQL, by `_supa_job_id`; or, {by_hand}",
         )
     if strangers := _strangers(facts):
         raise LoadFailed(
-            f"`{target}` also has {strangers:,} snapshots with rows that no load of lakeload wrote",
+            "the table also has rows that no load of lakeload wrote "
+            f"({strangers:,} of its snapshots)",
             hint=by_hand,
         )
     if left := left_branches(facts):
         raise LoadFailed(
-            f"`{target}` has {len(left):,} branches of attempts that have not published: a load "
-            "may be running",
+            "a load of the table may be running: staging branches that are not published yet: "
+            f"{len(left):,}",
             hint="when none is, `lakeload recover PIPELINE --abort-older-than 0` drops them",
         )
 

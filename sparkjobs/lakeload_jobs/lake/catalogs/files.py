@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import io
 from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.lake.aws import AwsError, aws_call
 from lakeload_jobs.lake.write_headers import encryption_headers
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+class Store(Protocol):
+    """Whoever has a client of S3: `AwsSession`, or keys that a catalog has given out."""
+
+    @property
+    def s3(self) -> S3Client:
+        """The client."""
 
 
 class LakeFiles(FileIO):
     """Metadata files in S3, each small enough for memory. Raises `AwsError` everywhere."""
 
-    def __init__(self, session: AwsSession, destination: DestinationSpec) -> None:
+    def __init__(self, session: Store, destination: DestinationSpec) -> None:
         super().__init__({})
         self.session = session
         self.encryption = encryption_headers(destination.encryption)

@@ -5,21 +5,27 @@ Never by a prefix alone: other tables, or files that nobody knows, may lie below
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.manifest import ManifestFile
-from pyiceberg.table import Table
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.lake.aws import AwsError, AwsSession
+from lakeload_jobs.lake.aws.handed_keys import s3_with
 from lakeload_jobs.lake.catalogs.catalog import OpenTable
-from lakeload_jobs.lake.catalogs.errors import CatalogError
+from lakeload_jobs.lake.catalogs.files import LakeFiles
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 AT_ONCE = 8
 """Files read or removed at once."""
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,14 +51,34 @@ class TableFiles:
         return (*self.data, *self.metadata)
 
 
-def table_files(opened: OpenTable) -> TableFiles:
+@dataclass(frozen=True)
+class _Lent:
+    """The store as the keys see it that a catalog lends for one table."""
+
+    s3: S3Client
+
+
+def files_of(opened: OpenTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
+    """Return the files of a table, with the keys that its catalog lends for it, else with the
+    destination's own. Lent keys are not renewed. Raises `AwsError`."""
+    keys = opened.vended_keys(destination.region)
+    if keys is None:
+        return LakeFiles(session, destination)
+    endpoint = destination.endpoints.s3
+    if keys.endpoint is None and endpoint:
+        # A catalog that says nothing of its store leaves that to the destination.
+        keys = replace(keys, endpoint=endpoint, path_style=True)
+    client = s3_with(keys, connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
+    return LakeFiles(_Lent(client), destination)
+
+
+def table_files(opened: OpenTable, files: LakeFiles) -> TableFiles:
     """Read which files belong to any snapshot the table still has: a GET for each manifest and each
-    list of manifests. Raises `AwsError` or `CatalogError` when one cannot be read."""
-    table, metadata = opened.table, opened.metadata
-    with _reading(opened.location):
-        listed = _together(lambda one: one.manifests(table.io), metadata.snapshots)
-        manifests = {one.manifest_path: one for found in listed for one in found}
-        entries = _together(lambda one: _data_files(table, one), manifests.values())
+    list of manifests. Raises `AwsError` when one cannot be read."""
+    metadata = opened.metadata
+    listed = _together(lambda one: one.manifests(files), metadata.snapshots)
+    manifests = {one.manifest_path: one for found in listed for one in found}
+    entries = _together(lambda one: _data_files(files, one), manifests.values())
     data = dict(pair for found in entries for pair in found)
     known = [
         *manifests,
@@ -79,18 +105,16 @@ class Removal:
     error: LakeloadError | None = None
 
 
-def remove_files(opened: OpenTable, places: Sequence[str]) -> Removal:
-    """Delete files with the identity that read the table; a missing one is no error.
+def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
+    """Delete files; a missing one is no error.
 
     Raises nothing: the table that named them is gone already, so all that can be done is done.
     """
-    io = opened.table.io
 
     def remove(place: str) -> tuple[str, LakeloadError] | None:
         try:
-            with _reading(place, "deleting"):
-                io.delete(place)
-        except LakeloadError as error:
+            files.delete(place)
+        except AwsError as error:
             return place, error
         return None
 
@@ -99,28 +123,11 @@ def remove_files(opened: OpenTable, places: Sequence[str]) -> Removal:
     return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
 
 
-def _data_files(table: Table, manifest: ManifestFile) -> list[tuple[str, int]]:
-    entries = manifest.fetch_manifest_entry(table.io)
+def _data_files(files: LakeFiles, manifest: ManifestFile) -> list[tuple[str, int]]:
+    entries = manifest.fetch_manifest_entry(files)
     return [(entry.data_file.file_path, entry.data_file.file_size_in_bytes) for entry in entries]
 
 
 def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="table-files") as pool:
         return list(pool.map(work, things))
-
-
-@contextmanager
-def _reading(place: str, doing: str = "reading the metadata of") -> Iterator[None]:
-    """Translate what pyiceberg's own files raise, where the catalog gave out the keys."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        if doing != "deleting":
-            raise _unreadable(place, doing, error) from error
-    except OSError as error:
-        raise _unreadable(place, doing, error) from error
-
-
-def _unreadable(place: str, doing: str, error: OSError) -> CatalogError:
-    kind = type(error).__name__
-    return CatalogError(f"{doing} `{place}`: the store refused ({kind})", code=kind)
