@@ -28,13 +28,20 @@ _STATIC_SETTINGS = {
     # Tables share the executors instead of waiting for each other.
     "spark.scheduler.mode": "FAIR",
 }
+ICEBERG_SETTINGS = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+}
+"""What a session must have from its start to use Iceberg tables."""
+
 _MIN_PARTITIONS = "spark.sql.files.minPartitionNum"
 
 
 def build_session(spec: JobSpec) -> SparkSession:
     """Start, or take over, the Spark session of this job."""
     builder = SparkSession.builder.appName(f"lakeload:{spec.pipeline}")
-    for name, value in (_STATIC_SETTINGS | _RUNTIME_SETTINGS).items():
+    iceberg = spec.destination.table_format == "ICEBERG"
+    static = _STATIC_SETTINGS | (ICEBERG_SETTINGS if iceberg else {})
+    for name, value in (static | _RUNTIME_SETTINGS).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     configure(session)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.session import configure
+from lakeload_jobs.session import ICEBERG_SETTINGS, configure
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +21,11 @@ def spark(
     folder = tmp_path_factory.mktemp("spark")
     before = dict(os.environ)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in ICEBERG_SETTINGS.items():
+        builder = builder.config(name, value)
     session = (
-        SparkSession.builder.master("local[2]")
-        .appName("lakeload-tests")
+        builder.appName("lakeload-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.scheduler.mode", "FAIR")

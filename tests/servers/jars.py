@@ -9,7 +9,7 @@ import platformdirs
 import pytest
 
 from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import pinned
+from lakeload.machine.jars import SETS, pinned
 from lakeload.machine.maven import REPOSITORY_VARIABLE
 
 # Read when the plugin is loaded: each test then has a HOME and an environment of its own.
@@ -21,14 +21,14 @@ REPOSITORY = {name: os.environ[name] for name in (REPOSITORY_VARIABLE,) if os.en
 def jars_cache() -> Path:
     """A LAKELOAD_CACHE_DIR that has the jars of every feature.
 
-    The first run fetches 10 MB from Maven Central, or from the repository that
+    The first run fetches 130 MB from Maven Central, or from the repository that
     LAKELOAD_MAVEN_REPOSITORY names; without either the tests fail, saying so.
     """
-    fetch(pinned("s3", "avro"), CACHE / "jars", REPOSITORY)
+    fetch(pinned(*SETS), CACHE / "jars", REPOSITORY)
     return CACHE
 
 
 @pytest.fixture(scope="session")
 def jars(jars_cache: Path) -> tuple[Path, ...]:
-    """The jars themselves."""
-    return fetch(pinned("s3", "avro"), jars_cache / "jars", REPOSITORY)
+    """The jars themselves; Iceberg's first, whose AWS clients are newer than those of Hadoop."""
+    return fetch(pinned("iceberg", "s3", "avro"), jars_cache / "jars", REPOSITORY)

@@ -16,8 +16,10 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
 from lakeload_jobs.contract.maintain import MaintainResult
+from lakeload_jobs.contract.plan import PlanResult
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
+from lakeload_jobs.iceberg.catalog_settings import connect
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
@@ -25,6 +27,7 @@ from lakeload_jobs.jobs.tables import GOOD, Tables
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.glue import GlueCatalog
 from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.catalog_uris import vends
 from lakeload_jobs.session import build_session
 
 logger = logging.getLogger(__name__)
@@ -63,11 +66,14 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     session = AwsSession(destination, label=spec.attempt_id)
     try:
         # Once, before any table: a refused role is one message, not one for each table.
-        _ = session.s3
+        if destination.table_format == "PARQUET" or not vends(destination.iceberg.catalog):
+            _ = session.s3
+        if destination.table_format == "ICEBERG":
+            connect(spark, destination, session)
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
     catalog = GlueCatalog(session, destination)
-    tables = Tables(spark, spec, Objects(session, destination), catalog, events)
+    tables = Tables(spark, spec, Objects(session, destination), catalog, events, session)
     with Progress(spark.sparkContext, events):
         results = tables.load_all()
     good = all(result.status in GOOD for result in results)
@@ -97,7 +103,7 @@ def read_spec(path: str) -> JobSpec:
         raise InvalidInput(f"`{path}` is no spec of this job: {error}") from error
 
 
-def write_result(path: Path, result: RunResult | MaintainResult) -> None:
+def write_result(path: Path, result: RunResult | MaintainResult | PlanResult) -> None:
     """Write the result at once: a reader sees all of it or nothing."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(to_json(result), indent=1), encoding="utf-8")

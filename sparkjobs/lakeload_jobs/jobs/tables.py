@@ -15,8 +15,11 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.errors import Interrupted
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.iceberg.write import IcebergLoad
+from lakeload_jobs.iceberg.write import load_table as load_iceberg_table
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.parquet.write import TableLoad, load_table
@@ -40,12 +43,14 @@ class Tables:
         objects: Objects,
         catalog: Catalog,
         events: EventLog,
+        session: AwsSession,
     ) -> None:
         self._spark = spark
         self._spec = spec
         self._objects = objects
         self._catalog = catalog
         self._events = events
+        self._session = session
         self._stopping = threading.Event()
         self._stages: dict[str, str] = {}
 
@@ -69,17 +74,7 @@ class Tables:
         try:
             # Tables in pools of their own share the executors fairly.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
-            result = load_table(
-                TableLoad(
-                    self._spark,
-                    self._spec,
-                    table,
-                    self._objects,
-                    self._catalog,
-                    enter=lambda stage: self._enter(table, stage),
-                    notify=lambda text: self._note(table, "info", text),
-                )
-            )
+            result = self._load_table(table)
         except Exception as error:
             logger.warning("table %s failed", table.source, exc_info=True)
             result = self._ended(table, error, round(time.monotonic() - started, 3))
@@ -88,6 +83,20 @@ class Tables:
             self._note(table, "warning", warning)
         self._events.emit("table", table=table.source, name=result.status, message=message)
         return result
+
+    def _load_table(self, table: TableSpec) -> TableResult:
+        def enter(stage: str) -> None:
+            self._enter(table, stage)
+
+        def notify(text: str) -> None:
+            self._note(table, "info", text)
+
+        spark, spec, objects = self._spark, self._spec, self._objects
+        if spec.destination.table_format == "ICEBERG":
+            return load_iceberg_table(
+                IcebergLoad(spark, spec, table, objects, self._session, enter, notify)
+            )
+        return load_table(TableLoad(spark, spec, table, objects, self._catalog, enter, notify))
 
     def _ended(self, table: TableSpec, error: Exception, seconds: float) -> TableResult:
         """Return the result of a table that is not in, or not known to be."""
@@ -135,7 +144,7 @@ class Tables:
         if future.cancelled() or stage is None:
             message = "stopped before this table began"
         elif stage == "commit":
-            message = "stopped while it was committed: the next sync or `recover` finishes it"
+            message = "stopped while it was committed: " + self._finishing()
         else:
             message = "stopped before the commit: nothing is visible, open uploads may be left"
         return TableResult(
@@ -144,3 +153,12 @@ class Tables:
             status="INTERRUPTED",
             error=describe(Interrupted(message), stage),
         )
+
+    def _finishing(self) -> str:
+        """Say how to learn, or bring about, the end of a commit that was cut off."""
+        if self._spec.destination.table_format == "ICEBERG":
+            return (
+                "it is in, or it is not; run again with "
+                f"`--job-id {self._spec.job_id}`, which loads it only if it is not"
+            )
+        return "the next sync or `recover` finishes it"

@@ -51,7 +51,7 @@ def read_known_files(
         if log.ending_of_size(entry.number, entry.end_size) == "void":
             continue
         records += 1
-        for file in _files((*record.known, *record.inputs)):
+        for file in files_of((*record.known, *record.inputs)):
             found[identity(file)] = file
     return KnownFiles(tuple(found.values()), records)
 
@@ -73,7 +73,8 @@ def by_folder(files: Iterable[FileState]) -> tuple[LoadedFolder, ...]:
     )
 
 
-def _files(folders: Iterable[LoadedFolder]) -> Iterator[FileState]:
+def files_of(folders: Iterable[LoadedFolder]) -> Iterator[FileState]:
+    """Yield the files that a record holds."""
     for folder in folders:
         prefix = f"{folder.folder}/" if folder.folder else ""
         etags = folder.etags or [""] * len(folder.names)

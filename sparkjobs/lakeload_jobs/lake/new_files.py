@@ -5,8 +5,9 @@ The same for a load and for `plan`, which stops here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.lake.known_files import KnownFiles, by_folder, read_known_files
@@ -78,6 +79,20 @@ class Selection:
         return sum(file.size for file in self.files)
 
 
+@dataclass(frozen=True)
+class Account:
+    """What a pipeline keeps of the files it has loaded, whichever the table's format.
+
+    `state` is that of its newest load. `read` returns the files of the records from number `since`
+    on, and `next_number` is that of the record to come.
+    """
+
+    state: Any
+    first_run: bool
+    next_number: int
+    read: Callable[[int], KnownFiles]
+
+
 def select_files(
     objects: Objects,
     source: Source,
@@ -86,19 +101,32 @@ def select_files(
     *,
     reload: bool = False,
 ) -> Selection:
+    """Choose from the listed files by the records of a Parquet table, as `choose_files` does."""
+    account = Account(
+        opened.state,
+        opened.first_run,
+        opened.next_number,
+        lambda since: _read(objects, source, since, opened),
+    )
+    return choose_files(account, source.folder, listed, reload=reload)
+
+
+def choose_files(
+    opened: Account, folder: str, listed: Sequence[FileState], *, reload: bool = False
+) -> Selection:
     """Choose those of the listed files that no job of this pipeline has loaded; all for `reload`.
 
-    Reads the records only where the state alone cannot tell (rules.loaded_files). Raises
-    `LoadFailed` when the pipeline has loaded this table without keeping account of files, and
-    `AwsError` when records cannot be read.
+    `folder` is that of `Source`. Reads the records only where the state alone cannot tell
+    (rules.loaded_files). Raises `LoadFailed` when the pipeline has loaded this table without
+    keeping account of files, and `AwsError` when records cannot be read.
     """
     before = _state(opened, reload=reload)
-    names = {known_name(file.path, source.folder): file for file in listed}
+    names = {known_name(file.path, folder): file for file in listed}
     here = [replace(file, path=name) for name, file in names.items()]
     compared = compare(before, here)
     known: KnownFiles | None = None
     if before is not None and compared.unclear:
-        known = _read(objects, source, before, opened)
+        known = opened.read(before.since)
     resolved = resolve(compared, known.files if known else ())
     since = before.since if before else opened.next_number
     if repeat := known is not None and _worth_repeating(known):
@@ -129,7 +157,7 @@ def known_name(path: str, folder: str) -> str:
     return path.removeprefix(f"{folder}/") if folder else path
 
 
-def _state(opened: Opened, *, reload: bool) -> FilesState | None:
+def _state(opened: Account, *, reload: bool) -> FilesState | None:
     try:
         before = read_state(opened.state)
     except ValueError as error:
@@ -148,13 +176,13 @@ def _state(opened: Opened, *, reload: bool) -> FilesState | None:
     return before
 
 
-def _read(objects: Objects, source: Source, before: FilesState, opened: Opened) -> KnownFiles:
+def _read(objects: Objects, source: Source, since: int, opened: Opened) -> KnownFiles:
     return read_known_files(
         objects,
         source.location,
         pipeline=source.pipeline,
         source=source.source,
-        since=before.since,
+        since=since,
         before=opened.next_number,
     )
 

@@ -13,8 +13,8 @@ from lakeload_jobs.lake.glue import glue_target
 from lakeload_jobs.lake.log_codec import tool_version
 from lakeload_jobs.lake.records import Column, LoadRecord, StagedFile, Target
 from lakeload_jobs.parquet.catalog import catalog_stale
-from lakeload_jobs.parquet.failures import error_info
 from lakeload_jobs.parquet.stage import PartitionReport
+from lakeload_jobs.rows.failures import error_info
 from lakeload_jobs.rules.layout import TableLocation, partition_path
 
 

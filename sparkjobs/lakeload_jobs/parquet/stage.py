@@ -26,8 +26,8 @@ from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import StagedFile, upload_metadata
 from lakeload_jobs.lake.upload_registry import NotedUpload, UploadRegistry
 from lakeload_jobs.parquet.encode import encode_file
-from lakeload_jobs.parquet.failures import TaskFailed, error_info, expected_failure
 from lakeload_jobs.parquet.upload import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure
 from lakeload_jobs.rows.tracking import DELETED_HELPER, add_tracking, bad_values
 from lakeload_jobs.rules.file_names import render_file_name
 from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path

@@ -22,16 +22,12 @@ from lakeload_jobs.lake.identity import table_settings
 from lakeload_jobs.lake.new_files import Selection
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.records import Column, StagedFile
+from lakeload_jobs.lake.selection_texts import selection_notes, selection_warnings
 from lakeload_jobs.lake.table_log import Opened, TableLog
 from lakeload_jobs.lake.upload_registry import UploadRegistry
 from lakeload_jobs.parquet.aborting import abort_uploads
 from lakeload_jobs.parquet.catalog import check_catalog, lagging
-from lakeload_jobs.parquet.incremental import (
-    select,
-    selection_notes,
-    selection_warnings,
-    with_files,
-)
+from lakeload_jobs.parquet.incremental import select, with_files
 from lakeload_jobs.parquet.outcome import (
     bad_value_warnings,
     load_record,

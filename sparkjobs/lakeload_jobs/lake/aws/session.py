@@ -123,6 +123,14 @@ class AwsSession:
             raise self._no_identity()
         return keys
 
+    def base_keys(self) -> Keys:
+        """Return the base identity's keys, read anew. Raises as `keys` does."""
+        with aws_call("reading the base credentials"):
+            keys = current_keys(self._base())
+        if keys is None:
+            raise self._no_identity()
+        return keys
+
     def resolve(self, reference: SecretReference) -> Secret:
         """Return the value behind a reference; one in AWS is read once, with the base identity."""
         if reference.kind in ("env", "file"):

@@ -7,7 +7,7 @@ import traceback
 
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.parquet.failures import TaskFailed, error_info, expected_failure, failure_in
+from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure, failure_in
 
 
 def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:

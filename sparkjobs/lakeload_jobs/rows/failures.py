@@ -22,7 +22,12 @@ class TaskFailed(Exception):
     """What a task raises so that the driver finds the failure in the traceback's text."""
 
     def __init__(self, failure: ErrorInfo) -> None:
-        super().__init__(_MARK + json.dumps(to_json(failure)))
+        super().__init__(marked(failure))
+
+
+def marked(failure: ErrorInfo) -> str:
+    """Return the failure as text that `failure_in` finds again, in whatever surrounds it."""
+    return _MARK + json.dumps(to_json(failure))
 
 
 def expected_failure(error: BaseException) -> LakeloadError | None:

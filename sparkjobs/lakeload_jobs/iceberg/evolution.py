@@ -1,0 +1,132 @@
+"""The steps of a schema plan, as explicit changes of the table (DESIGN section 6, step 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.iceberg.catalog_errors import refused
+from lakeload_jobs.iceberg.creation import Definition
+from lakeload_jobs.iceberg.java import Java, jvm, sentence
+from lakeload_jobs.rules.iceberg_schema import SchemaPlan
+
+
+def apply_plan(
+    spark: SparkSession, java_table: Java, plan: SchemaPlan, incoming: Java, target: str
+) -> None:
+    """Change the table in one commit; `incoming` is Iceberg's schema of the load.
+
+    Readers see the new columns at once, null in all rows. Raises `LoadFailed`.
+    """
+    update = java_table.updateSchema()
+    for added in plan.add:
+        kind = incoming.findType(".".join(added.path))
+        if len(added.path) == 1:
+            update.addColumn(added.path[0], kind)
+        else:
+            update.addColumn(".".join(added.path[:-1]), added.path[-1], kind)
+    for widened in plan.widen:
+        kind = incoming.findType(".".join(widened.path)).asPrimitiveType()
+        update.updateColumn(".".join(widened.path), kind)
+    if plan.require:
+        # The plan asks for it only where no row can have a null in them.
+        update.allowIncompatibleChanges()
+        for name in plan.require:
+            update.requireColumn(name)
+    if plan.set_identifiers is not None:
+        update.setIdentifierFields(_strings(spark, plan.set_identifiers))
+    for path in plan.make_optional:
+        update.makeColumnOptional(".".join(path))
+    try:
+        update.commit()
+    except Py4JJavaError as error:
+        doing = f"changing the columns of `{target}`"
+        raise refused(error, doing) or LoadFailed(
+            f"{doing}: {sentence(error)}", hint="run again", retryable=True
+        ) from None
+
+
+def replace_columns(spark: SparkSession, java_table: Java, made: Definition, target: str) -> None:
+    """Give the table the columns, key, partitions and order of `made`, for a load that replaces
+    every row (F89). Raises `LoadFailed`.
+
+    Columns that fit keep their identity; the others are dropped and added anew, null in the rows
+    that are there until the load is published (docs/decisions/0083). One commit, compared with
+    what others commit meanwhile; to be called only while no other load is under way (I12).
+    """
+    transaction = java_table.newTransaction()
+    kept = _kept(java_table.schema(), made.schema)
+    _without_partitions(transaction)
+    transaction.replaceSortOrder().commit()
+    update = transaction.updateSchema().setIdentifierFields(_strings(spark, ()))
+    for field in java_table.schema().columns():
+        if field.name() not in kept:
+            update.deleteColumn(field.name())
+        elif field.isRequired() and field.name() not in made.key:
+            update.makeColumnOptional(field.name())
+    update.commit()
+    # An update of its own: in one with the deletion, a name is that of the column deleted.
+    update = transaction.updateSchema().allowIncompatibleChanges()
+    for field in made.schema.columns():
+        if field.name() not in kept:
+            update.addColumn(field.name(), field.type())
+    for name in made.key:
+        update.requireColumn(name)
+    update.setIdentifierFields(_strings(spark, made.key)).commit()
+    _with_partitions(spark, transaction, made)
+    _commit(transaction, f"replacing the columns of `{target}`")
+
+
+def _kept(before: Java, now: Java) -> set[str]:
+    """Return the names of columns that are of the same type in both."""
+    types = {field.name(): field.type().toString() for field in now.columns()}
+    return {
+        field.name()
+        for field in before.columns()
+        if types.get(field.name()) == field.type().toString()
+    }
+
+
+def _without_partitions(transaction: Java) -> None:
+    update = transaction.updateSpec()
+    for field in transaction.table().spec().fields():
+        if field.transform().toString() != "void":
+            update.removeField(field.name())
+    update.commit()
+
+
+def _with_partitions(spark: SparkSession, transaction: Java, made: Definition) -> None:
+    expressions = jvm(spark).org.apache.iceberg.expressions.Expressions
+    update = transaction.updateSpec()
+    for field in made.partition_by:
+        if field.transform == "identity":
+            update.addField(field.column)
+        elif field.width is None:
+            update.addField(getattr(expressions, field.transform)(field.column))
+        else:
+            update.addField(getattr(expressions, field.transform)(field.column, field.width))
+    update.commit()
+    if made.order is not None:
+        order = transaction.replaceSortOrder()
+        for name in made.key:
+            order.asc(name)
+        order.commit()
+
+
+def _commit(change: Java, doing: str) -> None:
+    try:
+        change.commitTransaction()
+    except Py4JJavaError as error:
+        raise refused(error, doing) or LoadFailed(
+            f"{doing}: {sentence(error)}", hint="run again", retryable=True
+        ) from None
+
+
+def _strings(spark: SparkSession, values: Sequence[str]) -> Java:
+    found = jvm(spark).java.util.ArrayList()
+    for value in values:
+        found.add(value)
+    return found

@@ -1,0 +1,71 @@
+"""`incremental: true` for Iceberg: a fold in the table's properties, the files in a ledger."""
+
+from __future__ import annotations
+
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.lake.file_ledger import (
+    LedgerEntry,
+    ledger_key,
+    next_number,
+    read_known,
+    write_entry,
+)
+from lakeload_jobs.lake.input_listing import list_files
+from lakeload_jobs.lake.new_files import Account, Selection, choose_files
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.iceberg_facts import PipelineState
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.rules.loaded_files import refuse_limit
+from lakeload_jobs.sources.s3 import s3_source
+
+
+def select(
+    spec: JobSpec, table: TableSpec, objects: Objects, state: PipelineState | None
+) -> Selection | None:
+    """Return the files this job has to load, None for a source that is loaded whole.
+
+    Raises what listing raises, `InvalidInput` for `limit`, and `LoadFailed` for a state that does
+    not belong to files or a ledger that cannot be read.
+    """
+    if not table.input.incremental:
+        return None
+    refuse_limit(incremental=True, limit=spec.limit)
+    anew = spec.reload or spec.full_refresh
+    known = state.state if state is not None else None
+    newest = state.ledger if state is not None else None
+    listed = list_files(
+        table.input, s3_source(spec).readers, may_be_empty=known is not None and not anew
+    )
+    account = Account(
+        # What replaces every row begins a new account.
+        state=None if spec.full_refresh else known,
+        first_run=state is None or spec.full_refresh,
+        next_number=next_number(objects, newest),
+        read=lambda since: read_known(objects, newest, since),
+    )
+    return choose_files(account, table.input.folder, listed, reload=spec.reload)
+
+
+def note_files(
+    spec: JobSpec,
+    table: TableSpec,
+    objects: Objects,
+    selection: Selection,
+    state: PipelineState | None,
+    attempt: str,
+) -> str:
+    """Write down the files this job loads, and return the key for its state. Raises `AwsError`."""
+    location = TableLocation(spec.destination.prefix, table.schema, table.table)
+    newest = state.ledger if state is not None else None
+    key = ledger_key(location, spec.pipeline, attempt)
+    entry = LedgerEntry(
+        number=next_number(objects, newest),
+        previous=newest,
+        pipeline=spec.pipeline,
+        source=table.source,
+        job_id=spec.job_id,
+        inputs=selection.inputs,
+        known=selection.repeated,
+    )
+    write_entry(objects, key, entry)
+    return key

@@ -1,0 +1,99 @@
+"""Columns that come, grow and go, and a table that somebody moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+
+from tests.integration.iceberg.conftest import Loads
+
+
+def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> None:
+    narrow = pa.schema(
+        [
+            ("id", pa.int32()),
+            ("price", pa.decimal128(6, 2)),
+            ("ratio", pa.float32()),
+            ("old", pa.string()),
+            ("place", pa.struct([("city", pa.string()), ("zip", pa.int32())])),
+        ]
+    )
+    wide = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("price", pa.decimal128(10, 2)),
+            ("ratio", pa.float64()),
+            ("place", pa.struct([("street", pa.string()), ("zip", pa.int64())])),
+            ("new", pa.string()),
+        ]
+    )
+    one = {"id": 1, "price": Decimal("1.50"), "ratio": 0.5, "old": "a"}
+    two = {"id": 5_000_000_000, "price": Decimal("12345678.25"), "ratio": 0.25, "new": "b"}
+    loads.loaded(
+        loads.table(loads.file([one | {"place": {"city": "x", "zip": 1}}], narrow)), nested="NATIVE"
+    )
+
+    result = loads.loaded(
+        loads.table(loads.file([two | {"place": {"street": "y", "zip": 2}}], wide)), nested="NATIVE"
+    )
+
+    assert any("`old` is not in the source" in warning for warning in result.warnings)
+    assert loads.rows() == [
+        one | {"new": None, "place": {"city": "x", "zip": 1, "street": None}},
+        two | {"old": None, "place": {"city": None, "zip": 2, "street": "y"}},
+    ]
+
+
+def test_a_change_that_the_policy_forbids_names_the_column_and_changes_nothing(
+    loads: Loads,
+) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+
+    added = loads.load(loads.table(loads.file([{"id": 2, "b": 1}])), schema_changes="FAIL")
+    typed = loads.load(loads.table(loads.file([{"id": "x"}])))
+
+    assert added.error is not None
+    assert "`b`" in added.error.message
+    assert typed.error is not None
+    assert "`id`" in typed.error.message
+    assert loads.rows() == [{"id": 1}]
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+def test_a_new_key_takes_the_place_of_the_old_one(loads: Loads) -> None:
+    rows = [{"a": 1, "b": 2, "id": 1}]
+    loads.loaded(loads.table(loads.file(rows), primary_key=("a",)))
+
+    loads.loaded(
+        loads.table(loads.file(rows), primary_key=("a", "b"), mode="OVERWRITE"), full_refresh=True
+    )
+
+    assert loads.read().schema().identifier_field_names() == {"a", "b"}
+
+
+def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+
+    refused = loads.load(loads.table(loads.file([{"id": 2}])), pipeline="other")
+    taken = loads.loaded(
+        loads.table(loads.file([{"id": 3}])), pipeline="other", table_handling="APPEND"
+    )
+
+    assert refused.error is not None
+    assert "first run of pipeline `other`" in refused.error.message
+    assert taken.rows == 1
+    assert loads.rows() == [{"id": 1}, {"id": 3}]
+
+
+def test_settings_of_a_key_and_of_properties_that_cannot_be_are_named(loads: Loads) -> None:
+    reserved = loads.load(
+        loads.table(loads.file([{"id": 1}]), table_properties={"lakeload.seq": "9"})
+    )
+    cursor = loads.load(replace(loads.table(loads.file([{"id": 1}])), cursor="nope"))
+
+    assert reserved.error is not None
+    assert "`lakeload.seq`" in reserved.error.message
+    assert cursor.error is not None
+    assert "`nope`" in cursor.error.message

@@ -1,0 +1,43 @@
+"""Overwrites: one snapshot takes the place of all rows, whatever the rows were before."""
+
+from __future__ import annotations
+
+from tests.integration.iceberg.conftest import Loads
+
+
+def test_an_overwrite_replaces_every_row_and_keeps_the_history(loads: Loads) -> None:
+    before = loads.loaded(loads.table(loads.file([{"id": 1}, {"id": 2}]), mode="OVERWRITE"))
+
+    after = loads.loaded(loads.table(loads.file([{"id": 3}]), mode="OVERWRITE"))
+    emptied = loads.loaded(loads.table(loads.file([{"id": 4}]), mode="OVERWRITE", where="id > 9"))
+
+    assert loads.rows(snapshot_id=before.snapshot_id) == [{"id": 1}, {"id": 2}]
+    assert loads.rows(snapshot_id=after.snapshot_id) == [{"id": 3}]
+    assert (emptied.rows, loads.rows()) == (0, [])
+    snapshots = loads.read().metadata.snapshots
+    assert [s.snapshot_id for s in snapshots if s.parent_snapshot_id == before.snapshot_id] == [
+        after.snapshot_id
+    ]
+
+
+def test_columns_that_do_not_fit_are_replaced_with_the_rows(loads: Loads) -> None:
+    loads.loaded(
+        loads.table(
+            loads.file([{"id": 1, "code": 7, "kept": "a"}]), mode="OVERWRITE", primary_key=("id",)
+        )
+    )
+    rows = [{"id": "one", "code": "x", "kept": "b"}]
+
+    refused = loads.load(
+        loads.table(loads.file(rows), mode="APPEND", primary_key=("id",)), pipeline="shop"
+    )
+    result = loads.loaded(
+        loads.table(loads.file(rows), mode="OVERWRITE", primary_key=("id",), cursor="code")
+    )
+
+    assert refused.error is not None
+    assert "`code`" in refused.error.message
+    assert (result.rows, loads.rows()) == (1, rows)
+    schema = loads.read().schema()
+    assert schema.identifier_field_names() == {"id"}
+    assert schema.find_field("id").required

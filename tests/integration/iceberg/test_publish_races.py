@@ -1,0 +1,182 @@
+"""Loads beside each other and beside others: what a publish sees, and what it must not overlook."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.iceberg import publish as publish_module
+from lakeload_jobs.iceberg import write as write_module
+from lakeload_jobs.iceberg.branches import create_branch, drop_branch
+from lakeload_jobs.iceberg.java import spark_name
+from lakeload_jobs.iceberg.tables import load, read_facts
+from lakeload_jobs.rules.iceberg_branches import staging_branch
+from tests.integration.iceberg.conftest import Loads
+
+
+def before_publishing(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Do something once between the staging and the publish of the next load."""
+    done = threading.Event()
+
+    def publish(given: Any) -> Any:
+        if not done.is_set():
+            done.set()
+            do()
+        return publish_module.publish(given)
+
+    monkeypatch.setattr(write_module, "publish", publish)
+
+
+def foreign_append(loads: Loads, number: int) -> None:
+    """Somebody else appends a row."""
+    name = spark_name(loads.schema, "orders")
+    frame = loads.spark.table(name).limit(1)
+    frame.selectExpr(f"{number}L as id").writeTo(name).append()
+
+
+def test_an_append_lands_on_a_head_that_has_moved_and_an_overwrite_runs_again(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    before_publishing(monkeypatch, lambda: foreign_append(loads, 50))
+    appended = loads.loaded(loads.table(loads.file([{"id": 2}])))
+    summary = loads.read().snapshot_by_id(appended.snapshot_id).summary  # type: ignore[union-attr, arg-type]
+
+    assert loads.rows() == [{"id": 1}, {"id": 2}, {"id": 50}]
+    assert summary is not None
+    assert summary["source-snapshot-id"] != str(appended.snapshot_id)
+    assert summary["lakeload.rows"] == "1"
+
+    before_publishing(monkeypatch, lambda: foreign_append(loads, 51))
+    loads.loaded(loads.table(loads.file([{"id": 3}]), mode="OVERWRITE"))
+
+    assert loads.rows() == [{"id": 3}]
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+def test_two_attempts_at_one_job_bring_its_rows_once(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = loads.table(loads.file([{"id": 1}]))
+    spec = loads.spec(table)
+    other = replace(spec, attempt_id="11111111-1111-4111-8111-111111111111")
+    others: list[Any] = []
+    loads.loaded(loads.table(loads.file([{"id": 0}])))
+    before_publishing(monkeypatch, lambda: others.append(loads.run(other).tables[0]))
+
+    mine = loads.run(spec).tables[0]
+
+    # The one that came in drops the branch of the other, or the other finds the job in.
+    assert [others[0].status, mine.status] == ["LOADED", "NO_OP"]
+    assert mine.snapshot_id == others[0].snapshot_id
+    assert loads.rows() == [{"id": 0}, {"id": 1}]
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+def test_the_state_of_a_pipeline_moves_once(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = str(loads.folder / "*.parquet")
+    source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=str(loads.folder))
+    table = loads.table(input=source)
+    loads.file([{"id": 1}])
+    loads.loaded(table)
+    loads.file([{"id": 2}])
+    before_publishing(monkeypatch, lambda: loads.loaded(table))
+
+    late = loads.load(table)
+
+    assert late.status == "NO_OP"
+    assert loads.rows() == [{"id": 1}, {"id": 2}]
+
+
+def test_a_rollback_by_hand_stops_an_incremental_load_and_frees_the_job_id(loads: Loads) -> None:
+    pattern = str(loads.folder / "*.parquet")
+    source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=str(loads.folder))
+    table = loads.table(input=source)
+    loads.file([{"id": 1}])
+    first = loads.loaded(table)
+    loads.file([{"id": 2}])
+    loads.loaded(table)
+    java_table = load(loads.spark, loads.schema, "orders")
+    java_table.manageSnapshots().rollbackTo(first.snapshot_id).commit()  # type: ignore[union-attr]
+
+    stopped = loads.load(table)
+
+    assert stopped.error is not None
+    assert "rolled back" in stopped.error.message
+    assert loads.rows() == [{"id": 1}]
+
+
+def test_a_dropped_branch_fences_a_publish_off_on_rest(loads: Loads) -> None:
+    """REST compares only references that a commit sets: without our own it would be published."""
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    name = staging_branch(datetime.now(UTC), "22222222-2222-4222-8222-222222222222")
+    create_branch(loads.spark, loads.schema, "orders", name, "main")
+    foreign = load(loads.spark, loads.schema, "orders")
+    assert foreign is not None
+    transaction = foreign.newTransaction()
+    publish_module.assert_branch(transaction, name)
+    transaction.manageSnapshots().removeBranch(name).commit()
+    transaction.updateProperties().set("lakeload.seq", "77").commit()
+
+    assert drop_branch(loads.spark, loads.schema, "orders", name) is True
+    assert drop_branch(loads.spark, loads.schema, "orders", name) is False
+    with pytest.raises(Exception, match="CommitFailedException"):
+        transaction.commitTransaction()
+
+    assert loads.read().properties["lakeload.seq"] == "1"
+
+
+def test_branches_of_dead_attempts_go_with_the_next_start(loads: Loads) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    now = datetime.now(UTC)
+    old = staging_branch(now - timedelta(hours=25), "33333333-3333-4333-8333-333333333333")
+    young = staging_branch(now, "44444444-4444-4444-8444-444444444444")
+    for name in (old, young):
+        create_branch(loads.spark, loads.schema, "orders", name, "main")
+
+    loads.loaded(loads.table(loads.file([{"id": 2}])))
+
+    java_table = load(loads.spark, loads.schema, "orders")
+    assert java_table is not None
+    assert set(read_facts(java_table).refs) == {"main", young}
+
+
+def test_loads_at_once_all_come_in(loads: Loads) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 0}])))
+    specs = [loads.spec(loads.table(loads.file([{"id": n}]))) for n in range(1, 7)]
+
+    with ThreadPoolExecutor(3) as pool:
+        results = [pool.submit(loads_one, loads, spec) for spec in specs]
+        statuses = [result.result().status for result in results]
+
+    assert statuses == ["LOADED"] * 6
+    assert loads.rows() == [{"id": n} for n in range(7)]
+    catalog = load_catalog("reader", type="rest", uri=loads.uri, **loads.store)
+    assert catalog.load_table((loads.schema, "orders")).properties["lakeload.seq"] == "7"
+
+
+def loads_one(loads: Loads, spec: Any) -> Any:
+    """Load the one table of a spec, in the session that has the catalog open."""
+    from lakeload_jobs.lake.aws import AwsSession
+    from lakeload_jobs.lake.objects import Objects
+
+    session = AwsSession(spec.destination)
+    objects = Objects(session, spec.destination)
+    nothing = write_module.IcebergLoad(
+        loads.spark,
+        spec,
+        spec.tables[0],
+        objects,
+        session,
+        enter=lambda _: None,
+        notify=lambda _: None,
+    )
+    return write_module.load_table(nothing)
