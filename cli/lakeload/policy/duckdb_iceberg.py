@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from lakeload.policy.arns import place
 from lakeload.policy.duckdb import BUCKET_ACCESS, duckdb_access
 from lakeload.policy.iceberg_queries import iceberg_queries, iceberg_rows
 from lakeload.policy.iceberg_words import LAKE, duckdb_words
 from lakeload.policy.lake_files import METADATA_LOCATION, needs_aws, rest_warehouse
-from lakeload.policy.snippets import Snippet, name, text
+from lakeload.policy.snippets import Snippet, name, text, words
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, TableSpec
 from lakeload_jobs.rules.aws_partitions import domain
 from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
 
 _LOGIN = "lakeload_catalog"
+_HEADERS = "The values of `headers` go where their names stand."
 
 
 def duckdb_catalog(destination: DestinationSpec) -> tuple[Snippet, ...]:
@@ -49,8 +49,8 @@ def duckdb_iceberg_queries(
             f"<METADATA_LOCATION> anew by what {METADATA_LOCATION}",
         )
         return (view, *iceberg_rows(table, duckdb_words(relation, then), tracking))
-    words = duckdb_words(name(LAKE, table.schema, table.table), then)
-    return iceberg_queries(table, words, tracking)
+    found = duckdb_words(name(LAKE, table.schema, table.table), then)
+    return iceberg_queries(table, found, tracking)
 
 
 def _secret(catalog: CatalogSpec) -> Snippet | None:
@@ -68,6 +68,9 @@ def _secret(catalog: CatalogSpec) -> Snippet | None:
         why = _halves(catalog)
     else:
         return None
+    if given := _headers(catalog):
+        settings.append(given)
+        why += f" {_HEADERS}"
     inner = ",\n".join(f"  {setting}" for setting in settings)
     return Snippet(
         "the login to the catalog",
@@ -76,6 +79,14 @@ def _secret(catalog: CatalogSpec) -> Snippet | None:
         f"{why} The secret lives in this session's memory. Give readers a login of their own where "
         "this one may write.",
     )
+
+
+def _headers(catalog: CatalogSpec) -> str:
+    pairs = (
+        f"{text(header)}: {text(f'<{words(header).upper()}>')}" for header in catalog.headers or {}
+    )
+    inner = ", ".join(pairs)
+    return f"EXTRA_HTTP_HEADERS MAP {{{inner}}}" if inner else ""
 
 
 def _halves(catalog: CatalogSpec) -> str:
@@ -97,22 +108,25 @@ def _attach(destination: DestinationSpec, secret: bool) -> Snippet:
         settings += _signed()
         why.append("DuckDB calls its support of AWS Glue experimental.")
     else:
-        settings.append(f"ENDPOINT {text(_endpoint(catalog))}")
+        settings.append(f"ENDPOINT {text(rest_uri(catalog))}")
         if catalog.sigv4 is not None:
             settings += _signed()
+            settings.append(f"SIGV4_SERVICE {text(catalog.sigv4.signing_name)}")
+            settings.append(f"SIGV4_REGION {text(catalog.sigv4.region or destination.region)}")
         elif secret:
             settings.append(f"SECRET {_LOGIN}")
         else:
             settings.append("AUTHORIZATION_TYPE 'none'")
         if not vends(catalog):
             settings.append("ACCESS_DELEGATION_MODE 'none'")
-    if catalog.headers:
-        why.append("DuckDB cannot send the headers that `headers` sets.")
+        if not secret and (given := _headers(catalog)):
+            settings.append(given)
+            why.append(_HEADERS)
     inner = ",\n".join(f"  {setting}" for setting in settings)
     return Snippet(
         "the catalog",
         f"INSTALL iceberg;\nLOAD iceberg;\nATTACH {text(whole)} AS {name(LAKE)} (\n{inner}\n);",
-        " ".join(["For DuckDB 1.4 and later; `SHOW ALL TABLES` lists what is there.", *why]),
+        " ".join([f"For DuckDB {_since(catalog)} and later; `SHOW ALL TABLES` lists them.", *why]),
     )
 
 
@@ -121,8 +135,6 @@ def _signed() -> tuple[str, str]:
     return "AUTHORIZATION_TYPE 'sigv4'", f"SECRET {BUCKET_ACCESS}"
 
 
-def _endpoint(catalog: CatalogSpec) -> str:
-    """Return the address; of a signed one without its scheme, as DuckDB's own pages write it."""
-    uri = rest_uri(catalog)
-    parts = urlsplit(uri)
-    return f"{parts.netloc}{parts.path}" if catalog.sigv4 is not None else uri
+def _since(catalog: CatalogSpec) -> str:
+    """Which service and region are signed for can be said since 1.5."""
+    return "1.5" if catalog.sigv4 is not None else "1.4"

@@ -13,8 +13,8 @@ CREATE OR REPLACE SECRET lakeload (
 );
 
 -- the catalog
--- For DuckDB 1.4 and later; `SHOW ALL TABLES` lists what is there. DuckDB
--- calls its support of AWS Glue experimental.
+-- For DuckDB 1.4 and later; `SHOW ALL TABLES` lists them. DuckDB calls its
+-- support of AWS Glue experimental.
 INSTALL iceberg;
 LOAD iceberg;
 ATTACH '123456789012' AS "lake" (

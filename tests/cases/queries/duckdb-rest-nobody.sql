@@ -13,7 +13,7 @@ CREATE OR REPLACE SECRET lakeload (
 );
 
 -- the catalog
--- For DuckDB 1.4 and later; `SHOW ALL TABLES` lists what is there.
+-- For DuckDB 1.4 and later; `SHOW ALL TABLES` lists them.
 INSTALL iceberg;
 LOAD iceberg;
 ATTACH '' AS "lake" (

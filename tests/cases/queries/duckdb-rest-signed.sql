@@ -16,13 +16,15 @@ CREATE OR REPLACE SECRET lakeload (
 );
 
 -- the catalog
--- For DuckDB 1.4 and later; `SHOW ALL TABLES` lists what is there.
+-- For DuckDB 1.5 and later; `SHOW ALL TABLES` lists them.
 INSTALL iceberg;
 LOAD iceberg;
 ATTACH '123456789012' AS "lake" (
   TYPE iceberg,
-  ENDPOINT 'glue.eu-west-1.amazonaws.com/iceberg',
+  ENDPOINT 'https://glue.eu-west-1.amazonaws.com/iceberg',
   AUTHORIZATION_TYPE 'sigv4',
   SECRET lakeload,
+  SIGV4_SERVICE 'glue',
+  SIGV4_REGION 'eu-west-1',
   ACCESS_DELEGATION_MODE 'none'
 );
