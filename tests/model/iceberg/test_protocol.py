@@ -1,0 +1,29 @@
+"""The protocol holds in every order of its steps, and none of its rules can be spared."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from tests.model.iceberg.rules import Rules
+from tests.model.iceberg.scenarios import SCENARIOS, WITHOUT
+from tests.model.iceberg.search import search
+
+_STATES = 100_000
+"""More than any scenario has: a search that is cut short is no proof."""
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_nothing_is_lost_or_doubled_in_any_order_of_steps(name: str) -> None:
+    found = search(SCENARIOS[name], limit=_STATES)
+    assert not found.violations, str(found)
+    assert found.complete
+
+
+@pytest.mark.parametrize("rule", [field.name for field in fields(Rules)])
+def test_without_a_rule_rows_are_lost_or_doubled(rule: str) -> None:
+    name, expected = WITHOUT[rule]
+    scenario = replace(SCENARIOS[name], rules=replace(Rules(), **{rule: False}))
+    found = search(scenario, limit=_STATES, until=expected)
+    assert any(what.startswith(expected) for what in found.violations), str(found)
