@@ -8,6 +8,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.iceberg.java import caused_by, sentence
+from lakeload_jobs.lake.catalogs.errors import advice
 
 _TEST = "`lakeload test-connection` names each privilege and what may be wrong"
 
@@ -26,16 +27,21 @@ def opening_refused(
 ) -> LakeloadError:
     """Return the failure to open the catalog, without any of the secrets."""
     kind = destination.iceberg.catalog.type
-    return Refused(
-        f"Spark cannot open the {kind} catalog: {_without(sentence(error), hidden)}", hint=_TEST
-    )
+    said = _without(sentence(error), hidden)
+    return Refused(f"Spark cannot open the {kind} catalog: {said}", hint=_hint(said))
 
 
 def refused(error: BaseException, doing: str) -> LakeloadError | None:
     """Return the failure of a call the catalog has clearly refused; None for any other."""
     if not caused_by(error, *REFUSALS):
         return None
-    return LoadFailed(f"{doing}: the catalog refuses it: {sentence(error)}", hint=_TEST)
+    said = sentence(error)
+    return LoadFailed(f"{doing}: the catalog refuses it: {said}", hint=_hint(said))
+
+
+def _hint(said: str) -> str:
+    known = advice(said)
+    return f"{known}; {_TEST}" if known else _TEST
 
 
 def _without(text: str, hidden: Sequence[Secret]) -> str:

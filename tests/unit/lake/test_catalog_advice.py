@@ -1,0 +1,33 @@
+"""What a catalog's own sentence, as Spark repeats it, is answered with."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeload_jobs.lake.catalogs.errors import advice
+
+DENIED = (
+    "ForbiddenException: Forbidden: Principal 'loader' with activated PrincipalRoles '[r]' and "
+    "activated grants via '[r]' is not authorized for op "
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        (f"{DENIED}UPDATE_TABLE", "grant TABLE_WRITE_PROPERTIES (or CATALOG_MANAGE_CONTENT)"),
+        (
+            f"{DENIED}CREATE_TABLE_DIRECT_WITH_WRITE_DELEGATION",
+            "grant TABLE_CREATE and TABLE_WRITE_DATA",
+        ),
+        ("The bucket is in a different region than the catalog", "or Glue as the catalog"),
+        ("Credential vending was requested for table a.b, but no", "`access_delegation: NONE`"),
+    ],
+)
+def test_a_known_sentence_says_what_to_do(said: str, wanted: str) -> None:
+    assert wanted in advice(said)
+
+
+def test_any_other_sentence_adds_nothing() -> None:
+    assert advice(f"{DENIED}SOMETHING_NEW") == ""
+    assert advice("ForbiddenException: no") == ""
