@@ -141,6 +141,7 @@ def _rest(destination: DestinationSpec) -> tuple[dict[str, str], dict[str, str]]
         secret["credential"] = client.name
     elif bearer := token(catalog, region):
         secret["token"] = bearer.name
+        plain["oauth2-server-uri"] = token_uri(catalog)
     for header, variable in headers(catalog, region).items():
         secret[f"header.{header}"] = variable.name
     if not vends(catalog):

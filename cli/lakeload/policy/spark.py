@@ -93,6 +93,7 @@ def _rest(destination: DestinationSpec) -> dict[str, str]:
     elif bearer := token(catalog, region):
         found["rest.auth.type"] = "oauth2"
         found["token"] = f"env:{bearer.name}"
+        found["oauth2-server-uri"] = token_uri(catalog)
     for header, variable in headers(catalog, region).items():
         found[f"header.{header}"] = f"env:{variable.name}"
     if vends(catalog):
