@@ -1,0 +1,26 @@
+"""One JVM and every catalog, for all questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.iceberg.proof.places import Place, places
+from tests.servers.ministack import AwsServer
+from tests.servers.nessie import Nessie
+from tests.servers.seaweedfs import SeaweedFs
+
+
+@pytest.fixture(scope="session")
+def catalogs(
+    aws: AwsServer,
+    seaweedfs: SeaweedFs,
+    rest_backend: str,
+    nessie: Nessie,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Place]]:
+    """Every catalog by name."""
+    folder = tmp_path_factory.mktemp("proof")
+    with places(aws, seaweedfs, rest_backend, nessie, folder) as found:
+        yield found

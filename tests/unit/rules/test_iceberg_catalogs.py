@@ -1,0 +1,30 @@
+"""What catalogs are relied on for. tests/integration/iceberg/proof asks them."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, loading_problem
+
+
+@pytest.mark.parametrize(
+    ("catalog", "expected"),
+    [
+        (CatalogSpec(type="GLUE"), Compares.TABLE),
+        (CatalogSpec(type="REST"), Compares.REFERENCES),
+        (CatalogSpec(type="SNOWFLAKE_OPEN_CATALOG"), Compares.REFERENCES),
+        (CatalogSpec(type="NESSIE", api="NATIVE"), Compares.TABLE),
+        (CatalogSpec(type="NESSIE", api="REST"), Compares.NOTHING),
+    ],
+)
+def test_each_catalog_compares_what_it_was_seen_to(
+    catalog: CatalogSpec, expected: Compares
+) -> None:
+    assert compares(catalog) is expected
+
+
+def test_only_a_catalog_that_compares_nothing_is_not_loaded_into() -> None:
+    assert "no branches" in (loading_problem(CatalogSpec(type="NESSIE")) or "")
+    assert loading_problem(CatalogSpec(type="NESSIE", api="NATIVE")) is None
+    assert loading_problem(CatalogSpec(type="REST")) is None
