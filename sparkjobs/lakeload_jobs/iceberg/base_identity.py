@@ -45,13 +45,6 @@ def set_base_identity(
         threading.Thread(target=_renew, args=(spark, session, keys), daemon=True).start()
 
 
-def executor_java_options(destination: DestinationSpec) -> tuple[str, ...]:
-    """Return the options without which executors in JVMs of their own would ask AWS's endpoints."""
-    sts = destination.endpoints.sts
-    region = f"-Daws.region={destination.region}"
-    return (region, *((f"-Daws.endpointUrlSts={sts}",) if sts else ()))
-
-
 def _set_keys(spark: SparkSession, keys: Keys) -> None:
     token = keys.session_token.reveal() if keys.session_token else None
     values = (keys.access_key_id, keys.secret_access_key.reveal(), token)
