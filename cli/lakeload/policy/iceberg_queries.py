@@ -77,7 +77,7 @@ def _since(table: TableSpec, words: Words, tracking: Sequence[str]) -> list[Snip
 
 def _past(table: TableSpec, words: Words) -> list[Snippet]:
     found = []
-    where = "that `lakeload sync` and `lakeload runs` tell"
+    where = "that `lakeload sync` and `lakeload runs -v` tell"
     if words.snapshots is not None:
         where = "of the query above"
         found.append(_snapshots(table, words.snapshots, jobs=words.jobs))
@@ -104,7 +104,7 @@ def _snapshots(table: TableSpec, query: str, *, jobs: bool) -> Snippet:
     told = (
         "Those without a job are not of lakeload's loads: maintenance, or another writer."
         if jobs
-        else "`lakeload runs` tells which job made one."
+        else "`lakeload runs -v` tells which job made one."
     )
     return Snippet(
         f"{table.target}: its snapshots{made}",

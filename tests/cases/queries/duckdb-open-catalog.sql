@@ -62,8 +62,8 @@ FROM "lake"."supaflow_shop"."orders"
 WHERE _supa_synced >= TIMESTAMPTZ '2026-11-20 14:30:00+00';
 
 -- supaflow_shop.orders: its snapshots
--- Each load is one snapshot, for as long as snapshots are kept. `lakeload
--- runs` tells which job made one.
+-- Each load is one snapshot, for as long as snapshots are kept. `lakeload runs
+-- -v` tells which job made one.
 SELECT snapshot_id, timestamp_ms
 FROM iceberg_snapshots("lake"."supaflow_shop"."orders")
 ORDER BY timestamp_ms DESC;
@@ -86,8 +86,8 @@ FROM "lake"."Shop"."visits"
 WHERE NOT _supa_deleted;
 
 -- Shop.visits: its snapshots
--- Each load is one snapshot, for as long as snapshots are kept. `lakeload
--- runs` tells which job made one.
+-- Each load is one snapshot, for as long as snapshots are kept. `lakeload runs
+-- -v` tells which job made one.
 SELECT snapshot_id, timestamp_ms
 FROM iceberg_snapshots("lake"."Shop"."visits")
 ORDER BY timestamp_ms DESC;

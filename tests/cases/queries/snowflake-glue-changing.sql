@@ -122,7 +122,7 @@ FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIME
 
 -- supaflow_shop.orders: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs` tell.
+-- runs -v` tell.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);
 
@@ -156,6 +156,6 @@ FROM "SHOP"."VISITS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ)
 
 -- Shop.visits: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs` tell.
+-- runs -v` tell.
 SELECT *
 FROM "SHOP"."VISITS" AT (VERSION => 1234567890123456789);

@@ -126,6 +126,6 @@ FROM "SELECT"."ORDER" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ
 
 -- select.order: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs` tell.
+-- runs -v` tell.
 SELECT *
 FROM "SELECT"."ORDER" AT (VERSION => 1234567890123456789);

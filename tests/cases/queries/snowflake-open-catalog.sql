@@ -127,6 +127,6 @@ FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIME
 
 -- supaflow_shop.orders: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs` tell.
+-- runs -v` tell.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);
