@@ -13,7 +13,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 
 if TYPE_CHECKING:
-    from mypy_boto3_glue.type_defs import TableOptimizerConfigurationUnionTypeDef
+    from mypy_boto3_glue.type_defs import TableOptimizerConfigurationTypeDef
 
 Optimizer = Literal["compaction", "retention", "orphan_file_deletion"]
 OPTIMIZERS: tuple[Optimizer, ...] = get_args(Optimizer)
@@ -88,7 +88,7 @@ class GlueOptimizers:
         database: str,
         table: str,
         optimizer: Optimizer,
-        wanted: TableOptimizerConfigurationUnionTypeDef,
+        wanted: TableOptimizerConfigurationTypeDef,
     ) -> Change:
         doing = f"reading the optimizer {optimizer} of Glue's table `{database}.{table}`"
         try:
@@ -117,7 +117,7 @@ class GlueOptimizers:
 
 def configuration(
     optimizer: Optimizer, settings: OptimizerSettings
-) -> TableOptimizerConfigurationUnionTypeDef:
+) -> TableOptimizerConfigurationTypeDef:
     """Return what one optimizer is told."""
     if optimizer == "compaction":
         return {

@@ -1,0 +1,154 @@
+"""One `maintain`: every table of the spec, one after another, one failing without harm to the
+rest."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
+from lakeload_jobs.contract.maintain import (
+    MaintainResult,
+    MaintainSpec,
+    Step,
+    StepResult,
+    TableMaintenance,
+)
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.iceberg.catalog_settings import connect
+from lakeload_jobs.iceberg.maintain.races import LostRace
+from lakeload_jobs.iceberg.maintain.steps import STEPS
+from lakeload_jobs.iceberg.maintain.work import Work
+from lakeload_jobs.iceberg.tables import load
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.load import raise_interrupted, read_spec, write_result
+from lakeload_jobs.jobs.progress import Progress
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.session import build_session
+
+logger = logging.getLogger(__name__)
+
+
+def main(spec_path: str) -> int:
+    """Run the job of a spec file and return the process's exit status.
+
+    Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
+    """
+    spec = read_spec(spec_path)
+    started_at = datetime.now(UTC)
+    with EventLog(spec.events_path) as events:
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, raise_interrupted)
+            spark = build_session(spec)
+            events.emit("opened", message=spark.version, pid=os.getpid())
+            connect(spark, spec.destination, AwsSession(spec.destination, label=spec.attempt_id))
+            result = run(spark, spec, events)
+        except Exception as error:
+            logger.warning("the job failed", exc_info=True)
+            result = _result(spec, started_at, (), describe(error, "session"))
+        write_result(Path(spec.result_path), result)
+        events.emit("closed", name=result.status)
+    return exit_status(result)
+
+
+def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
+    """Take the steps of the spec with each table and return what became of them.
+
+    The catalog is connected already. Never raises for what happens to a table; an interruption ends
+    the work and is the run's error.
+    """
+    started_at = datetime.now(UTC)
+    wanted = spec.maintain
+    if wanted is None:
+        raise InvalidInput("the spec does not say which maintenance is wanted")
+    done: list[TableMaintenance] = []
+    error = None
+    with Progress(spark.sparkContext, events):
+        try:
+            for table in spec.tables:
+                done.append(_maintain(spark, spec, wanted, table, events))
+        except Interrupted as stop:
+            error = describe(stop, None)
+    return _result(spec, started_at, tuple(done), error)
+
+
+def exit_status(result: MaintainResult) -> int:
+    """Return the process's status: that of the run's error, or 1 where a step failed."""
+    if result.error is not None:
+        return result.error.exit_code
+    return int(ExitCode.OK if result.status == "SUCCEEDED" else ExitCode.TABLE_FAILED)
+
+
+def _maintain(
+    spark: SparkSession, spec: JobSpec, wanted: MaintainSpec, table: TableSpec, events: EventLog
+) -> TableMaintenance:
+    started = time.monotonic()
+    steps: list[StepResult] = []
+    error = None
+    try:
+        found = load(spark, table.schema, table.table)
+        if found is not None:
+            branch = spec.destination.iceberg.branch
+            work = Work(spark, found, table.schema, table.table, branch, wanted)
+            steps += _steps(work, table, events)
+    except (LakeloadError, PySparkException, Py4JError) as failure:
+        if isinstance(failure, Interrupted):
+            raise
+        error = describe(failure, "open")
+    failed = error is not None or any(step.status == "FAILED" for step in steps)
+    events.emit("table", table=table.source, name="FAILED" if failed else "DONE")
+    return TableMaintenance(
+        table.source, table.target, tuple(steps), round(time.monotonic() - started, 3), error
+    )
+
+
+def _steps(work: Work, table: TableSpec, events: EventLog) -> Iterator[StepResult]:
+    for step in work.spec.steps:
+        events.emit("stage", table=table.source, name=step)
+        yield _step(work, step)
+
+
+def _step(work: Work, step: Step) -> StepResult:
+    """Take one step; one that fails does not keep the next from being taken."""
+    try:
+        return STEPS[step](work)
+    except Interrupted:
+        raise
+    except LostRace as race:
+        return StepResult(step, "LOST_RACE", error=describe(race, step))
+    except (LakeloadError, PySparkException, Py4JError) as failure:
+        logger.warning("%s of %s failed", step, work.target, exc_info=True)
+        return StepResult(step, "FAILED", error=describe(failure, step))
+
+
+def _result(
+    spec: JobSpec,
+    started_at: datetime,
+    tables: tuple[TableMaintenance, ...],
+    error: ErrorInfo | None,
+) -> MaintainResult:
+    failed = [table for table in tables if table.error] + [
+        step for table in tables for step in table.steps if step.status == "FAILED"
+    ]
+    return MaintainResult(
+        contract=CONTRACT_VERSION,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        status="FAILED" if failed or error else "SUCCEEDED",
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        tables=tables,
+        error=error,
+    )
