@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.iceberg.catalog_errors import refused
@@ -32,7 +33,7 @@ def apply_plan(
         kind = incoming.findType(".".join(widened.path)).asPrimitiveType()
         update.updateColumn(".".join(widened.path), kind)
     if plan.require:
-        # The plan asks for it only where no row can have a null in them.
+        # The rows have been asked for nulls: `count_nulls`.
         update.allowIncompatibleChanges()
         for name in plan.require:
             update.requireColumn(name)
@@ -47,6 +48,16 @@ def apply_plan(
         raise refused(error, doing) or LoadFailed(
             f"{doing}: {sentence(error)}", hint="run again", retryable=True
         ) from None
+
+
+def count_nulls(
+    spark: SparkSession, name: str, branch: str, columns: Sequence[str]
+) -> dict[str, int]:
+    """Return how many rows of a branch have null in each of these columns."""
+    rows = spark.read.option("branch", branch).table(name)
+    counts = [F.count_if(F.col(f"`{column}`").isNull()) for column in columns]
+    found = rows.select(*counts).collect()[0]
+    return {column: int(count) for column, count in zip(columns, found, strict=True)}
 
 
 def replace_columns(spark: SparkSession, java_table: Java, made: Definition, target: str) -> None:

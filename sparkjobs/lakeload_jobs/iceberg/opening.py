@@ -20,7 +20,7 @@ from lakeload_jobs.iceberg.creation import (
     definition,
     ensure_namespace,
 )
-from lakeload_jobs.iceberg.evolution import apply_plan, replace_columns
+from lakeload_jobs.iceberg.evolution import apply_plan, count_nulls, replace_columns
 from lakeload_jobs.iceberg.java import Java, spark_name
 from lakeload_jobs.iceberg.prepare import Prepared, prepare
 from lakeload_jobs.iceberg.tables import load, read_facts, schema_columns
@@ -30,7 +30,7 @@ from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_PIPELINE, Tab
 from lakeload_jobs.rules.iceberg_history import Job, Start, check_state_rows, open_table
 from lakeload_jobs.rules.iceberg_jobs import JobAnswer, JobFound, find_job
 from lakeload_jobs.rules.iceberg_publish import check_replaceable
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare
+from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls
 from lakeload_jobs.rules.input_files import FileState
 
 LEFT_AFTER = timedelta(hours=24)
@@ -142,7 +142,7 @@ def _evolved(
         "load"
         for path in plan.removed
     )
-    return Ready(opened, prepared, warnings, (*made.notes, *plan.notes))
+    return Ready(opened, prepared, warnings, tuple(dict.fromkeys((*made.notes, *plan.notes))))
 
 
 def _plan(
@@ -153,7 +153,8 @@ def _plan(
     prepared: Prepared,
     made: Definition,
 ) -> SchemaPlan:
-    return compare(
+    branch = spec.destination.iceberg.branch
+    plan = compare(
         facts.columns,
         schema_columns(spark, made.schema),
         spec.schema_changes,
@@ -164,8 +165,14 @@ def _plan(
         keys=prepared.key,
         incoming_required=made.key,
         full_refresh=spec.full_refresh,
-        empty=is_empty(facts, spec.destination.iceberg.branch),
+        empty=is_empty(facts, branch),
     )
+    asked = [name for name in plan.require if name in facts.columns]
+    if not asked or branch not in facts.refs:
+        return plan
+    nulls = count_nulls(spark, spark_name(table.schema, table.table), branch, asked)
+    mode = "OVERWRITE" if spec.full_refresh else table.mode
+    return with_nulls(plan, nulls, mode, target=table.target, identifiers=facts.identifiers)
 
 
 def _apply(

@@ -96,11 +96,12 @@ def key_change(
     return KeyChange(names, tuple(name for name in names if name.lower() not in has))
 
 
-def key_is_null(target: str, column: str, rows: int, *, in_table: bool) -> LoadFailed:
-    """Return the error of rows without a key: nothing could tell them apart (F93, B19)."""
-    where = f"`{target}` has {rows} rows" if in_table else f"{rows} rows for `{target}` come"
+def key_is_null(target: str, column: str, rows: int) -> LoadFailed:
+    """Return the error of a new key that rows of the table do not have (F93, B19)."""
+    noun = "row" if rows == 1 else "rows"
     return LoadFailed(
-        f"{where} with null in `{column}`, a column of the key",
-        hint="name columns in `primary_key` that always have a value, leave such rows out with "
-        "`where`, or load with mode APPEND or OVERWRITE",
+        f"`{target}` has {rows} {noun} with null in `{column}`, a column of the new key: nothing "
+        "could tell them apart",
+        hint="name columns in `primary_key` that have a value in every row, or replace the rows: "
+        "mode OVERWRITE, or `--full-refresh` with UPSERT",
     )

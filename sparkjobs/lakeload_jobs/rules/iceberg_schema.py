@@ -8,7 +8,7 @@ has the whole table; F69, F88, F89) and changes the table with explicit steps be
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, SchemaChanges
@@ -21,7 +21,7 @@ from lakeload_jobs.rules.iceberg_changes import (
     Widened,
     type_changes,
 )
-from lakeload_jobs.rules.iceberg_keys import KeyChange, identifier_fields, key_change
+from lakeload_jobs.rules.iceberg_keys import KeyChange, identifier_fields, key_change, key_is_null
 from lakeload_jobs.rules.iceberg_refusals import schema_hint, schema_problems, shown
 from lakeload_jobs.rules.iceberg_types import Field, Struct, parse_type
 
@@ -36,7 +36,8 @@ class SchemaPlan:
     make_optional: tuple[Path, ...] = ()
     """Required columns of which the load may bring nulls; identifiers are set first."""
     require: tuple[str, ...] = ()
-    """New key columns that are optional yet: no row of the table may have a null in them."""
+    """New key columns that are optional yet: count the nulls they have in the table's rows, and
+    ask `with_nulls` what becomes of the plan."""
     set_identifiers: tuple[str, ...] | None = None
     """The new identifier fields; None leaves them as they are."""
     removed: tuple[Path, ...] = ()
@@ -116,6 +117,38 @@ def compare(
         set_identifiers=key.identifiers,
         removed=tuple(change.path for change in changes if isinstance(change, Removed)),
         notes=key.notes,
+    )
+
+
+def with_nulls(
+    plan: SchemaPlan,
+    nulls: Mapping[str, int],
+    mode: Mode,
+    *,
+    target: str,
+    identifiers: Sequence[str],
+) -> SchemaPlan:
+    """Return the plan for a table that has so many rows with null in columns of `plan.require`.
+
+    `identifiers` are those of the table. An UPSERT raises `LoadFailed` at the first null (F93);
+    other modes leave the identifier fields as they are, and say so.
+    """
+    found = next(((name, rows) for name, rows in nulls.items() if rows), None)
+    if found is None:
+        return plan
+    name, rows = found
+    error = key_is_null(target, name, rows)
+    if mode == "UPSERT":
+        raise error
+    stays = {identifier.lower() for identifier in identifiers}
+    optional = (p for p in plan.make_optional if len(p) > 1 or p[0].lower() not in stays)
+    note = f"the identifier fields of `{target}` stay as they are: {error}"
+    return replace(
+        plan,
+        make_optional=tuple(optional),
+        require=(),
+        set_identifiers=None,
+        notes=(*plan.notes, note),
     )
 
 

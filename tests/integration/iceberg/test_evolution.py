@@ -73,6 +73,22 @@ def test_a_new_key_takes_the_place_of_the_old_one(loads: Loads) -> None:
     assert loads.read().schema().identifier_field_names() == {"a", "b"}
 
 
+def test_a_new_key_needs_rows_that_have_it(loads: Loads) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1, "b": None}, {"id": 2, "b": 7}])))
+    more = [{"id": 3, "b": 8}]
+
+    refused = loads.load(loads.table(loads.file(more), primary_key=("id", "b"), mode="UPSERT"))
+    kept = loads.loaded(loads.table(loads.file(more), primary_key=("id", "b")))
+    taken = loads.loaded(loads.table(loads.file(more), primary_key=("id",), mode="UPSERT"))
+
+    assert refused.error is not None
+    assert "has 1 row with null in `b`" in refused.error.message
+    assert any("stay as they are" in note for note in kept.notes)
+    assert taken.changes is not None
+    assert (taken.changes.inserted, taken.changes.updated) == (0, 1)
+    assert loads.read().schema().identifier_field_names() == {"id"}
+
+
 def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
 

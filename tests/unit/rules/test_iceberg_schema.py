@@ -13,7 +13,7 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, SchemaChanges
 from lakeload_jobs.rules.iceberg_keys import key_is_null
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare
+from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "schema-changes.md").read_text(encoding="utf-8")
 _POLICIES = ("EVOLVE", "ADD_COLUMNS", "FAIL")
@@ -172,6 +172,18 @@ def test_the_old_key_becomes_optional_once_it_is_no_identifier() -> None:
     assert (plan.set_identifiers, plan.require, plan.make_optional) == (("b",), ("b",), (("a",),))
 
 
+def test_nulls_in_the_new_key_stop_an_upsert_and_leave_other_loads_without_it() -> None:
+    columns = {"a": "int", "b": "int"}
+    plan = _compare(columns, columns, identifiers=["a"], required={"a"}, keys=["b"])
+    left = partial(with_nulls, plan, target="shop.orders", identifiers=["A"])
+    assert left({"b": 0}, "UPSERT") == plan
+    with pytest.raises(LoadFailed, match=r"`shop\.orders` has 3 rows with null in `b`"):
+        left({"b": 3}, "UPSERT")
+    kept = left({"b": 3}, "APPEND")
+    assert not kept.changes_table
+    assert "stay as they are: `shop.orders` has 3 rows with null in `b`" in kept.notes[0]
+
+
 def test_an_empty_table_takes_a_key_of_new_columns() -> None:
     plan = _compare({"a": "int"}, {"a": "int", "b": "int"}, mode="UPSERT", keys=["b"], empty=True)
     assert (plan.set_identifiers, plan.require) == (("b",), ("b",))
@@ -249,11 +261,8 @@ _MESSAGES: dict[str, Callable[[], Any]] = {
     "A key that is not exact": lambda: _compare(
         {"id": "double"}, {"id": "double"}, mode="UPSERT", keys=["id"]
     ),
-    "Rows of the load without a key": lambda: _raise(
-        key_is_null("shop.orders", "id", 3, in_table=False)
-    ),
     "Rows of the table without the new key": lambda: _raise(
-        key_is_null("shop.orders", "region", 12, in_table=True)
+        key_is_null("shop.orders", "region", 12)
     ),
 }
 
