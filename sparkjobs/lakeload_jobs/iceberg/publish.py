@@ -199,7 +199,7 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
         raise unknown_outcome(given.job)
     raise LoadFailed(
         f"the catalog did not take the commit of `{given.job.target}`: {sentence(error)}",
-        hint="nothing was committed; run again",
+        hint="run again: nothing was committed",
         retryable=True,
     )
 
@@ -207,7 +207,7 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
 def _exhausted(given: Publish) -> Verdict:
     error = LoadFailed(
         f"`{given.job.target}` was not published: others committed first {_LOST_TRIES} times",
-        hint="nothing was committed; run again when fewer loads commit to the table",
+        hint="run again when fewer loads commit to the table: nothing was committed",
         retryable=True,
     )
     return Verdict(Decision.FAIL, error=error)

@@ -179,7 +179,7 @@ def _head(given: Stage) -> Snapshot:
     if facts is None or given.branch not in facts.refs:
         raise LoadFailed(
             f"somebody has dropped `{table.target}`, or the staging branch of this load",
-            hint="nothing was committed; run again",
+            hint="run again: nothing was committed",
             retryable=True,
         )
     return facts.snapshots[facts.refs[given.branch]]

@@ -76,7 +76,7 @@ def load_table(load: IcebergLoad) -> TableResult:
         pause(tries + 2)
     raise LoadFailed(
         f"`{load.table.target}` was not loaded, {_ROUNDS} times over: {reason}",
-        hint="nothing was committed; run again when fewer loads commit to the table",
+        hint="run again when fewer loads commit to the table: nothing was committed",
         retryable=True,
     )
 

@@ -219,7 +219,7 @@ def _branch_gone(job: Job, staging_branch: str, unknown: int | None) -> Verdict:
 def _fail(job: Job, why: str) -> Verdict:
     error = LoadFailed(
         f"job `{job.job_id}` was not published into `{job.target}`: {why}",
-        hint="run again: nothing of it was committed",
+        hint="run again: nothing was committed",
         retryable=True,
     )
     return Verdict(Decision.FAIL, error=error)
