@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.servers.class_data import cache_with_class_data
 from tests.servers.ministack import Lake
 
 SECONDS = 240
@@ -41,7 +42,7 @@ def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, st
         **os.environ,
         **lake.environment,
         "LAKELOAD_RUN_DIR": str(folder / "runs"),
-        "LAKELOAD_CACHE_DIR": str(folder / "cache"),
+        "LAKELOAD_CACHE_DIR": str(cache_with_class_data()),
         **changes,
     }
     return {name: value for name, value in merged.items() if value is not None}
