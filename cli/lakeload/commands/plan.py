@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,24 +26,32 @@ def plan(
     job_id: JobId = None,
     limit: Limit = None,
     reload: Reload = False,
+    schema: Annotated[
+        bool | None,
+        typer.Option(
+            "--schema/--no-schema",
+            help="Also the columns that would change, which takes Spark: for Iceberg tables "
+            "unless --no-schema says otherwise, for Parquet with --schema.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Show what `sync` would do, table by table; writes nothing and starts no Spark.
+    """Show what `sync` would do, table by table; writes nothing.
 
-    Targets, modes, input files, the first key at this instant, and unfinished
-    jobs that would be recovered. Exit code 0; 2 when a document or a flag is
-    wrong; 3 when AWS, the lake or the input would refuse the load.
+    Targets, modes, input files, the first key at this instant, columns that
+    change, and what is left of dead runs. Exit code 0; 2 when a document or a
+    flag is wrong; 3 when AWS, the lake, the input or the columns would refuse.
     """
-    from lakeload.config.load import load_pipeline, refuse_to_load
+    from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
     from lakeload.launch.spec import check_limit, new_attempt, select_tables
 
     document = load_pipeline(pipeline, os.environ)
-    refuse_to_load(document)
     attempt = new_attempt(job_id)
     tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
     check_limit(tables, limit)
-    show_plan(document, tables, attempt, None, output, reload=reload)
+    show_plan(document, tables, attempt, None, output, reload=reload, schema=schema, limit=limit)
 
 
 def show_plan(
@@ -55,8 +63,13 @@ def show_plan(
     *,
     reload: bool,
     full_refresh: bool = False,
+    schema: bool | None = None,
+    limit: int | None = None,
 ) -> None:
-    """Look, show, exit with the plan's code."""
+    """Look, show, exit with the plan's code.
+
+    `schema` None: the columns are looked at where tables are of Iceberg.
+    """
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
     from lakeload.launch.foresee import Look, session_before_spark
@@ -70,6 +83,10 @@ def show_plan(
     look = Look(destination, model.name, attempt, model.table_handling, reload, full_refresh)
     look_at = _plan_iceberg if destination.table_format == "ICEBERG" else _plan_parquet
     plans = look_at(session, tables, look, local=is_local(master or model.spark.master))
+    if schema if schema is not None else destination.table_format == "ICEBERG":
+        from lakeload.commands.plan_schema import add_schema
+
+        plans = add_schema(plans, document, tables, look, master, limit)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
@@ -97,4 +114,5 @@ def _plan_iceberg(
     from lakeload.launch.foresee_iceberg import foresee_iceberg
     from lakeload.launch.plan_iceberg import plan_iceberg
 
-    return plan_iceberg(foresee_iceberg(session, tables, look), look.destination, local=local)
+    seen = foresee_iceberg(session, tables, look)
+    return plan_iceberg(seen, look.destination, local=local, reload=look.reload)

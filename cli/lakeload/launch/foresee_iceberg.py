@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeload.launch.foresee import AT_ONCE, Look
 from lakeload_jobs.contract.errors import LakeloadError
@@ -14,7 +14,10 @@ from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.lake.catalogs.facts import facts_of, find_table, partition_fields
 from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.lake.file_account import account_of
 from lakeload_jobs.lake.input_listing import list_files, remote_paths
+from lakeload_jobs.lake.new_files import Selection, choose_files
+from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.source_readers import SourceReaders
 from lakeload_jobs.rules.catalog_uris import native_nessie
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_ROWS, Snapshot, TableFacts
@@ -46,13 +49,23 @@ class ForeseenIceberg:
     already: Snapshot | None = None
     """The snapshot of this very job, when the table has it."""
     error: LakeloadError | None = None
+    selection: Selection | None = None
+    """The files of an incremental table that the job would load."""
     listed: tuple[FileState, ...] | None = None
-    """The input of a table that reads from S3, all of it."""
+    """The input of a table that is incremental or reads from S3, all of it."""
 
     @property
     def idle(self) -> bool:
-        """Whether Spark has nothing to do for this table."""
-        return self.already is not None
+        """Whether Spark has nothing to do for this table.
+
+        What replaces every row also replaces them by none. A state whose snapshot has expired is
+        believed only after a look at the rows, which is Spark's (I5).
+        """
+        if self.already is not None:
+            return True
+        if self.selection is None or self.selection.files or self.table.mode == "OVERWRITE":
+            return False
+        return self.start is not None and self.start.ask_rows_of is None
 
     @property
     def unfinished(self) -> bool:
@@ -60,12 +73,16 @@ class ForeseenIceberg:
         return False
 
     def no_op(self) -> TableResult:
-        """Return the result of a table that is in already."""
+        """Return the result of a table that is in already, or has no new files."""
+        table = self.table
+        if self.already is None and self.selection is not None:
+            notes = (self.selection.sentence,)
+            return TableResult(table.source, table.target, "NO_OP", notes=notes)
         if self.already is None:
-            raise ValueError(f"{self.table.source} is not in yet")
+            raise ValueError(f"{table.source} is not in yet")
         return TableResult(
-            self.table.source,
-            self.table.target,
+            table.source,
+            table.target,
             "NO_OP",
             rows=number_of(self.already, SUMMARY_ROWS),
             bytes=number_of(self.already, "added-files-size"),
@@ -78,18 +95,20 @@ def foresee_iceberg(
 ) -> tuple[ForeseenIceberg, ...]:
     """Look at the metadata of every table, several at a time; a refusal belongs to its table.
 
-    Costs what opening the catalog costs and one or two requests for each table; the input of those
-    that read from S3 is listed as well. Raises `CatalogError`, `AwsError` and `InvalidInput` when
-    the catalog cannot be opened.
+    Costs what opening the catalog costs and one or two requests for each table. The files of
+    incremental tables and of those that read from S3 are listed as well. Raises `CatalogError`,
+    `AwsError` and `InvalidInput` when the catalog cannot be opened.
     """
     readers = SourceReaders(look.destination, look.attempt.attempt_id)
+    objects = Objects(session, look.destination)
     catalog = None
     if not native_nessie(look.destination.iceberg.catalog):
         catalog = open_catalog(look.destination, session)
 
     def work(table: TableSpec) -> ForeseenIceberg:
         try:
-            return _look(catalog, readers, table, look)
+            seen = _look(catalog, table, look)
+            return seen if seen.idle else _with_input(seen, readers, objects, look)
         except LakeloadError as error:
             return ForeseenIceberg(table, error=error)
 
@@ -103,22 +122,36 @@ def number_of(snapshot: Snapshot, key: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() else 0
 
 
-def _look(
-    catalog: IcebergCatalog | None, readers: SourceReaders, table: TableSpec, look: Look
-) -> ForeseenIceberg:
-    opened = find_table(catalog, table.schema, table.table) if catalog else None
+def _look(catalog: IcebergCatalog | None, table: TableSpec, look: Look) -> ForeseenIceberg:
+    if catalog is None:
+        return ForeseenIceberg(table, asked=False)
+    opened = find_table(catalog, table.schema, table.table)
     facts = facts_of(opened) if opened else None
     fields = partition_fields(opened) if opened else ()
     job = _job(table, look)
     if facts is not None and (snapshot := _already(facts, look, job)) is not None:
         return ForeseenIceberg(table, True, facts, fields, already=snapshot)
-    start = open_table(facts, look.destination.iceberg.branch, job) if catalog else None
-    listed = None
-    if remote_paths(table.input.paths):
-        known = start is not None and start.state is not None
-        may_be_empty = table.input.incremental and known and not look.reload
-        listed = list_files(table.input, readers, may_be_empty=may_be_empty)
-    return ForeseenIceberg(table, catalog is not None, facts, fields, start, listed=listed)
+    start = open_table(facts, look.destination.iceberg.branch, job)
+    return ForeseenIceberg(table, True, facts, fields, start)
+
+
+def _with_input(
+    seen: ForeseenIceberg, readers: SourceReaders, objects: Objects, look: Look
+) -> ForeseenIceberg:
+    """List what the job would, with the identity that reads, and choose as it would."""
+    given = seen.table.input
+    if not (given.incremental or remote_paths(given.paths)):
+        return seen
+    state = seen.start.state if seen.start else None
+    # Where nobody could be asked, every file may have been loaded.
+    known = not seen.asked or (state is not None and state.state is not None)
+    may_be_empty = given.incremental and known and not (look.reload or look.full_refresh)
+    listed = list_files(given, readers, may_be_empty=may_be_empty)
+    if not given.incremental or seen.start is None:
+        return replace(seen, listed=listed)
+    account = account_of(objects, state, full_refresh=look.full_refresh)
+    selection = choose_files(account, given.folder, listed, reload=look.reload)
+    return replace(seen, selection=selection, listed=listed)
 
 
 def _already(facts: TableFacts, look: Look, job: Job) -> Snapshot | None:

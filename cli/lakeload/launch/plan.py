@@ -41,7 +41,7 @@ def plan_tables(
     """Return the plan of each table; with a `local` master its input files are looked at."""
     plans = (_plan(table, destination, attempt, local=local) for table in foreseen)
     return tuple(
-        replace(plan, incremental=_incremental(table.selection, reload=reload))
+        replace(plan, incremental=incremental_plan(table.selection, reload=reload))
         for plan, table in zip(plans, foreseen, strict=True)
     )
 
@@ -78,7 +78,8 @@ def _plan(
     )
 
 
-def _incremental(selection: Selection | None, *, reload: bool) -> IncrementalPlan | None:
+def incremental_plan(selection: Selection | None, *, reload: bool) -> IncrementalPlan | None:
+    """Return what an incremental table would load, None for a table that is loaded whole."""
     if selection is None:
         return None
     return IncrementalPlan(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
 from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.outcome import error_info
-from lakeload.launch.plan import nothing_there, numbering
+from lakeload.launch.plan import incremental_plan, nothing_there, numbering
 from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
@@ -21,18 +21,24 @@ STALE_AFTER = timedelta(hours=24)
 
 
 def plan_iceberg(
-    foreseen: Sequence[ForeseenIceberg], destination: DestinationSpec, *, local: bool
+    foreseen: Sequence[ForeseenIceberg],
+    destination: DestinationSpec,
+    *,
+    local: bool,
+    reload: bool = False,
 ) -> tuple[TablePlan, ...]:
     """Return the plan of each table; with a `local` master its input files are looked at."""
-    return tuple(_plan(table, destination, local=local) for table in foreseen)
+    return tuple(_plan(table, destination, local=local, reload=reload) for table in foreseen)
 
 
-def _plan(foreseen: ForeseenIceberg, destination: DestinationSpec, *, local: bool) -> TablePlan:
+def _plan(
+    foreseen: ForeseenIceberg, destination: DestinationSpec, *, local: bool, reload: bool
+) -> TablePlan:
     table = foreseen.table
     found = _input(foreseen) if local else InputFound(0, 0, ())
     error = error_info(foreseen.error, "open") if foreseen.error else None
     action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
-    if action == "LOAD" and found.missing and not table.input.incremental:
+    if action == "LOAD" and found.missing and foreseen.selection is None:
         action, error = "FAIL", nothing_there(found.missing)
     start = foreseen.start
     return TablePlan(
@@ -50,6 +56,7 @@ def _plan(foreseen: ForeseenIceberg, destination: DestinationSpec, *, local: boo
         missing=found.missing,
         error=error,
         warnings=start.warnings if start else (),
+        incremental=incremental_plan(foreseen.selection, reload=reload),
         iceberg=_as_it_is(foreseen, destination) if not foreseen.error else None,
     )
 

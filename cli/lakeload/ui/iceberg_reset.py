@@ -56,6 +56,8 @@ def _lines(table: TableDrop) -> list[str]:
             f"would drop the table from the catalog: {holds}",
             f"would remove {amount}, and {counted(len(files.metadata), 'file')} of metadata",
         ]
+        if table.ledger:
+            lines.append(f"would remove {counted(len(table.ledger), 'list')} of loaded files")
     else:
         lines = [
             f"dropped the table from the catalog: {holds}",
@@ -83,6 +85,7 @@ def _document(table: TableDrop) -> dict[str, Any]:
             "bytes": files.bytes,
             "metadata_files": list(files.metadata),
             "left": list(files.elsewhere),
+            "ledger": list(table.ledger),
         },
         "dropped": table.dropped,
         "removed": None

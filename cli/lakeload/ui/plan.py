@@ -12,6 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.launch.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.ui.plan_columns import schema_lines
 from lakeload.ui.plan_iceberg import iceberg_lines
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.rules.sizes import format_size
@@ -65,7 +66,11 @@ def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
             _line(err, "error:", "bold red", f"{plan.target}: {plan.error.message}")
             if plan.error.hint:
                 _line(err, " hint:", "green", plan.error.hint)
-        for warning in plan.warnings:
+        if plan.schema is not None and plan.schema.error is not None:
+            _line(err, "error:", "bold red", f"{plan.target}: {plan.schema.error.message}")
+            if plan.schema.error.hint:
+                _line(err, " hint:", "green", plan.schema.error.hint)
+        for warning in (*plan.warnings, *(plan.schema.warnings if plan.schema else ())):
             _line(err, "warning:", "bold yellow", f"{plan.target}: {warning}")
         if plan.catalog is not None and (unasked := plan.catalog.unasked) is not None:
             _line(err, "warning:", "bold yellow", f"{plan.target}: {unasked.message}")
@@ -87,6 +92,9 @@ def _details(plan: TablePlan, out: Console) -> None:
     if plan.incremental is not None:
         text = f"{plan.target}: {_new_files(plan.incremental)}"
         out.print(Text(printable(text), "dim"), soft_wrap=True)
+    if plan.schema is not None:
+        for line in schema_lines(plan.target, plan.schema):
+            out.print(Text(printable(line)), soft_wrap=True)
     for job in plan.recovery:
         text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
         text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"

@@ -26,13 +26,16 @@ from lakeload_jobs.lake.catalogs.table_files import (
     remove_files,
     table_files,
 )
+from lakeload_jobs.lake.file_ledger import ledger_folder
 from lakeload_jobs.lake.left_branches import left_branches
+from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.publish import Notify
 from lakeload_jobs.rules.iceberg_facts import (
     CREATED_BY,
     SUMMARY_PIPELINE,
     TableFacts,
     pipelines_of,
+    state_of,
 )
 
 _WRITES = ("append", "overwrite", "delete")
@@ -52,6 +55,8 @@ class TableDrop:
     snapshots: int = 0
     rows: int = 0
     files: TableFiles | None = None
+    ledger: tuple[str, ...] = ()
+    """Keys of the lists of loaded files that the pipeline keeps beside the table."""
     dropped: bool = False
     removal: Removal | None = None
     error: LakeloadError | None = None
@@ -104,13 +109,21 @@ class DropJob:
         facts = facts_of(opened)
         check_droppable(facts, self.pipeline)
         current = facts.snapshots.get(opened.snapshot_id or 0)
+        state = state_of(facts, self.pipeline)
         return TableDrop(
             table.target,
             facts.location,
             len(facts.snapshots),
             int(current.summary.get("total-records", "0")) if current else 0,
             table_files(opened, files),
+            self._ledger(table) if state and state.ledger else (),
         )
+
+    def _ledger(self, table: UpkeepTable) -> tuple[str, ...]:
+        """Return the keys of the pipeline's own folder: nobody else writes there."""
+        objects = Objects(self.session, self.destination)
+        folder = ledger_folder(table.location, self.pipeline)
+        return tuple(entry.key for entry in objects.list(folder))
 
     def _drop(self, table: UpkeepTable) -> TableDrop:
         opened = self._open(table)
@@ -131,6 +144,15 @@ class DropJob:
         places = found.files.all if found.files else ()
         notify(f"dropped from the catalog; removing {len(places):,} files")
         removal = remove_files(files, places)
+        own = LakeFiles(self.session, self.destination)
+        ledger = remove_files(
+            own, [f"s3://{self.destination.bucket}/{key}" for key in found.ledger]
+        )
+        removal = Removal(
+            removal.removed + ledger.removed,
+            removal.left + ledger.left,
+            removal.error or ledger.error,
+        )
         if removal.error is None:
             return replace(found, removal=removal)
         error = FollowUpFailed(

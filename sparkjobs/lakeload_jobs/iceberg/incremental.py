@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.lake.file_ledger import (
-    LedgerEntry,
-    ledger_key,
-    next_number,
-    read_known,
-    write_entry,
-)
+from lakeload_jobs.lake.file_account import account_of
+from lakeload_jobs.lake.file_ledger import LedgerEntry, ledger_key, next_number, write_entry
 from lakeload_jobs.lake.input_listing import list_files
-from lakeload_jobs.lake.new_files import Account, Selection, choose_files
+from lakeload_jobs.lake.new_files import Selection, choose_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.rules.iceberg_facts import PipelineState
 from lakeload_jobs.rules.layout import TableLocation
@@ -31,18 +26,11 @@ def select(
         return None
     refuse_limit(incremental=True, limit=spec.limit)
     anew = spec.reload or spec.full_refresh
-    known = state.state if state is not None else None
-    newest = state.ledger if state is not None else None
-    listed = list_files(
-        table.input, s3_source(spec).readers, may_be_empty=known is not None and not anew
-    )
-    account = Account(
-        # What replaces every row begins a new account.
-        state=None if spec.full_refresh else known,
-        first_run=state is None or spec.full_refresh,
-        next_number=next_number(objects, newest),
-        read=lambda since: read_known(objects, newest, since),
-    )
+    known = state is not None and state.state is not None
+    may_be_empty = known and not anew
+    listed = list_files(table.input, s3_source(spec).readers, may_be_empty=may_be_empty)
+    # What replaces every row begins a new account.
+    account = account_of(objects, state, full_refresh=spec.full_refresh)
     return choose_files(account, table.input.folder, listed, reload=spec.reload)
 
 

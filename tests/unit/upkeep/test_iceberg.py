@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -161,8 +162,8 @@ def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
     files = TableFiles(
         {"s3://b/t/data/1.parquet": 2048}, ("s3://b/t/metadata/1.json",), ("s3://x",)
     )
-    planned = TableDrop("shop.orders", "s3://b/t", 2, 7, files)
-    gone = TableDrop("shop.orders", "s3://b/t", 2, 7, files, True, Removal(2))
+    planned = TableDrop("shop.orders", "s3://b/t", 2, 7, files, ("lists/1.json",))
+    gone = replace(planned, dropped=True, removal=Removal(2))
     out, err = console(), console()
     iceberg_reset.show_text([planned], "lakeload reset p.yml orders --yes", out, err, done=False)
     iceberg_reset.show_text([gone], "", out, err, done=True)
@@ -170,6 +171,7 @@ def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
         "shop.orders",
         "  would drop the table from the catalog: 7 rows in 2 snapshots",
         "  would remove 1 file of rows, 2.0 KiB, and 1 file of metadata",
+        "  would remove 1 list of loaded files",
         "  left alone, as it is not below `s3://b/t`: 1 file",
         "    s3://x",
         "shop.orders",

@@ -1,0 +1,174 @@
+"""One `plan`: open the source of every table exactly as a load would, and tell its columns.
+
+Nothing is written, and no row is read beyond what finding the types takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
+from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.load import raise_interrupted, read_spec, write_result
+from lakeload_jobs.jobs.progress import Progress
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.identity import table_settings
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.lake.table_log import TableLog
+from lakeload_jobs.rules.iceberg_admission import is_empty
+from lakeload_jobs.rules.iceberg_facts import TableFacts, state_of
+from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.session import build_session
+
+logger = logging.getLogger(__name__)
+
+
+def main(spec_path: str) -> int:
+    """Run the job of a spec file and return the process's exit status.
+
+    Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
+    """
+    spec = read_spec(spec_path)
+    started_at = datetime.now(UTC)
+    with EventLog(spec.events_path) as events:
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, raise_interrupted)
+            spark = build_session(spec)
+            events.emit("opened", message=spark.version, pid=os.getpid())
+            session = AwsSession(spec.destination, label=spec.attempt_id)
+            if spec.destination.table_format == "ICEBERG":
+                from lakeload_jobs.iceberg.catalog_settings import connect
+
+                connect(spark, spec.destination, session)
+            with Progress(spark.sparkContext, events):
+                tables = look(spark, spec, Objects(session, spec.destination), events)
+            result = _result(spec, started_at, tables)
+        except Exception as error:
+            logger.warning("the job failed", exc_info=True)
+            result = _result(spec, started_at, (), describe(error, "session"))
+        write_result(Path(spec.result_path), result)
+        events.emit("closed", name=result.status)
+    return int(ExitCode.OK if result.error is None else result.error.exit_code)
+
+
+def look(
+    spark: SparkSession, spec: JobSpec, objects: Objects, events: EventLog
+) -> tuple[TableColumns, ...]:
+    """Return the columns of each table; one that cannot be read leaves the others alone."""
+    columns = _iceberg if spec.destination.table_format == "ICEBERG" else _parquet
+    found = []
+    for table in spec.tables:
+        events.emit("stage", table=table.source, name="open")
+        try:
+            found.append(columns(spark, spec, table, objects))
+        except Interrupted:
+            raise
+        except (LakeloadError, PySparkException, Py4JError) as error:
+            logger.warning("table %s cannot be read", table.source, exc_info=True)
+            info = describe(error, "open")
+            found.append(TableColumns(table.source, table.target, error=info))
+        status = "FAILED" if found[-1].error else "DONE"
+        events.emit("table", table=table.source, name=status)
+    return tuple(found)
+
+
+def _parquet(
+    spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
+) -> TableColumns:
+    from lakeload_jobs.parquet.incremental import select
+    from lakeload_jobs.parquet.prepare import prepare
+
+    location = TableLocation(spec.destination.prefix, table.schema, table.table)
+    opened = TableLog(objects, location).inspect(
+        spec.pipeline,
+        spec.job_id,
+        table.fingerprint,
+        table.source,
+        spec.table_handling,
+        table_settings(spec.destination, location),
+    )
+    selection = select(spec, table, objects, opened)
+    files = None if selection is None else selection.files
+    prepared = prepare(spark, spec, table, opened, files)
+    before = {column.name: column.type for column in opened.columns}
+    return TableColumns(
+        table.source,
+        table.target,
+        prepared.columns,
+        prepared.mapping.key,
+        existing=ExistingColumns(before) if before else None,
+    )
+
+
+def _iceberg(
+    spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
+) -> TableColumns:
+    from lakeload_jobs.iceberg.creation import definition
+    from lakeload_jobs.iceberg.incremental import select
+    from lakeload_jobs.iceberg.prepare import prepare
+    from lakeload_jobs.iceberg.tables import load, read_facts, schema_columns
+
+    java_table = load(spark, table.schema, table.table)
+    facts = None if java_table is None else read_facts(java_table)
+    state = state_of(facts, spec.pipeline) if facts else None
+    selection = select(spec, table, objects, state)
+    prepared = prepare(
+        spark,
+        spec,
+        table,
+        facts=facts,
+        recorded=state.columns if state else {},
+        files=None if selection is None else selection.files,
+    )
+    found = TableColumns(table.source, table.target, keys=prepared.key)
+    if not prepared.columns.fields:
+        return found
+    made = definition(spark, spec, table, prepared.columns, prepared.key, prepared.partition_by)
+    return replace(
+        found,
+        columns=schema_columns(spark, made.schema),
+        required=made.key,
+        existing=_existing(facts, spec.destination.iceberg.branch) if facts else None,
+        warnings=made.notes,
+    )
+
+
+def _existing(facts: TableFacts, branch: str) -> ExistingColumns:
+    return ExistingColumns(
+        dict(facts.columns),
+        tuple(sorted(facts.required)),
+        facts.identifiers,
+        is_empty(facts, branch),
+    )
+
+
+def _result(
+    spec: JobSpec,
+    started_at: datetime,
+    tables: tuple[TableColumns, ...],
+    error: ErrorInfo | None = None,
+) -> PlanResult:
+    return PlanResult(
+        contract=CONTRACT_VERSION,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        status="FAILED" if error else "SUCCEEDED",
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        tables=tables,
+        error=error,
+    )

@@ -1,0 +1,148 @@
+"""What a load would change about the columns of its tables, from what the plan's job found."""
+
+from __future__ import annotations
+
+import io
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lakeload.launch.failure import Cause
+from lakeload.launch.outcome import Ending, Observed
+from lakeload.launch.plan_model import ColumnChange, SchemaFound, TablePlan, exit_code_of
+from lakeload.launch.plan_schema import read_columns, with_schema
+from lakeload.launch.result_file import ResultProblem
+from lakeload.launch.run import Ended
+from lakeload.launch.run_folder import create_run_folder
+from lakeload.ui import plan as plan_ui
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, MachineLacks
+from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import JobSpec, SchemaChanges
+from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
+
+PLAN = TablePlan(
+    table="orders",
+    target="shop.orders",
+    action="LOAD",
+    mode="APPEND",
+    reader="jvm",
+    index="dense",
+    numbering="one partition",
+    example="",
+    first_run=False,
+    files=1,
+    bytes=10,
+    missing=(),
+)
+EXISTING = ExistingColumns({"id": "int", "name": "string", "old": "string"})
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> JobSpec:
+    """A spec of one Iceberg table that may change."""
+    made = job_spec(create_run_folder(tmp_path, SYNCED, ATTEMPT), ["orders"])
+    destination = replace(made.destination, table_format="ICEBERG")
+    return replace(made, destination=destination, schema_changes="EVOLVE")
+
+
+def judged(
+    spec: JobSpec,
+    columns: dict[str, str],
+    existing: ExistingColumns | None = EXISTING,
+    error: ErrorInfo | None = None,
+) -> TablePlan:
+    """Return the plan of `orders` for a source of these columns."""
+    found = TableColumns("orders", "shop.orders", columns, existing=existing, error=error)
+    (plan,) = with_schema([PLAN], [found], spec, spec.tables)
+    assert plan.schema is not None
+    return plan
+
+
+def shown(plan: TablePlan) -> tuple[list[str], list[str]]:
+    """Return stdout and stderr of the plan after the table itself, 80 columns wide."""
+    streams = [Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in "ab"]
+    plan_ui.show_text([plan], *streams)
+    out, err = (stream.file.getvalue().splitlines() for stream in streams)  # type: ignore[attr-defined]
+    return out[2:], err
+
+
+def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
+    plan = judged(spec, {"id": "long", "name": "string", "new": "decimal(12, 2)"})
+    assert plan.schema is not None
+    assert plan.schema.adds == {"new": "decimal(12, 2)"}
+    assert plan.schema.widens == (ColumnChange("id", "long", "int"),)
+    assert plan.schema.removed == ("old",)
+    assert plan.schema.columns["id"] == "long"
+    out, _ = shown(plan)
+    assert out == [
+        "shop.orders: the load",
+        "  adds `new` as `decimal(12, 2)`",
+        "  widens `id` from `int` to `long`",
+        "  keeps `old`, null in new rows",
+    ]
+    assert exit_code_of([plan]) == ExitCode.OK
+
+
+def test_a_refused_change_is_shown_and_refuses(spec: JobSpec) -> None:
+    plan = judged(spec, {"id": "date", "name": "string", "old": "string"})
+    assert plan.schema is not None
+    assert plan.schema.error is not None
+    assert "`int`" in plan.schema.error.message
+    assert "`date`" in plan.schema.error.message
+    assert plan.action == "REFUSED"
+    out, err = shown(plan)
+    assert out == ["shop.orders: the columns do not fit"]
+    assert err[0].startswith("error: shop.orders: the columns of the load do not fit")
+    assert exit_code_of([plan]) == ExitCode.REFUSED
+
+
+def test_a_new_table_shows_its_columns_and_an_unchanged_one_that(spec: JobSpec) -> None:
+    new = judged(spec, {"id": "int", "name": "string"}, None)
+    assert shown(new)[0] == ["shop.orders: 2 columns", "  id int", "  name string"]
+    assert shown(judged(spec, dict(EXISTING.columns)))[0] == [
+        "shop.orders: columns stay as they are"
+    ]
+
+
+@pytest.mark.parametrize(("policy", "refused"), [("ADD_COLUMNS", False), ("FAIL", True)])
+def test_parquet_tables_are_judged_by_their_own_rules(
+    spec: JobSpec, policy: SchemaChanges, refused: bool
+) -> None:
+    destination = replace(spec.destination, table_format="PARQUET")
+    parquet = replace(spec, destination=destination, schema_changes=policy)
+    found = judged(parquet, {"id": "int", "name": "string", "new": "date"}).schema
+    assert found is not None
+    assert (found.error is not None) is refused
+    if not refused:
+        assert found.changes == ("adds `new` as `date`", "keeps `old`, null in new rows")
+
+
+def test_a_source_that_cannot_be_read_is_an_error_of_its_table(spec: JobSpec) -> None:
+    error = ErrorInfo("LoadFailed", "the file is no CSV", int(ExitCode.TABLE_FAILED))
+    plan = judged(spec, {}, error=error)
+    assert (plan.schema, plan.action) == (SchemaFound({}, error=error), "FAIL")
+    assert shown(plan)[1][0] == "error: shop.orders: the file is no CSV"
+    assert exit_code_of([plan]) == ExitCode.REFUSED
+
+
+def ended(status: int = 0, stopped_by: signal.Signals | None = None) -> Ended:
+    """Return how spark-submit ended."""
+    cause = Cause("no such jar", "fetch it", ExitCode.MACHINE)
+    return Ended(Ending(status, stopped_by), Observed(), cause)
+
+
+def test_without_a_result_the_reason_is_raised() -> None:
+    nothing = ResultProblem("there is no result", missing=True)
+    with pytest.raises(MachineLacks, match="no such jar"):
+        read_columns(ended(1), nothing)
+    with pytest.raises(Interrupted):
+        read_columns(ended(130, signal.SIGINT), nothing)
+    error = ErrorInfo("Refused", "the catalog said no", int(ExitCode.REFUSED))
+    result = PlanResult(1, "job", ATTEMPT, "FAILED", SYNCED, SYNCED, error=error)
+    with pytest.raises(LakeloadError) as caught:
+        read_columns(ended(3), result)
+    assert (caught.value.exit_code, caught.value.hint is not None) == (ExitCode.REFUSED, True)
