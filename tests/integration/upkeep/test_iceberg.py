@@ -1,0 +1,161 @@
+"""recover, runs, reset and plan for Iceberg tables in Glue, as commands; no Spark is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from lakeload.config.load import load_pipeline
+from lakeload.config.spec import table_specs
+from tests.integration.upkeep.conftest import ADMIN, Command
+from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter
+from tests.servers.glue import glue_of
+from tests.servers.ministack import Lake
+
+SCHEMA = "shop_upkeep"
+YOUNG = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture
+def writer(shop: Lake, tmp_path: Path) -> Iterator[IcebergWriter]:
+    """An empty table of pipeline `shop`, whose documents are in the current folder."""
+    endpoint = shop.server.endpoint
+    shop.write_pipeline(
+        tmp_path,
+        tables=[{"table": "orders", "path": "orders.csv"}, {"table": "new", "path": "orders.csv"}],
+        destination={
+            "credentials": ADMIN,
+            "table_format": "ICEBERG",
+            "endpoints": dict.fromkeys(("s3", "sts", "glue"), endpoint),
+        },
+        destination_prefix=SCHEMA,
+    )
+    (tmp_path / "orders.csv").write_text("id,name\n1,a\n")
+    catalog = load_catalog(
+        "writer",
+        **{
+            "type": "glue",
+            "glue.endpoint": endpoint,
+            "glue.region": shop.seeded.region,
+            "s3.endpoint": endpoint,
+            "s3.region": shop.seeded.region,
+            "client.access-key-id": "test",
+            "client.secret-access-key": "test",
+        },
+    )
+    made = IcebergWriter(catalog, SCHEMA, "orders")
+    made.create(f"s3://{shop.seeded.bucket}/{shop.seeded.prefix}/{SCHEMA}/orders")
+    yield made
+    glue_of(shop).delete_database(Name=SCHEMA)
+
+
+def test_runs_tell_what_the_snapshots_know(writer: IcebergWriter, command: Command) -> None:
+    first = writer.load("monday", 3)
+    second = writer.load("tuesday", 4)
+    writer.table().manage_snapshots().rollback_to_snapshot(first).commit()
+    shown = command("runs", "pipeline.yml")
+    assert shown.code == 0
+    states = [line.split()[-1] for line in shown.lines() if line.startswith("  ")]
+    assert states == ["back", "done"]
+    runs = command("runs", "pipeline.yml", "--output", "json").document["runs"]
+    told = [(run["job_id"], run["snapshot_id"], run["rows"], run["state"]) for run in runs]
+    assert told == [("tuesday", second, 4, "rolled back"), ("monday", first, 3, "done")]
+    assert runs[0]["target"] == f"{SCHEMA}.orders"
+
+
+def test_recover_drops_the_branches_of_dead_attempts_alone(
+    writer: IcebergWriter, command: Command
+) -> None:
+    head = writer.load("monday", 3)
+    now = datetime.now(UTC)
+    old = writer.stage(now - timedelta(hours=30))
+    young = writer.stage(now - timedelta(hours=1), YOUNG)
+    writer.table().manage_snapshots().create_branch(head, "audit").commit()
+    planned = command("recover", "pipeline.yml", "--dry-run", "--output", "json").document
+    orders, new = planned["tables"]
+    assert (orders["status"], new["exists"]) == ("UNFINISHED", False)
+    assert [branch["name"] for branch in orders["branches"]] == [old]
+    assert [branch["name"] for branch in orders["younger_branches"]] == [young]
+    assert set(writer.table().metadata.refs) == {"main", "audit", old, young}
+    done = command("recover", "pipeline.yml")
+    assert (done.code, f"{SCHEMA}.orders  RECOVERED  dropped 1 branch" in done.out) == (0, True)
+    assert ATTEMPT in done.out
+    refs = writer.table().metadata.refs
+    assert set(refs) == {"main", "audit", young}
+    assert refs["main"].snapshot_id == head
+    assert command("recover", "pipeline.yml", "--abort-older-than", "0").code == 0
+    assert set(writer.table().metadata.refs) == {"main", "audit"}
+    refused = command("recover", "pipeline.yml", "--void", "monday", "--yes")
+    assert refused.code == 2
+
+
+def test_reset_removes_the_table_and_the_files_its_metadata_names(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    writer.load("tuesday", 4)
+    inside = f"{shop.seeded.prefix}/{SCHEMA}/orders/"
+    stranger = f"{inside}data/somebody.parquet"
+    shop.server.s3.put_object(Bucket=shop.seeded.bucket, Key=stranger, Body=b"x")
+    before = shop.keys()
+    planned = command("reset", "pipeline.yml", "orders")
+    assert planned.code == 0
+    assert "  would drop the table from the catalog: 7 rows in 2 snapshots" in planned.lines()
+    assert shop.keys() == before
+    done = command("reset", "pipeline.yml", "orders", "new", "--yes", "--output", "json")
+    assert done.code == 0, done.err
+    assert [table["dropped"] for table in done.document["tables"]] == [True, False]
+    assert shop.keys(shop.seeded.prefix) == [stranger]
+    assert not writer.catalog.table_exists((SCHEMA, "orders"))
+    assert command("reset", "pipeline.yml", "orders").lines()[-1] == "  there is no such table"
+
+
+def test_reset_leaves_a_table_with_rows_of_others(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    writer.load("night", 4, pipeline="warehouse")
+    before = shop.keys()
+    ended = command("reset", "pipeline.yml", "orders", "--yes")
+    assert (ended.code, "rows of pipeline `warehouse`" in ended.err) == (1, True)
+    assert shop.keys() == before
+
+
+def test_a_plan_tells_the_table_as_it_is(writer: IcebergWriter, command: Command) -> None:
+    snapshot = writer.load("monday", 3)
+    ended = command("plan", "pipeline.yml", "--no-schema", "--output", "json")
+    assert ended.code == 0, ended.err
+    orders, new = ended.document["tables"]
+    assert (orders["action"], orders["first_run"], new["first_run"]) == ("LOAD", False, True)
+    assert (orders["iceberg"]["snapshot_id"], orders["iceberg"]["rows"]) == (snapshot, 3)
+    assert new["iceberg"]["exists"] is False
+    assert new["iceberg"]["location"].endswith(f"/{SCHEMA}/new")
+
+
+def test_a_table_of_another_pipeline_and_a_rollback_are_refused_before_spark(
+    writer: IcebergWriter, command: Command
+) -> None:
+    writer.load("night", 4, pipeline="warehouse")
+    ended = command("plan", "pipeline.yml", "--no-schema", "--table", "orders")
+    assert ended.code == 3
+    assert "pipeline `warehouse` loads into it" in ended.err
+    assert "table_handling: APPEND" in ended.err
+
+
+def test_a_job_that_is_in_ends_a_sync_without_spark(
+    writer: IcebergWriter, command: Command, tmp_path: Path
+) -> None:
+    document = load_pipeline(tmp_path / "pipeline.yml", os.environ)
+    (orders, _) = table_specs(document)
+    snapshot = writer.load("monday", 3, fingerprint=orders.fingerprint)
+    words = ("sync", "pipeline.yml", "--table", "orders", "--job-id", "monday", "--output", "json")
+    ended = command(*words)
+    assert ended.code == 0, ended.err
+    (table,) = ended.document["tables"]
+    assert (table["status"], table["rows"], table["snapshot_id"]) == ("NO_OP", 3, snapshot)
+    assert ended.document["log"] is None
