@@ -15,6 +15,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.java import Java, caused_by
 from lakeload_jobs.iceberg.tables import facts_of, load
+from lakeload_jobs.rules.iceberg_facts import lineage
 
 LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
 """Clear answers: somebody else's commit came first, and ours did not happen."""
@@ -42,14 +43,16 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
     def once() -> int | None:
         java_table = _needed(load(spark, schema, table), f"{schema}.{table}")
         transaction = java_table.newTransaction()
-        refs = facts_of(transaction.startMetadata()).refs
-        head = refs.get(of)
-        if name not in refs:
-            if head is not None:
-                transaction.manageSnapshots().createBranch(name, head).commit()
-            else:
-                transaction.newFastAppend().toBranch(name).commit()
-            transaction.commitTransaction()
+        facts = facts_of(transaction.startMetadata())
+        head = facts.refs.get(of)
+        if (begun := facts.refs.get(name)) is not None:
+            # An earlier try came in unheard, and `of` may have moved since.
+            return begun if lineage(facts, of).has(begun) else None
+        if head is not None:
+            transaction.manageSnapshots().createBranch(name, head).commit()
+        else:
+            transaction.newFastAppend().toBranch(name).commit()
+        transaction.commitTransaction()
         return head
 
     return _until_committed(once, f"making the staging branch of `{schema}.{table}`")

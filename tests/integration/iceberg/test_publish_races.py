@@ -15,11 +15,22 @@ from pyiceberg.catalog import load_catalog
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.iceberg import publish as publish_module
 from lakeload_jobs.iceberg import write as write_module
-from lakeload_jobs.iceberg.branches import create_branch, drop_branch
+from lakeload_jobs.iceberg.branches import assert_branch, create_branch, drop_branch
 from lakeload_jobs.iceberg.java import spark_name
 from lakeload_jobs.iceberg.tables import load, read_facts
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.rules.iceberg_branches import staging_branch
 from tests.integration.iceberg.conftest import Loads
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import (
+    Action,
+    Forward,
+    MakeProxy,
+    Response,
+    drop_answer,
+    drop_request,
+)
 
 
 def before_publishing(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
@@ -114,6 +125,16 @@ def test_a_rollback_by_hand_stops_an_incremental_load_and_frees_the_job_id(loads
     assert loads.rows() == [{"id": 1}]
 
 
+def test_a_branch_that_came_in_unheard_keeps_its_beginning(loads: Loads) -> None:
+    first = loads.loaded(loads.table(loads.file([{"id": 1}])))
+    name = staging_branch(datetime.now(UTC), "33333333-3333-4333-8333-333333333333")
+    assert create_branch(loads.spark, loads.schema, "orders", name, "main") == first.snapshot_id
+    foreign_append(loads, 50)
+
+    assert create_branch(loads.spark, loads.schema, "orders", name, "main") == first.snapshot_id
+    assert drop_branch(loads.spark, loads.schema, "orders", name)
+
+
 def test_a_dropped_branch_fences_a_publish_off_on_rest(loads: Loads) -> None:
     """REST compares only references that a commit sets: without our own it would be published."""
     loads.loaded(loads.table(loads.file([{"id": 1}])))
@@ -122,7 +143,7 @@ def test_a_dropped_branch_fences_a_publish_off_on_rest(loads: Loads) -> None:
     foreign = load(loads.spark, loads.schema, "orders")
     assert foreign is not None
     transaction = foreign.newTransaction()
-    publish_module.assert_branch(transaction, name)
+    assert_branch(transaction, name)
     transaction.manageSnapshots().removeBranch(name).commit()
     transaction.updateProperties().set("lakeload.seq", "77").commit()
 
@@ -149,6 +170,56 @@ def test_branches_of_dead_attempts_go_with_the_next_start(loads: Loads) -> None:
     assert set(read_facts(java_table).refs) == {"main", young}
 
 
+@pytest.mark.parametrize("lose", [drop_answer, drop_request])
+def test_a_commit_without_an_answer_is_looked_for_and_is_in_once(
+    loads: Loads, make_proxy: MakeProxy, lose: Action
+) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    proxy = make_proxy(loads.uri)
+    lost: list[Request] = []
+
+    def once(request: Request, forward: Forward) -> Response:
+        if b"lakeload.jobs" not in request.body or request.method != "POST" or lost:
+            return forward(request)
+        lost.append(request)
+        return lose(request, forward)
+
+    proxy.on("*", once)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    result = loads.loaded(loads.table(loads.file([{"id": 2}])))
+
+    assert len(lost) == 1
+    assert (result.rows, loads.rows()) == (1, [{"id": 1}, {"id": 2}])
+    assert loads.read().metadata.current_snapshot_id == result.snapshot_id
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+def test_a_refused_commit_leaves_nothing(loads: Loads, make_proxy: MakeProxy) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    proxy = make_proxy(loads.uri)
+
+    def refuse(request: Request, forward: Forward) -> Response:
+        if b"lakeload.jobs" not in request.body or request.method != "POST":
+            return forward(request)
+        body = b'{"error": {"message": "no", "type": "ForbiddenException", "code": 403}}'
+        return Response(403, (("Content-Type", "application/json"),), body)
+
+    proxy.on("*", refuse)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    result = loads.load(loads.table(loads.file([{"id": 2}])))
+
+    assert result.error is not None
+    assert "refuses" in result.error.message
+    assert loads.rows() == [{"id": 1}]
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
 def test_loads_at_once_all_come_in(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 0}])))
     specs = [loads.spec(loads.table(loads.file([{"id": n}]))) for n in range(1, 7)]
@@ -165,12 +236,9 @@ def test_loads_at_once_all_come_in(loads: Loads) -> None:
 
 def loads_one(loads: Loads, spec: Any) -> Any:
     """Load the one table of a spec, in the session that has the catalog open."""
-    from lakeload_jobs.lake.aws import AwsSession
-    from lakeload_jobs.lake.objects import Objects
-
     session = AwsSession(spec.destination)
     objects = Objects(session, spec.destination)
-    nothing = write_module.IcebergLoad(
+    load = write_module.IcebergLoad(
         loads.spark,
         spec,
         spec.tables[0],
@@ -179,4 +247,4 @@ def loads_one(loads: Loads, spec: Any) -> Any:
         enter=lambda _: None,
         notify=lambda _: None,
     )
-    return write_module.load_table(nothing)
+    return write_module.load_table(load)
