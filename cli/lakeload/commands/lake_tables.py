@@ -71,12 +71,11 @@ def open_iceberg(
     catalog may hold tables of others beside ours, and for a catalog that Spark alone has a client
     for; `Refused`.
     """
-    from lakeload.config.load import DestinationDocument, refuse_to_load
+    from lakeload.config.load import DestinationDocument
     from lakeload.config.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables
     from lakeload.upkeep.tables import of_pipeline, open_session
 
-    refuse_to_load(document)
     if isinstance(document, DestinationDocument):
         raise InvalidInput(
             f"`lakeload {label}` finds Iceberg tables by the pipeline that loads them: a catalog "
@@ -114,11 +113,10 @@ def open_document(
     as `schema.table`. `option` is what the globs were given with. Raises `InvalidDocuments`,
     `InvalidInput` for a glob without a match, `Refused`.
     """
-    from lakeload.config.load import DestinationDocument, refuse_to_load
+    from lakeload.config.load import DestinationDocument
     from lakeload.config.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables
 
-    refuse_to_load(document)
     if isinstance(document, DestinationDocument):
         destination, chosen, pipeline = destination_spec(document), None, None
     else:

@@ -83,7 +83,7 @@ def maintain(
     aborts uploads of dead runs. Without --apply it says what it would do.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads came first.
     """
-    from lakeload.config.load import load_pipeline, refuse_to_load
+    from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
     from lakeload.launch.spec import new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
@@ -101,7 +101,6 @@ def maintain(
         raise InvalidInput("`--optimizer-role` belongs to `--register-glue-optimizers`")
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
-        refuse_to_load(document)
         tables = select_tables(table_specs(document), table or ())
         if register_glue_optimizers:
             refuse_beside_optimizers(only, wanted)

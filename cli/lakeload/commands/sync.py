@@ -73,14 +73,13 @@ def sync(
     The job's id is the first line on stderr. When a table fails the others are
     loaded; the same command with `--job-id` and that id then loads the rest.
     """
-    from lakeload.config.load import load_pipeline, refuse_to_load
+    from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
     from lakeload.launch.spec import check_full_refresh, check_limit, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
 
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
-        refuse_to_load(document)
         attempt = new_attempt(job_id)
         console.note(f"job {attempt.job_id}")
         specs = table_specs(document, limit=limit, reload=reload, full_refresh=full_refresh)

@@ -22,6 +22,8 @@ from lakeload.config.secret_names import shown
 from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, glue_prefix, needs_schema, targets, uses_glue
 from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.rules.iceberg_catalogs import loading_problem
 from lakeload_jobs.rules.input_files import is_s3
 from lakeload_jobs.rules.layout import TableLocation, overlaps
 from lakeload_jobs.rules.names import target_name_problem
@@ -37,6 +39,7 @@ def pipeline_findings(
     """Return what is wrong between the tables of a pipeline, given its destination if known."""
     tables = _valid_tables(data)
     found = chain(
+        _catalog_findings(destination) if destination else (),
         _repeated_sources(tables),
         _globs(tables),
         _target_findings(tables, data, destination),
@@ -45,6 +48,15 @@ def pipeline_findings(
         _table_options(tables, data),
     )
     return list(islice(found, MAX_PROBLEMS))
+
+
+def _catalog_findings(destination: Destination) -> Iterator[Finding]:
+    """Refuse what can be checked and tested, and not loaded into (docs/protocol-iceberg.md)."""
+    catalog = destination.iceberg.catalog
+    if destination.table_format != "ICEBERG":
+        return
+    if problem := loading_problem(CatalogSpec(type=catalog.type, api=catalog.api)):
+        yield Finding(problem, "write `api: NATIVE` in `catalog`", ("destination",), "cannot-load")
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:

@@ -190,7 +190,7 @@ class Destination(Model):
     target_file_size: FileSize = 1 << 30
     """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
     table_format: TableFormat = Field(default="PARQUET", json_schema_extra={"features": "F1"})
-    """The format of tables; `sync` cannot load `ICEBERG` yet."""
+    """Parquet files, which are appended to, or Iceberg tables, also replaced and changed by key."""
     glue_database_prefix: GluePrefix = Field(default="", json_schema_extra={"features": "F53"})
     """The first part of Glue database names, where Glue is the catalog."""
     parquet: Parquet = Parquet()

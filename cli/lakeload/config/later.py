@@ -46,17 +46,6 @@ def later_settings() -> list[str]:
     return [*values, *_OFF, *keys]
 
 
-def cannot_load_yet(table_format: str) -> Finding:
-    """Return the finding for a destination that can be checked and tested, but not loaded."""
-    return Finding(
-        f"tables of `table_format: {table_format}` cannot be loaded yet",
-        "`validate`, `policy` and `test-connection` work with this destination already; "
-        "to load now, write `table_format: PARQUET`",
-        ("table_format",),
-        "not-supported-yet",
-    )
-
-
 def later_key(model: str, key: str) -> Finding | None:
     """Return the finding for a key that belongs to a feature not built, else None."""
     what = _KEYS.get(model, {}).get(key)

@@ -19,7 +19,6 @@ from lakeload.config.destination import Destination, destination_notes
 from lakeload.config.document import Tree, plain_data
 from lakeload.config.explain import Explainer
 from lakeload.config.iceberg_rules import iceberg_findings, iceberg_notes
-from lakeload.config.later import cannot_load_yet
 from lakeload.config.locate import Location
 from lakeload.config.modes import mode_notes
 from lakeload.config.page import Page
@@ -42,8 +41,6 @@ class DestinationDocument:
     path: Path
     model: Destination
     warnings: tuple[Problem, ...] = ()
-    not_built: tuple[Problem, ...] = ()
-    """Why no load can go there yet, at its line: see `refuse_to_load`."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,6 @@ class _Read:
     kind: Kind | None = None
     model: Destination | Pipeline | None = None
     destination: DestinationDocument | None = None
-    not_built: tuple[Problem, ...] = ()
 
 
 def load_pipeline(path: Path, environment: Mapping[str, str]) -> PipelineDocument:
@@ -116,20 +112,10 @@ def load_either(
         raise InvalidDocuments(in_order(read.problems))
     warnings = tuple(in_order(read.problems))
     if isinstance(read.model, Destination):
-        return DestinationDocument(path, read.model, warnings, read.not_built)
+        return DestinationDocument(path, read.model, warnings)
     assert isinstance(read.model, Pipeline), "a document without errors has a model"  # noqa: S101
     assert read.destination is not None, "a pipeline without errors has one"  # noqa: S101
     return PipelineDocument(path, read.model, read.destination, warnings)
-
-
-def refuse_to_load(document: PipelineDocument | DestinationDocument) -> None:
-    """Raise `InvalidDocuments`, at the line, where a destination's format cannot be loaded yet.
-
-    For commands that read or write tables: a destination may be valid and tested before that.
-    """
-    destination = document if isinstance(document, DestinationDocument) else document.destination
-    if destination.not_built:
-        raise InvalidDocuments(destination.not_built)
 
 
 def inspect_all(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Inspection]:
@@ -176,18 +162,11 @@ def _validate(
         read.problems += [explainer.finding(item) for item in iceberg_findings(data)]
     if isinstance(read.model, Destination):
         read.problems += _notes(explainer, read.model)
-        read.not_built = _not_built(explainer, read.model)
 
 
 def _notes(explainer: Explainer, model: Destination, at: Location = ()) -> list[Problem]:
     notes = [*destination_notes(model), *iceberg_notes(model)]
     return [explainer.finding(note, at, "note") for note in notes]
-
-
-def _not_built(explainer: Explainer, model: Destination, at: Location = ()) -> tuple[Problem, ...]:
-    if model.table_format == "PARQUET":
-        return ()
-    return (explainer.finding(cannot_load_yet(model.table_format), at),)
 
 
 def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
@@ -223,7 +202,7 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
             return
         read.problems += below.problems
         if isinstance(below.model, Destination):
-            read.destination = DestinationDocument(path, below.model, (), below.not_built)
+            read.destination = DestinationDocument(path, below.model)
 
 
 def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str, Any]) -> None:
@@ -234,5 +213,5 @@ def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str
         model = Destination.model_validate(given)
     except ValidationError:
         return
-    read.destination = DestinationDocument(read.path, model, (), _not_built(explainer, model, at))
+    read.destination = DestinationDocument(read.path, model)
     read.problems += _notes(explainer, model, at)

@@ -124,7 +124,7 @@ def _rest(answers: Answers) -> Iterator[str]:
 def _nessie(answers: Answers) -> Iterator[str]:
     yield f"    uri: {yaml_text(answers.catalog_uri)}"
     yield "    ref: main    # the branch of the catalog"
-    yield "    api: REST    # or NATIVE, for a URL that ends with /api/v2"
+    yield "    api: NATIVE  # Nessie's own interface; through its REST one nothing can be loaded"
     yield from _REST_AUTH[answers.catalog_auth]
 
 

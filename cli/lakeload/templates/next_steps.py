@@ -31,9 +31,5 @@ def next_steps(answers: Answers, folder: Path) -> tuple[Step, ...]:
         found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
     found.append(Step(f"lakeload policy {destination}", "what has to be allowed in AWS"))
     found.append(Step(f"lakeload test-connection {destination}", "whether it is"))
-    if answers.table_format == "ICEBERG":
-        about = "sync cannot load Iceberg tables yet"
-        found.append(Step(f"lakeload validate {pipeline}", about))
-    else:
-        found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))
+    found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))
     return tuple(found)

@@ -2,7 +2,7 @@
 
 Everything a load does with Spark is done, by the same code: the session, each format opened and
 typed, rows counted and handed to Python in Arrow batches, the progress watched. Nothing is sent
-to AWS, which no class of the JVM has a part in.
+to AWS, which no class of the JVM has a part in; Iceberg's clients have, and are given a stand-in.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.progress import Progress
+from lakeload_jobs.jobs.train_iceberg import is_for_iceberg, load_iceberg_tables
 from lakeload_jobs.lake.opened import Opened
 from lakeload_jobs.parquet.prepare import prepare
 from lakeload_jobs.parquet.stage import REPORT_SCHEMA
@@ -50,6 +51,8 @@ def main(spec_path: str) -> int:
     with EventLog(spec.events_path) as events, Progress(spark.sparkContext, events):
         for table in spec.tables:
             _load(spark, spec, table)
+        if is_for_iceberg(spark):
+            load_iceberg_tables(spark, spec, folder)
     return 0
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from lakeload.app import app
 from lakeload.config.iceberg import Catalog
 from lakeload.config.iceberg_rules import iceberg_findings
-from lakeload.config.load import inspect_all, load_destination, load_pipeline, refuse_to_load
-from lakeload.config.problems import InvalidDocuments
+from lakeload.config.load import inspect_all, load_destination, load_pipeline
+from lakeload.config.problems import has_errors
 from lakeload.config.spec import destination_spec, table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
@@ -222,7 +220,7 @@ def test_the_glue_prefix_takes_part_where_glue_is_the_catalog(tmp_path: Path) ->
     [spec] = table_specs(pipeline(tmp_path, text))
     assert spec.schema == "supa_shop"
 
-    nessie = "iceberg: {catalog: {type: NESSIE, uri: https://h}}, region"
+    nessie = f"iceberg: {{catalog: {NESSIE}}}, region"
     [spec] = table_specs(pipeline(tmp_path, text.replace("region", nessie)))
     assert spec.schema == "Shop"
 
@@ -300,7 +298,7 @@ def test_defaults_follow_the_format_of_the_tables(tmp_path: Path) -> None:
     assert (document.nested, document.schema_changes) == ("NATIVE", "FAIL")
 
 
-NESSIE = "{type: NESSIE, uri: https://h}"
+NESSIE = "{type: NESSIE, uri: https://h, api: NATIVE}"
 OTHER_LOADS = {
     "a mode": ("path: a", "path: a, mode: OVERWRITE"),
     "a key": ("path: a", "path: a, primary_key: [id]"),
@@ -309,13 +307,12 @@ OTHER_LOADS = {
     "a branch": ("catalog:", "branch: audit, catalog:"),
     "a catalog": (NESSIE, "{type: REST, uri: https://h}"),
     "a server": ("https://h", "https://other"),
-    "a branch of the catalog": ("https://h}", "https://h, ref: etl}"),
+    "a branch of the catalog": ("api: NATIVE", "api: NATIVE, ref: etl"),
     "a location": ("catalog:", "warehouse_location: s3://my-data-lake/x, catalog:"),
 }
 THE_SAME_LOAD = {
     "properties": ("path: a", "path: a, table_properties: {gc.enabled: false}"),
-    "a secret": ("https://h}", "https://h, token: {env: T}}"),
-    "an interface": ("https://h}", "https://h, api: NATIVE}"),
+    "a secret": ("api: NATIVE", "api: NATIVE, token: {env: T}"),
     "a format version": ("catalog:", "format_version: 3, catalog:"),
     "the block of the other format": ("iceberg:", "parquet: {partition_strategy: DAY}, iceberg:"),
     "schema changes": ("namespace", "schema_changes: FAIL\nnamespace"),
@@ -349,42 +346,21 @@ def test_a_full_refresh_is_another_load(tmp_path: Path) -> None:
     assert table_specs(document) != table_specs(document, full_refresh=True)
 
 
-def test_no_load_goes_to_iceberg_tables_yet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("inner", [True, False])
+def test_no_load_goes_through_nessies_rest_interface(inner: bool, tmp_path: Path) -> None:
+    catalog = f"iceberg: {{catalog: {NESSIE.replace(', api: NATIVE', '')}}}"
     destination = tmp_path / "destination.yml"
-    destination.write_text(ICEBERG)
-    with pytest.raises(InvalidDocuments) as caught:
-        refuse_to_load(load_destination(destination, {}))
-    [problem] = caught.value.problems
-    assert (problem.line, problem.column, problem.code) == (4, 1, "not-supported-yet")
-
+    destination.write_text(f"{ICEBERG}{catalog}\n")
     path = tmp_path / "pipeline.yml"
-    path.write_text(
-        f"version: 1\nname: shop\ndestination: destination.yml\nnamespace: n\n"
-        f"source: {{type: FILES, format: CSV}}\n{TABLES}"
-    )
-    with pytest.raises(InvalidDocuments) as caught:
-        refuse_to_load(load_pipeline(path, {}))
-    assert caught.value.problems == (problem,)
+    text = PIPELINE.replace("region", f"table_format: ICEBERG, {catalog}, region")
+    if not inner:
+        text = "version: 1\nname: shop\ndestination: destination.yml\n"
+        text += "source: {type: FILES, format: CSV}\n"
+    path.write_text(f"{text}namespace: n\n{TABLES}")
 
+    [inspection, alone] = inspect_all([path, destination], {})
 
-def test_a_destination_within_a_pipeline_is_refused_at_its_own_line(tmp_path: Path) -> None:
-    inner = PIPELINE.replace("region", "table_format: ICEBERG, region")
-    path = tmp_path / "pipeline.yml"
-    path.write_text(f"{inner}namespace: n\n{TABLES}")
-
-    [inspection] = inspect_all([path], {})
-    assert inspection.problems == ()
-    with pytest.raises(InvalidDocuments) as caught:
-        refuse_to_load(load_pipeline(path, {}))
-    assert caught.value.problems[0].key == "destination.table_format"
-
-
-@pytest.mark.parametrize("command", ["sync", "plan", "recover", "runs", "reset"])
-def test_commands_that_touch_tables_refuse_with_2_and_say_what_works(command: str) -> None:
-    path = str(CONFIGS / "pipeline-iceberg.yaml")
-
-    result = CliRunner().invoke(app, [command, path, *(["orders"] if command == "reset" else [])])
-
-    assert result.exit_code == 2
-    assert "destination-iceberg-glue.yaml:" in result.stderr.replace("\n", "")
-    assert "`test-connection`" in result.stderr
+    assert not has_errors(alone.problems)
+    [problem] = [one for one in inspection.problems if one.code == "cannot-load"]
+    assert (problem.line, problem.key) == (3, "destination")
+    assert "`api: NATIVE`" in (problem.hint or "")
