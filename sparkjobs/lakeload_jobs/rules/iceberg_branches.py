@@ -48,10 +48,10 @@ def left_branches(refs: Iterable[str], now: datetime, age: timedelta) -> tuple[s
     return tuple(name for name, made in staging_branches(refs).items() if now - made > age)
 
 
-def orphans_before(refs: Iterable[str], now: datetime) -> datetime:
+def orphans_before(refs: Iterable[str], now: datetime, age: timedelta = ORPHAN_AGE) -> datetime:
     """Return the instant before which a file that no snapshot names is an orphan (I10).
 
-    24 hours ago, and never later than the oldest staging branch was made: the files of a load that
+    `age` ago, and never later than the oldest staging branch was made: the files of a load that
     runs for longer are in no snapshot yet.
     """
-    return min([now - ORPHAN_AGE, *staging_branches(refs).values()])
+    return min([now - age, *staging_branches(refs).values()])

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.iceberg.java import Java, caused_by
 from lakeload_jobs.iceberg.maintain.permission import check_deleting
 from lakeload_jobs.iceberg.maintain.work import Work, keeps_files, not_possible, nothing, shown
-from lakeload_jobs.rules.iceberg_branches import staging_branches
+from lakeload_jobs.rules.iceberg_branches import orphans_before
 
 MEASURED = 1000
 """Orphans whose sizes are asked for: each takes a request."""
@@ -33,7 +33,7 @@ def remove_orphans(work: Work) -> StepResult:
     if why := keeps_files(facts.properties):
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
-    before = min([work.now() - age, *staging_branches(facts.refs).values()])
+    before = orphans_before(facts.refs, work.now(), age)
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")
