@@ -79,7 +79,9 @@ def iceberg_schema(spark: SparkSession, columns: StructType) -> Java:
     """Return Iceberg's schema of Spark's columns, all of them optional."""
     api = jvm(spark).org.apache
     kind = api.spark.sql.types.DataType.fromJson(columns.json())
-    return api.iceberg.spark.SparkSchemaUtil.convert(kind)
+    converted = api.iceberg.spark.SparkSchemaUtil.convert(kind)
+    # Spark's ids begin with 0, which SeaweedFS (in a spec) and Nessie (in a key) take for none.
+    return api.iceberg.types.TypeUtil.assignIncreasingFreshIds(converted)
 
 
 def partition_spec(spark: SparkSession, schema: Java, fields: Sequence[PartitionField]) -> Java:

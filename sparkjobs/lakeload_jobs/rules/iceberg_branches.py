@@ -12,8 +12,10 @@ STAGING_PREFIX = "lakeload_"
 ORPHAN_AGE = timedelta(hours=24)
 """Files younger than this are never orphans: Iceberg's own procedure refuses less, too."""
 
-_NAME = re.compile(r"lakeload_([0-9]{8}T[0-9]{6}Z)_([0-9a-f]{32})")
-_TIME = "%Y%m%dT%H%M%SZ"
+# In lower case: Spark asks for a branch as for a table first, and SeaweedFS calls a name with upper
+# case malformed in place of missing.
+_NAME = re.compile(r"lakeload_([0-9]{8}t[0-9]{6}z)_([0-9a-f]{32})")
+_TIME = "%Y%m%dt%H%M%Sz"
 
 
 def staging_branch(now: datetime, attempt: str) -> str:

@@ -25,7 +25,7 @@ def _branch(hours: float) -> str:
 
 def test_a_branch_tells_its_age_and_attempt() -> None:
     name = staging_branch(_NOW.astimezone(timezone(timedelta(hours=5))), _ATTEMPT)
-    assert name == "lakeload_20261121T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11"
+    assert name == "lakeload_20261121t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11"
     assert parse_staging_branch(name) == (_NOW, _ATTEMPT)
 
 
@@ -35,9 +35,9 @@ def test_a_branch_tells_its_age_and_attempt() -> None:
         "main",
         "lakeload_",
         "lakeload_audit",
-        "lakeload_20261121T123005Z_short",
-        "lakeload_20261341T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11",
-        "lakeload_20261121T123005Z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11_x",
+        "lakeload_20261121t123005z_short",
+        "lakeload_20261341t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11",
+        "lakeload_20261121t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11_x",
     ],
 )
 def test_branches_of_others_are_left_alone(name: str) -> None:

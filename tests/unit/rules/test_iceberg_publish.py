@@ -21,7 +21,7 @@ from lakeload_jobs.rules.iceberg_publish import (
 )
 from tests.unit.rules.iceberg_table import JOB, Table, job
 
-_BRANCH = "lakeload_20261121T100000Z_00000000000000000000000000000001"
+_BRANCH = "lakeload_20261121t100000z_00000000000000000000000000000001"
 _MINE = job("j9", attempt_id="mine", goes_on=True)
 
 
@@ -225,7 +225,7 @@ def test_a_definition_is_not_replaced_under_another_load() -> None:
     table = _table()
     table.refs[_BRANCH] = 1
     check_replaceable(table.facts, _BRANCH, JOB)
-    table.refs["lakeload_20261121T110000Z_00000000000000000000000000000002"] = 1
-    with pytest.raises(LoadFailed, match="branch `lakeload_20261121T110000Z_") as caught:
+    table.refs["lakeload_20261121t110000z_00000000000000000000000000000002"] = 1
+    with pytest.raises(LoadFailed, match="branch `lakeload_20261121t110000z_") as caught:
         check_replaceable(table.facts, _BRANCH, JOB)
     assert caught.value.retryable

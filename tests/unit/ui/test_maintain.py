@@ -19,7 +19,7 @@ TABLES = (
         "public.orders",
         "shop.orders",
         (
-            StepResult("branches", "WOULD_DO", items=("lakeload_20261120T101500Z_0b6f",)),
+            StepResult("branches", "WOULD_DO", items=("lakeload_20261120t101500z_0b6f",)),
             StepResult("compact", "WOULD_DO", 412, 7, 3, 3100 * MIB),
             StepResult("deletes", "NOTHING_TO_DO"),
             StepResult("manifests", "LOST_RACE", error=ErrorInfo("LostRace", "others came", 5)),
