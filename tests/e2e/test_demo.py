@@ -85,6 +85,49 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 
 
 @pytest.mark.e2e
+def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
+    place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
+    monkeypatch.setenv("COLUMNS", "80")
+    ended = subprocess.run(
+        argv("demo", "--table-format", "iceberg", "--output", "json"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    skipping = f"{COMMANDS[1]} --skip glue-catalog"
+    assert [step["command"] for step in document["commands"]] == [
+        *(COMMANDS[0], skipping),
+        *COMMANDS[2:],
+    ]
+    assert [step["exit_code"] for step in document["commands"]] == [0, 0, 0, 0]
+    lines = [(one["table"], one["job"], one["added"]) for one in document["snapshots"]]
+    assert lines == [
+        ("orders", "monday", 5000),
+        ("orders", "tuesday", 1300),
+        ("payments", "monday", 4800),
+        ("payments", "tuesday", 4800),
+    ]
+    orders, payments, travelled = (answer["rows"] for answer in document["answers"])
+    assert [(row[0], row[1], row[3]) for row in orders] == [
+        ("monday", 4600, 0),
+        ("tuesday", 1300, 300),
+    ]
+    assert payments == [
+        ["monday", 4800, 4800, "DECIMAL(14,2)"],
+        ["tuesday", 4800, 4800, "DECIMAL(14,2)"],
+    ]
+    assert sorted(travelled) == [["monday", 5000, 0], ["now", 5900, 300]]
+    shown = ended.stderr.splitlines()
+    assert max(len(line) for line in shown if "arn:aws" not in line and "/" not in line) <= 80
+
+
+@pytest.mark.e2e
 def test_an_interrupted_demo_leaves_nothing_behind(place: Path) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,7 +11,22 @@ from lakeload.commands.options import Output
 from lakeload.ui.console import OutputFormat
 
 
+class TableFormat(StrEnum):
+    """What the demo loads into."""
+
+    PARQUET = "parquet"
+    ICEBERG = "iceberg"
+
+
 def demo(
+    table_format: Annotated[
+        TableFormat,
+        typer.Option(
+            "--table-format",
+            case_sensitive=False,
+            help="Append Parquet files, or change Iceberg tables in Glue.",
+        ),
+    ] = TableFormat.PARQUET,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the documents, the logs and a copy of the lake.")
     ] = False,
@@ -20,8 +36,13 @@ def demo(
 
     Starts an embedded AWS that enforces IAM, makes sample tables, tests the
     connection, loads twice, shows the objects and queries them. Everything is
-    removed at the end.
+    removed at the end. The tables of iceberg are changed by the second load,
+    columns included, and queried as they were before it.
     """
     from lakeload.commands.demo_tour import give_tour
 
-    give_tour(keep=keep, as_json=output is OutputFormat.JSON)
+    give_tour(
+        iceberg=table_format is TableFormat.ICEBERG,
+        keep=keep,
+        as_json=output is OutputFormat.JSON,
+    )

@@ -30,3 +30,26 @@ def loader_policy(bucket: str, prefix: str) -> Policy:
     """Return the least a Parquet load needs on S3 (DESIGN section 8): no deletion of data."""
     (document,) = role_policies(DestinationSpec(bucket, REGION, prefix))
     return document.as_json()
+
+
+def destination_policy(destination: DestinationSpec) -> Policy:
+    """Return everything that `lakeload policy` writes for the destination, as one document."""
+    statements = (one for document in role_policies(destination) for one in document.statements)
+    return PolicyDocument("all", tuple(statements)).as_json()
+
+
+def embedded_policy(destination: DestinationSpec) -> Policy:
+    """Return the same for the embedded AWS: where AWS checks a call on a database of Glue against
+    that database, the emulator looks for a table of its name."""
+    whole = dict(destination_policy(destination))
+    table = f"arn:aws:glue:{destination.region}:*:table/{destination.glue_database_prefix}"
+    quirks = [
+        {"Effect": "Allow", "Action": "glue:GetDatabase", "Resource": f"{table}*"},
+        {
+            "Effect": "Allow",
+            "Action": "glue:DeleteDatabase",
+            "Resource": f"{table}_lakeload_probe_*",
+        },
+    ]
+    statements = whole["Statement"]
+    return {**whole, "Statement": [*(statements if isinstance(statements, list) else []), *quirks]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lakeload.demo.aws import SeededLake
@@ -10,10 +11,16 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 
 EXTERNAL_ID_VARIABLE = "LAKELOAD_EXTERNAL_ID"
+DATABASE_PREFIX = "demo"
+"""The first part of the names of the Iceberg demo's databases in Glue."""
 
 
 def destination_document(lake: SeededLake, endpoint: str) -> str:
     """Return destination.yml: what a user would write, and the endpoints of the embedded AWS."""
+    return f"{_plain_destination(lake, endpoint)}addressing_style: PATH\n"
+
+
+def _plain_destination(lake: SeededLake, endpoint: str) -> str:
     return f"""\
 version: 1
 bucket: {lake.bucket}
@@ -25,7 +32,17 @@ credentials:
 endpoints:                # of the embedded AWS; the real one needs none
   s3: {endpoint}
   sts: {endpoint}
+"""
+
+
+def iceberg_destination_document(lake: SeededLake, endpoint: str) -> str:
+    """Return destination.yml of Iceberg tables in Glue."""
+    return f"""\
+{_plain_destination(lake, endpoint)}\
+  glue: {endpoint}
 addressing_style: PATH
+table_format: ICEBERG     # and with it the catalog is Glue
+glue_database_prefix: {DATABASE_PREFIX}
 """
 
 
@@ -39,6 +56,16 @@ def destination_spec(lake: SeededLake, endpoint: str) -> DestinationSpec:
         credentials=CredentialsSpec(role_arn=lake.role_arn, external_id=external_id),
         endpoints=EndpointsSpec(s3=endpoint, sts=endpoint),
         addressing_style="PATH",
+    )
+
+
+def iceberg_destination_spec(lake: SeededLake, endpoint: str) -> DestinationSpec:
+    """Return what destination.yml of Iceberg tables says."""
+    return replace(
+        destination_spec(lake, endpoint),
+        endpoints=EndpointsSpec(s3=endpoint, sts=endpoint, glue=endpoint),
+        table_format="ICEBERG",
+        glue_database_prefix=DATABASE_PREFIX,
     )
 
 
@@ -64,6 +91,36 @@ tables:
   - table: payments
     path: export/payments.parquet
     format: PARQUET
+"""
+
+
+def iceberg_pipeline_document() -> str:
+    """Return pipeline.yml: one table that changes, and one that grows."""
+    return """\
+version: 1
+name: shop
+destination: destination.yml
+namespace: shop
+source:
+  type: FILES
+  format: CSV
+  options: {header: true}
+tables:
+  - table: orders
+    path: export/orders.csv
+    mode: UPSERT
+    primary_key: [id]
+    deleted_when: storniert   # cancelled
+    deletes: DELETE
+    columns:
+      types:
+        "Prix €": decimal(12,2)
+        Bestellt am: timestamp
+        storniert: boolean
+  - table: payments
+    path: export/payments.parquet
+    format: PARQUET
+    partition_by: [day(value date)]
 """
 
 

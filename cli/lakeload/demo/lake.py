@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakeload_jobs.lake.answers import ObjectEntry
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.rules.file_names import FILE_SUFFIX
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,15 @@ def query(schema_folder: Path, sql: str) -> Answer:
                 f'create view "{table.name}" as '  # noqa: S608
                 f"select * from read_parquet('{files}', union_by_name = true)"
             )
-        connection.execute("set timezone = 'UTC'")
-        result = connection.execute(sql)
-        columns = tuple(column[0] for column in result.description or ())
-        rows = tuple(tuple(_plain(value) for value in row) for row in result.fetchall())
+        return answer_of(connection, sql)
+
+
+def answer_of(connection: DuckDBPyConnection, sql: str) -> Answer:
+    """Return what a connection answers, with times in UTC."""
+    connection.execute("set timezone = 'UTC'")
+    result = connection.execute(sql)
+    columns = tuple(column[0] for column in result.description or ())
+    rows = tuple(tuple(_plain(value) for value in row) for row in result.fetchall())
     return Answer(columns, rows)
 
 

@@ -19,3 +19,22 @@ with loaded as (
 select _supa_job_id as job, "table", count(*) as rows,
        max(_supa_index) as last_index
 from loaded group by all order by all"""
+
+ORDERS_OF_EACH_JOB = """\
+select _supa_job_id as job, count(*) as orders, sum(prix_) as revenue,
+       count(*) filter (notiz = 'changed on Tuesday') as changed,
+       count(gutschein) as coupons
+from orders group by all order by all"""
+
+NOW_AND_MONDAY = """\
+select 'now' as "as of", count(*) as orders,
+       count(*) filter (notiz = 'changed on Tuesday') as changed
+from orders
+union all
+select 'monday', count(*), count(*) filter (notiz = 'changed on Tuesday')
+from orders_at_mondays_snapshot"""
+
+PAYMENTS_OF_EACH_JOB = """\
+select _supa_job_id as job, count(*) as rows, max(_supa_index) as last_index,
+       typeof(any_value(amount)) as amount
+from payments group by all order by all"""

@@ -58,29 +58,32 @@ def write_samples(folder: Path, day: date) -> tuple[Sample, ...]:
     return (
         _write_orders(folder / "orders.csv", day, random_source),
         _write_visits(folder / "visits.ndjson", day, random_source),
-        _write_payments(folder / "payments.parquet", day, random_source),
+        write_payments(folder / "payments.parquet", day, random_source),
     )
+
+
+def order_rows(day: date, choose: random.Random) -> Iterator[tuple[object, ...]]:
+    """Yield the orders of a day, a value for each column of `ORDER_HEADER`."""
+    for number in range(ORDERS):
+        name = choose.choice(_NAMES)
+        yield (
+            _first_order(day) + number,
+            name,
+            name.lower(),
+            choose.choice(_SIZES),
+            choose.choice(("yes", "no")),
+            choose.choice(_ARTICLES),
+            _amount(choose) if choose.random() > 0.02 else "",
+            _instant(day, choose).astimezone(choose.choice(_ZONES)).isoformat(),
+            choose.choice(_NOTES),
+        )
 
 
 def _write_orders(path: Path, day: date, choose: random.Random) -> Sample:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(ORDER_HEADER)
-        for number in range(ORDERS):
-            name = choose.choice(_NAMES)
-            writer.writerow(
-                (
-                    _first_order(day) + number,
-                    name,
-                    name.lower(),
-                    choose.choice(_SIZES),
-                    choose.choice(("yes", "no")),
-                    choose.choice(_ARTICLES),
-                    _amount(choose) if choose.random() > 0.02 else "",
-                    _instant(day, choose).astimezone(choose.choice(_ZONES)).isoformat(),
-                    choose.choice(_NOTES),
-                )
-            )
+        writer.writerows(order_rows(day, choose))
     return Sample("orders", path, ORDERS)
 
 
@@ -107,7 +110,8 @@ def _visits(day: date, choose: random.Random) -> Iterator[dict[str, object]]:
         }
 
 
-def _write_payments(path: Path, day: date, choose: random.Random) -> Sample:
+def write_payments(path: Path, day: date, choose: random.Random, *, precision: int = 12) -> Sample:
+    """Write a day's payments; amounts have `precision` digits, two of them after the point."""
     # Here, because importing pyarrow takes longer than all of `lakeload --help`.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -115,7 +119,7 @@ def _write_payments(path: Path, day: date, choose: random.Random) -> Sample:
     instants = [_instant(day, choose) for _ in range(PAYMENTS)]
     columns = {
         "order id": pa.array([_first_order(day) + i for i in range(PAYMENTS)], pa.int64()),
-        "amount": pa.array([_amount(choose) for _ in range(PAYMENTS)], pa.decimal128(12, 2)),
+        "amount": pa.array([_amount(choose) for _ in range(PAYMENTS)], pa.decimal128(precision, 2)),
         "paid at": pa.array(instants, pa.timestamp("us", tz="UTC")),
         "booked": pa.array([i.replace(tzinfo=None) for i in instants], pa.timestamp("us")),
         "value date": pa.array([i.date() for i in instants], pa.date32()),

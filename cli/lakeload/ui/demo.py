@@ -59,6 +59,22 @@ def show_command(console: Console, arguments: Sequence[str]) -> None:
     console.print(Text.assemble(("$ ", "green"), (" ".join(("lakeload", *arguments)), "bold")))
 
 
+def gathered(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return one leaf for all files of a kind in a folder, and one for the new ones of them.
+
+    Iceberg names its files by UUID: what counts is how many there are.
+    """
+    groups: dict[tuple[str, bool], list[Leaf]] = {}
+    for leaf in leaves:
+        folder, _, name = leaf.key.rpartition("/")
+        kind = f"{folder}/*.{name.partition('.')[2]}" if "." in name else leaf.key
+        groups.setdefault((kind, leaf.new), []).append(leaf)
+    return [
+        Leaf(f"{kind} × {len(found)}", sum(leaf.size for leaf in found), new)
+        for (kind, new), found in sorted(groups.items())
+    ]
+
+
 def show_tree(console: Console, root: str, leaves: Sequence[Leaf]) -> None:
     """Show the lake's objects as the tree that their keys make, the new ones marked."""
     tree = Tree(Text(root, style="bold"), guide_style="dim")
@@ -71,7 +87,8 @@ def _add_branches(tree: Tree, leaves: Sequence[tuple[list[str], Leaf]]) -> None:
     for name, group in groupby(leaves, key=lambda item: item[0][0]):
         members = [(path[1:], leaf) for path, leaf in group]
         if not members[0][0]:
-            tree.add(_leaf_label(name, members[0][1]))
+            for _, leaf in members:
+                tree.add(_leaf_label(name, leaf))
             continue
         folders = f"{name}/"
         while len({path[0] for path, _ in members}) == 1 and all(path[1:] for path, _ in members):
@@ -88,9 +105,14 @@ def _leaf_label(name: str, leaf: Leaf) -> Text:
 
 
 def show_query(console: Console, sql: str, answer: Answer) -> None:
-    """Show a query and its answer; numbers are on the right."""
+    """Show a query and its answer."""
     console.print()
     _show_code(console, sql, "sql", indent=2)
+    show_answer(console, answer)
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """Show columns and rows; numbers are on the right."""
     console.print()
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for index, name in enumerate(answer.columns):
