@@ -15,7 +15,7 @@ from tests.integration.iceberg.conftest import SYNCED, Loads
 
 def test_appends_add_up_and_each_is_one_snapshot_that_says_whose_it_is(loads: Loads) -> None:
     first = [{"id": n, "name": f"n{n}"} for n in range(1, 6)]
-    typed = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    typed = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
     table = loads.table(
         loads.file(first),
         loads.file([{"id": 6, "name": None}], typed),
@@ -84,6 +84,9 @@ def test_a_null_in_the_key_names_table_and_column(loads: Loads) -> None:
     assert "`orders`" in result.error.message
     assert "`id`" in result.error.message
     assert list(loads.read().metadata.refs) == []
+
+    # The empty table that it has left is a first run's own.
+    assert loads.loaded(loads.table(loads.file([{"id": 1}]), primary_key=("id",))).rows == 1
 
 
 def test_incremental_files_are_loaded_once_each(loads: Loads) -> None:

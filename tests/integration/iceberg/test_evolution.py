@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,24 +12,22 @@ from tests.integration.iceberg.conftest import Loads
 
 
 def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> None:
-    narrow = pa.schema(
-        [
-            ("id", pa.int32()),
-            ("price", pa.decimal128(6, 2)),
-            ("ratio", pa.float32()),
-            ("old", pa.string()),
-            ("place", pa.struct([("city", pa.string()), ("zip", pa.int32())])),
-        ]
-    )
-    wide = pa.schema(
-        [
-            ("id", pa.int64()),
-            ("price", pa.decimal128(10, 2)),
-            ("ratio", pa.float64()),
-            ("place", pa.struct([("street", pa.string()), ("zip", pa.int64())])),
-            ("new", pa.string()),
-        ]
-    )
+    narrow_fields: list[pa.Field[Any]] = [
+        pa.field("id", pa.int32()),
+        pa.field("price", pa.decimal128(6, 2)),
+        pa.field("ratio", pa.float32()),
+        pa.field("old", pa.string()),
+        pa.field("place", pa.struct([("city", pa.string()), ("zip", pa.int32())])),
+    ]
+    narrow = pa.schema(narrow_fields)
+    wide_fields: list[pa.Field[Any]] = [
+        pa.field("id", pa.int64()),
+        pa.field("price", pa.decimal128(10, 2)),
+        pa.field("ratio", pa.float64()),
+        pa.field("place", pa.struct([("street", pa.string()), ("zip", pa.int64())])),
+        pa.field("new", pa.string()),
+    ]
+    wide = pa.schema(wide_fields)
     one = {"id": 1, "price": Decimal("1.50"), "ratio": 0.5, "old": "a"}
     two = {"id": 5_000_000_000, "price": Decimal("12345678.25"), "ratio": 0.25, "new": "b"}
     loads.loaded(
