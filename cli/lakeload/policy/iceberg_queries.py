@@ -104,7 +104,8 @@ def _snapshots(table: TableSpec, query: str, *, jobs: bool) -> Snippet:
     told = (
         "Those without a job are not of lakeload's loads: maintenance, or another writer."
         if jobs
-        else "`lakeload runs -v` tells which job made one."
+        else "`lakeload runs -v` tells which job made one. Some may be of loads that are staged, "
+        "or that died before they were published."
     )
     return Snippet(
         f"{table.target}: its snapshots{made}",

@@ -61,6 +61,7 @@ def spark_words(table: TableSpec, then: datetime, branch: str) -> Words:
         at_snapshot=f"{whole} VERSION AS OF {_ANY_SNAPSHOT}",
         snapshots=_jobs(
             f"{whole}.`snapshots`",
+            f"{whole}.`history`" if branch == "main" else None,
             f"summary[{text(SUMMARY_JOB)}] AS job_id",
             f"summary[{text(SUMMARY_ROWS)}] AS row_count",
         ),
@@ -104,16 +105,21 @@ def _trino_like(
         at_snapshot=f"{whole} FOR VERSION AS OF {_ANY_SNAPSHOT}",
         snapshots=_jobs(
             name(*catalog, table.schema, f"{table.table}$snapshots"),
+            name(*catalog, table.schema, f"{table.table}$history") if main else None,
             f"element_at(summary, {text(SUMMARY_JOB)}) AS job_id",
             f"element_at(summary, {text(SUMMARY_ROWS)}) AS row_count",
         ),
     )
 
 
-def _jobs(snapshots: str, job: str, rows: str) -> str:
+def _jobs(snapshots: str, history: str | None, job: str, rows: str) -> str:
+    """Join with the history of `main`: other snapshots are of branches, staged or left there."""
+    columns = f"SELECT snapshot_id, {'made_current_at' if history else 'committed_at'}, operation,"
+    if history is None:
+        return f"{columns}\n  {job},\n  {rows}\nFROM {snapshots}\nORDER BY committed_at DESC;"
     return (
-        f"SELECT snapshot_id, committed_at, operation,\n  {job},\n  {rows}\n"
-        f"FROM {snapshots}\nORDER BY committed_at DESC;"
+        f"{columns}\n  {job},\n  {rows}\nFROM {history}\nJOIN {snapshots} USING (snapshot_id)\n"
+        "WHERE is_current_ancestor\nORDER BY made_current_at DESC;"
     )
 
 

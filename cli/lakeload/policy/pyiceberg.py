@@ -24,11 +24,12 @@ from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, TableSpec
 from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_ROWS
 
+_ANCESTORS = "from pyiceberg.table.snapshots import ancestors_of"
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
 
 
-def pyiceberg_access(destination: DestinationSpec) -> Snippet:
-    """Return the lines that open the catalog as `catalog`.
+def pyiceberg_access(destination: DestinationSpec, *, tables: bool) -> Snippet:
+    """Return the lines that open the catalog as `catalog`, and what queries of `tables` import.
 
     Nessie's own interface has no client in Python: nothing is opened there, and tables are read
     by their metadata file.
@@ -37,7 +38,7 @@ def pyiceberg_access(destination: DestinationSpec) -> Snippet:
     if by_file(catalog):
         return Snippet(
             "no catalog",
-            "from pyiceberg.table import StaticTable",
+            f"from pyiceberg.table import StaticTable\n{_ANCESTORS}",
             "pyiceberg has no client for Nessie's own interface. Each table is read as its current "
             f"metadata file says, which {METADATA_LOCATION}\n{_INSTALL}",
             "python",
@@ -53,9 +54,10 @@ def pyiceberg_access(destination: DestinationSpec) -> Snippet:
     ]
     variables = catalog_variables(catalog, destination.region)
     start = ["import os", ""] if variables else []
+    imports = [_ANCESTORS] if tables else []
     return Snippet(
         "the catalog",
-        "\n".join([*start, "from pyiceberg.catalog import load_catalog", "", *opened]),
+        "\n".join([*start, "from pyiceberg.catalog import load_catalog", *imports, "", *opened]),
         _why(destination, [one.name for one in variables]),
         "python",
         (*(one.reading for one in variables if one.reading), *_keys(destination)),
@@ -89,7 +91,7 @@ def pyiceberg_queries(
                 "python",
             )
         )
-    return (*found, _snapshots(table), *_past(table, then, branch))
+    return (*found, _snapshots(table, branch), *_past(table, then, branch))
 
 
 def by_file(catalog: CatalogSpec) -> bool:
@@ -161,10 +163,11 @@ def _files(destination: DestinationSpec) -> dict[str, str]:
     return found
 
 
-def _snapshots(table: TableSpec) -> Snippet:
+def _snapshots(table: TableSpec, branch: str) -> Snippet:
+    head = "current_snapshot()" if branch == "main" else f"snapshot_by_name({_text(branch)})"
     return Snippet(
         f"{table.target}: its snapshots, and the jobs that made them",
-        "for snapshot in table.snapshots():\n"
+        f"for snapshot in ancestors_of(table.{head}, table.metadata):\n"
         "    summary = snapshot.summary.additional_properties if snapshot.summary else {}\n"
         f"    job, rows = summary.get({_text(SUMMARY_JOB)}), summary.get({_text(SUMMARY_ROWS)})\n"
         "    print(snapshot.snapshot_id, snapshot.timestamp_ms, job, rows)",
@@ -192,9 +195,9 @@ def _past(table: TableSpec, then: datetime, branch: str) -> list[Snippet]:
     found.append(
         Snippet(
             f"{table.target}: as one snapshot left it",
-            "newest = table.snapshots()[-1]\n"
-            "print(table.scan(snapshot_id=newest.snapshot_id).to_arrow())",
-            "Any `snapshot_id` of the list above.",
+            "for first in table.history()[:1]:\n"
+            "    print(table.scan(snapshot_id=first.snapshot_id).to_arrow())",
+            "The first of `main` that is kept; any `snapshot_id` of the list above will do.",
             "python",
         )
     )

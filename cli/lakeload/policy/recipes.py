@@ -97,7 +97,7 @@ def _duckdb(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
 
 
 def _pyiceberg(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    yield pyiceberg_access(destination)
+    yield pyiceberg_access(destination, tables=bool(asked.tables))
     for table in asked.tables:
         yield from pyiceberg_queries(destination, table, asked.tracking, asked.then)
 

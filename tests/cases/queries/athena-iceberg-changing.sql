@@ -45,11 +45,13 @@ WHERE _supa_synced >= TIMESTAMP '2026-11-20 14:30:00 UTC';
 -- supaflow_shop.orders: its snapshots, and the jobs that made them
 -- Each load is one snapshot, for as long as snapshots are kept. Those without
 -- a job are not of lakeload's loads: maintenance, or another writer.
-SELECT snapshot_id, committed_at, operation,
+SELECT snapshot_id, made_current_at, operation,
   element_at(summary, 'lakeload.job-id') AS job_id,
   element_at(summary, 'lakeload.rows') AS row_count
-FROM "supaflow_shop"."orders$snapshots"
-ORDER BY committed_at DESC;
+FROM "supaflow_shop"."orders$history"
+JOIN "supaflow_shop"."orders$snapshots" USING (snapshot_id)
+WHERE is_current_ancestor
+ORDER BY made_current_at DESC;
 
 -- supaflow_shop.orders: as it was at a time
 -- A time before the first snapshot, or before the oldest that is kept, is an
@@ -71,11 +73,13 @@ WHERE NOT _supa_deleted;
 -- Shop.visits: its snapshots, and the jobs that made them
 -- Each load is one snapshot, for as long as snapshots are kept. Those without
 -- a job are not of lakeload's loads: maintenance, or another writer.
-SELECT snapshot_id, committed_at, operation,
+SELECT snapshot_id, made_current_at, operation,
   element_at(summary, 'lakeload.job-id') AS job_id,
   element_at(summary, 'lakeload.rows') AS row_count
-FROM "Shop"."visits$snapshots"
-ORDER BY committed_at DESC;
+FROM "Shop"."visits$history"
+JOIN "Shop"."visits$snapshots" USING (snapshot_id)
+WHERE is_current_ancestor
+ORDER BY made_current_at DESC;
 
 -- Shop.visits: as it was at a time
 -- A time before the first snapshot, or before the oldest that is kept, is an

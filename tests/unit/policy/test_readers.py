@@ -16,8 +16,9 @@ from lakeload.policy.snippets import properties_text
 from lakeload.policy.spark import PACKAGES
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
+from lakeload_jobs.rules import iceberg_facts
 from tests.unit.policy.iceberg_cases import AUDITED, ICEBERG_CASES
-from tests.unit.policy.recipe_cases import ICEBERG, ONE, ORDERS, answer, with_catalog
+from tests.unit.policy.recipe_cases import ANSWERS, ICEBERG, ONE, ORDERS, answer, with_catalog
 
 SCRIPTS = [name for name in ICEBERG_CASES if name.endswith(".py.txt")]
 FILES = [name for name in ICEBERG_CASES if name.startswith(("spark-", "trino-"))]
@@ -129,3 +130,10 @@ def test_no_file_holds_more_of_a_secret_than_where_it_is(engine: Engine) -> None
     references = {"spark": "env:MY_TOKEN", "trino": "${ENV:MY_TOKEN}"}
     assert shown.count("MY_TOKEN") == 1
     assert references.get(engine, 'os.environ["MY_TOKEN"]') in shown
+
+
+def test_the_page_names_what_a_snapshot_says_of_its_job() -> None:
+    page = (ANSWERS.parents[2] / "docs" / "query.md").read_text(encoding="utf-8")
+    keys = [value for name, value in vars(iceberg_facts).items() if name.startswith("SUMMARY_")]
+    assert len(keys) > 5
+    assert [key for key in keys if f"`{key}`" not in page] == []
