@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,8 +11,15 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from lakeload.config.load import load_pipeline
-from lakeload.config.spec import table_specs
+from lakeload.config.load import load_destination, load_pipeline
+from lakeload.config.spec import destination_spec, table_specs
+from lakeload.demo.aws import ACCOUNT_ID
+from lakeload.launch.foresee import Look
+from lakeload.launch.foresee_iceberg import foresee_iceberg
+from lakeload.launch.spec import new_attempt
+from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.policy_set import merged
+from lakeload_jobs.lake.aws import AwsSession
 from tests.integration.upkeep.conftest import ADMIN, Command
 from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter
 from tests.servers.glue import glue_of
@@ -159,3 +167,52 @@ def test_a_job_that_is_in_ends_a_sync_without_spark(
     (table,) = ended.document["tables"]
     assert (table["status"], table["rows"], table["snapshot_id"]) == ("NO_OP", 3, snapshot)
     assert ended.document["log"] is None
+
+
+def test_the_policies_of_a_load_and_of_reset_are_enough(
+    writer: IcebergWriter, command: Command, shop: Lake, tmp_path: Path
+) -> None:
+    writer.load("monday", 3)
+    left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
+    endpoints = dict.fromkeys(("s3", "sts", "glue"), shop.server.endpoint)
+    path = shop.write_destination(tmp_path, table_format="ICEBERG", endpoints=endpoints)
+    destination = destination_spec(load_destination(path, os.environ))
+
+    def allow(*, resets: bool) -> None:
+        documents = role_policies(destination, PolicyOptions(reset=resets))
+        whole = merged("all", *documents)
+        assert whole is not None
+        policy = json.loads(json.dumps(whole.as_json()))
+        # Where AWS checks a call on a database against that database, the emulator looks for a
+        # table of its name.
+        table = f"arn:aws:glue:{shop.seeded.region}:{ACCOUNT_ID}:table/{SCHEMA}"
+        emulators = {"Effect": "Allow", "Action": "glue:GetDatabase", "Resource": table}
+        policy["Statement"].append(emulators)
+        shop.server.admin.put_role_policy(shop.seeded.role, policy)
+
+    allow(resets=False)
+    recovered = command("recover", "pipeline.yml")
+    assert (recovered.code, left in writer.table().metadata.refs) == (0, False), recovered.err
+    refused = command("reset", "pipeline.yml", "orders", "--yes")
+    assert (refused.code, "glue:DeleteTable" in refused.err) == (3, True), refused.err
+    assert writer.table().scan().to_arrow().num_rows == 3
+    allow(resets=True)
+    done = command("reset", "pipeline.yml", "orders", "--yes")
+    assert done.code == 0, done.err
+    assert shop.keys(f"{shop.seeded.prefix}/{SCHEMA}/orders/") == []
+
+
+def test_a_look_before_spark_costs_two_requests_a_table(
+    writer: IcebergWriter, shop: Lake, tmp_path: Path
+) -> None:
+    writer.load("monday", 3)
+    document = load_pipeline(tmp_path / "pipeline.yml", os.environ)
+    destination = destination_spec(document.destination)
+    session = AwsSession(destination)
+    calls: list[str] = []
+    for client in (session.s3, session.glue):
+        client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
+    look = Look(destination, "shop", new_attempt("tuesday"), "FAIL")
+    seen = foresee_iceberg(session, table_specs(document), look)
+    assert [(table.idle, table.error) for table in seen] == [(False, None), (False, None)]
+    assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
