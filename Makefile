@@ -79,7 +79,7 @@ lint: setup ## ruff, format, types, import rules
 	$(BIN)/lint-imports
 
 .PHONY: faults
-faults: setup ## kill and disturb writers and whole syncs some 4,500 times, in about 40 minutes
+faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in about an hour
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench

@@ -1,15 +1,15 @@
-"""`python -m tests.faults`: both layers, one after the other, and one table of what they did."""
+"""`python -m tests.faults`: every layer, one after the other, and one table of what they did."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-LAYERS = ("tests.faults.protocol", "tests.faults.product")
+LAYERS = ("tests.faults.protocol", "tests.faults.product", "tests.faults.iceberg")
 
 
 def main() -> int:
-    """Run both layers; 1 when either found a violation. Each prints the seed of what it ran."""
+    """Run all layers; 1 when one found a violation. Each prints the seed of what it ran."""
     tables: list[str] = []
     good = True
     for layer in LAYERS:

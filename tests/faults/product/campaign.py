@@ -106,7 +106,7 @@ def _chosen(chapter: str, case: Case, only: Sequence[str]) -> bool:
 
 def _report(cases: Sequence[Case], seed: int) -> None:
     """Write the table, and what to run again."""
-    _say(f"\n{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'uploads left':>14}")
+    _say(f"\n{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'left behind':>14}")
     for kind in dict.fromkeys(case.kind for case in cases):
         own = [case for case in cases if case.kind == kind]
         times = sum(case.times for case in own)

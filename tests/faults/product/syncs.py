@@ -9,18 +9,35 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
 from lakeload.launch.session import kill_session, members
 from tests.e2e.command import argv, environment
 from tests.faults.product.world import World
+from tests.servers.ministack import Lake
 
 SECONDS = 900.0
 """Longer than any of these may take on a busy machine."""
 
 IN = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
+
+
+class Surroundings(Protocol):
+    """What a command needs of its world."""
+
+    @property
+    def lake(self) -> Lake:
+        """Whose identity it has."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it may write."""
+
+    @property
+    def cache(self) -> Path | None:
+        """LAKELOAD_CACHE_DIR; None is one in `folder`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,7 @@ class Told:
 class Sync:
     """One `lakeload sync` that has been started."""
 
-    def __init__(self, world: World, folder: Path, job_id: str, *arguments: str) -> None:
+    def __init__(self, world: Surroundings, folder: Path, job_id: str, *arguments: str) -> None:
         self.job_id = job_id
         self.killed = False
         self._spark: set[int] = set()
@@ -77,6 +94,11 @@ class Sync:
             while members(session):
                 kill_session(session)
         return len(family) > 1
+
+    @property
+    def running(self) -> bool:
+        """Whether the command has not ended."""
+        return self._process.poll() is None
 
     def kill_command_only(self) -> None:
         """kill -9 of the command; spark-submit has a session of its own and goes on."""
@@ -119,12 +141,12 @@ class Sync:
             return []
 
 
-def run_sync(world: World, folder: Path, job_id: str, *arguments: str) -> Told:
+def run_sync(world: Surroundings, folder: Path, job_id: str, *arguments: str) -> Told:
     """Run a sync to its end."""
     return Sync(world, folder, job_id, *arguments).end()
 
 
-def run_command(world: World, folder: Path, *arguments: str) -> tuple[int, str]:
+def run_command(world: Surroundings, folder: Path, *arguments: str) -> tuple[int, str]:
     """Run any command of lakeload and return its exit code and what it wrote to stderr."""
     ended = subprocess.run(
         argv(*arguments),
@@ -145,7 +167,7 @@ def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) ->
     return [run_sync(world, folder, job_id) for job_id in job_ids]
 
 
-def _environment(world: World, folder: Path) -> dict[str, str]:
+def _environment(world: Surroundings, folder: Path) -> dict[str, str]:
     cache = world.cache or world.folder / "cache"
     return environment(world.lake, folder, LAKELOAD_CACHE_DIR=str(cache))
 

@@ -69,7 +69,7 @@ def _again(arguments: argparse.Namespace) -> int:
 
 def table(tallies: dict[str, Tally]) -> str:
     """Return the table of a campaign, in the columns of both layers."""
-    lines = [f"{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'uploads left':>14}"]
+    lines = [f"{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'left behind':>14}"]
     lines += [
         f"{name:<28}{one.times:>7}{one.lost:>11}{one.doubled:>14}{one.uploads:>14}"
         for name, one in tallies.items()

@@ -1,0 +1,132 @@
+"""Answers of the catalog that are lost or are errors, at every commit of a load."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.faults.iceberg.case import Case, Note, modes, run_cases
+from tests.faults.iceberg.kills import Places
+from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, Point, Step
+from tests.faults.iceberg.world import JOB, Mode, World, table_name
+from tests.faults.product.syncs import run_sync
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import Action, Drop, Forward, Response, answer, drop_request
+
+
+def _acted(action: Action) -> Action:
+    def act(request: Request, forward: Forward) -> Response:
+        forward(request)
+        return action(request, forward)
+
+    return act
+
+
+FAULTS: dict[str, Action] = {
+    "answer lost": _acted(drop_request),
+    "request lost": drop_request,
+    "500 after acting": _acted(answer(500, "InternalServiceException")),
+    "503 after acting": _acted(answer(503, "ServiceUnavailable")),
+    "503 instead": answer(503, "ServiceUnavailable"),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault at one request of a table. `silence`: nobody answers about the table after it."""
+
+    name: str
+    point: Point
+    silence: bool = False
+
+
+def lost_answers(
+    world: World, found: Places, count: int, note: Note, *, at_once: int
+) -> list[Case]:
+    """Break `count` of the catalog's answers, the publishing commits first; each job must be in."""
+    drawn = [
+        (mode, later, Fault(name, point))
+        for (mode, later), these in found.items()
+        for point in these
+        if point.kind in (CREATE, COMMIT) and not point.after
+        for name in FAULTS
+    ]
+    world.random.shuffle(drawn)
+    drawn.sort(key=lambda one: one[2].point.number != _publishing(found, one[0], one[1]))
+    cases, faults = [], {}
+    for number, (mode, later, fault) in enumerate(drawn[:count]):
+        table = table_name("answer", number)
+        faults[table] = fault
+        where = f"{'later' if later else 'first'}, {fault.point.kind} {fault.point.number}"
+        name = f"{world.catalog} {mode} {where}, {fault.name}"
+        cases.append(Case(f"answer broken, {world.catalog}", name, table, mode, later))
+
+    def trouble(world: World, name: str, group: Sequence[Case]) -> None:
+        struck = _break(world, name, group, faults)
+        for case in group:
+            status = case.told[-1].tables.get(case.table, {})
+            case.counted = case.table in struck
+            if not case.counted:
+                case.findings.problems.append(f"{case.name}: its request never came")
+            if status.get("status") != "LOADED":
+                error = status.get("error") or case.told[-1].stderr[-1500:]
+                case.findings.problems.append(f"{case.name}: {status.get('status')}: {error}")
+
+    run_cases(world, "answers", cases, trouble, at_once=at_once, note=note)
+    return cases
+
+
+def silences(world: World, found: Places, note: Note) -> list[Case]:
+    """The publishing commit is in, its answer is lost, and nobody answers about the table any
+    more: what is told then must not be wrong."""
+    cases, faults = [], {}
+    for (mode, later), these in found.items():
+        if not later:
+            continue
+        number = _publishing(found, mode, later)
+        point = next(p for p in these if p.kind == COMMIT and p.number == number)
+        table = table_name("silence", mode)
+        faults[table] = Fault("answer lost", point, silence=True)
+        name = f"{world.catalog} {mode}, silence from {point.kind} {point.number} on"
+        cases.append(Case(f"catalog falls silent, {world.catalog}", name, table, mode, later))
+
+    def trouble(world: World, name: str, group: Sequence[Case]) -> None:
+        struck = _break(world, name, group, faults)
+        for case in group:
+            case.counted = case.table in struck
+
+    run_cases(world, "silences", cases, trouble, at_once=1, note=note)
+    return cases
+
+
+def _publishing(found: Places, mode: Mode, later: bool) -> int:
+    """The number of a load's last commit."""
+    return max(point.number for point in found[mode, later] if point.kind == COMMIT)
+
+
+def _break(world: World, name: str, group: Sequence[Case], faults: dict[str, Fault]) -> set[str]:
+    """Run a sync with one fault for each table; return the tables that it struck."""
+    counts: Counter[Step] = Counter()
+    struck: set[str] = set()
+
+    def act(step: Step, request: Request, forward: Forward) -> Response | None:
+        fault = faults.get(step.table)
+        if fault is None:
+            return None
+        if step.table in struck:
+            if fault.silence and step.kind in (COMMIT, CREATE, LOAD):
+                raise Drop
+            return None
+        counts[step] += 1
+        if step.kind != fault.point.kind or counts[step] != fault.point.number:
+            return None
+        struck.add(step.table)
+        return FAULTS[fault.name](request, forward)
+
+    folder = world.write(name, modes(group), JOB)
+    with world.watching(act):
+        told = run_sync(world, folder, JOB)
+    for case in group:
+        case.told.append(told)
+    return struck

@@ -1,0 +1,69 @@
+"""One writer of a crowd: a process with a Spark session of its own that runs whole load jobs, one
+after the other. `python -m tests.faults.iceberg.driver FOLDER JSON`, job id → its documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakeload.config.load import load_pipeline
+from lakeload.config.spec import table_specs
+from lakeload.launch.properties import spark_properties
+from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.spec import build_job_spec, new_attempt
+from lakeload.machine.fetch import fetch
+from lakeload.machine.jars import pinned
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.load import run
+from lakeload_jobs.session import configure
+from tests.servers.jars import CACHE, REPOSITORY
+
+
+def main(folder: Path, jobs: dict[str, str]) -> int:
+    """Run the jobs and end with one line of JSON: job id → status, or the error in its place."""
+    spark = _session(folder)
+    statuses = {}
+    for job, documents in jobs.items():
+        statuses[job] = _load(spark, job, Path(documents))
+    spark.stop()
+    sys.stdout.write(json.dumps(statuses) + "\n")
+    return 0
+
+
+def _load(spark: SparkSession, job: str, documents: Path) -> str:
+    document = load_pipeline(documents / "pipeline.yml", os.environ)
+    tables = table_specs(document, limit=None, reload=False, full_refresh=False)
+    run_folder = RunFolder(documents)
+    spec = build_job_spec(document, tables, new_attempt(job), run_folder, None)
+    with EventLog(spec.events_path) as events:
+        (result,) = run(spark, spec, events).tables
+    return f"{result.status}: {result.error}" if result.error else result.status
+
+
+def _session(folder: Path) -> SparkSession:
+    log_settings = folder / "log4j2.properties"
+    log_settings.write_text("rootLogger.level = off\n")
+    properties = spark_properties(
+        master="local[2]",
+        memory="600m",
+        log_settings=log_settings,
+        scratch=folder,
+        extra={},
+        jars=fetch(pinned("iceberg"), CACHE / "jars", REPOSITORY),
+        iceberg=True,
+    )
+    os.environ |= {"PYSPARK_PYTHON": sys.executable}
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in properties.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    configure(session)
+    return session
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2])))

@@ -1,0 +1,107 @@
+"""kill -9 at every step of a load, the inside of the MERGE included, before and after the server
+acted; and requests of the dead that arrive late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
+from tests.faults.iceberg.steps import COMMIT, CREATE, Point, points
+from tests.faults.iceberg.traps import Traps
+from tests.faults.iceberg.world import FIRST, JOB, MODES, NEXT, Mode, World, table_name
+from tests.faults.product.syncs import Sync, run_sync
+
+Places = dict[tuple[Mode, bool], list[Point]]
+"""Mode, and whether the table was loaded before → where such a load can be held."""
+
+
+def places(world: World) -> Places:
+    """Record one load of each kind and return the places where a kill makes a difference."""
+    new = {(mode, later): table_name("recorded", mode, later) for mode in MODES for later in (0, 1)}
+    seen = record(world, "recorded-first", FIRST, {new[key]: key[0] for key in new})
+    later = {new[key]: key[0] for key in new if key[1]}
+    seen |= record(world, "recorded-later", JOB, later)
+    return {(mode, bool(was)): points(seen[new[mode, was]], _matters) for mode, was in new}
+
+
+def _matters(kind: str) -> bool:
+    """What changes something, and the reads inside a MERGE."""
+    return kind in (CREATE, COMMIT, "read data") or kind.startswith("write ")
+
+
+def step_kills(world: World, found: Places, count: int, note: Note, *, at_once: int) -> list[Case]:
+    """Kill loads at `count` places, drawn evenly from every kind of load and every step."""
+    drawn = [(mode, later, point) for (mode, later), these in found.items() for point in these]
+    world.random.shuffle(drawn)
+    # The rarest kinds of steps first: a load writes many files and makes few commits.
+    drawn.sort(key=lambda one: _rank(one, drawn))
+    cases, chosen = [], {}
+    for number in range(count):
+        mode, later, point = drawn[number % len(drawn)]
+        table = table_name("kill", number)
+        chosen[table] = point
+        state = "later" if later else "first"
+        name = f"{world.catalog} {mode} {state}, killed {point}"
+        then = (JOB, NEXT)[number % 2]
+        cases.append(Case(f"kill -9, {world.catalog}", name, table, mode, later, then))
+
+    def trouble(world: World, name: str, group: Sequence[Case]) -> None:
+        _kill(world, name, group, {case.table: chosen[case.table] for case in group})
+
+    run_cases(world, "kills", cases, trouble, at_once=at_once, note=note)
+    return cases
+
+
+def _rank(
+    one: tuple[Mode, bool, Point], drawn: Sequence[tuple[Mode, bool, Point]]
+) -> tuple[int, int]:
+    same = [other for other in drawn if _alike(one, other)]
+    return same.index(one), drawn.index(one)
+
+
+def _alike(one: tuple[Mode, bool, Point], other: tuple[Mode, bool, Point]) -> bool:
+    return (*one[:2], one[2].kind, one[2].after) == (*other[:2], other[2].kind, other[2].after)
+
+
+def _kill(world: World, name: str, group: Sequence[Case], where: dict[str, Point]) -> None:
+    traps = Traps(where)
+    folder = world.write(name, modes(group), JOB)
+    with world.watching(traps.act):
+        told = traps.spring(Sync(world, folder, JOB))
+    for case in group:
+        case.told.append(told)
+        case.counted = case.table in traps.held
+        if not case.counted:
+            case.findings.problems.append(
+                f"{case.name}: its request never came, {told.stderr[-500:]}"
+            )
+
+
+def late_commits(world: World, found: Places, note: Note) -> list[Case]:
+    """Kill loads whose publishing commit is on its way, load another job, then let it arrive."""
+    cases, chosen = [], {}
+    for mode in MODES:
+        for later in (False, True):
+            last = [point for point in found[mode, later] if point.kind == COMMIT][-2:]
+            point = next(one for one in last if not one.after)
+            table = table_name("late", mode, later)
+            chosen[table] = point
+            name = f"{world.catalog} {mode} {'later' if later else 'first'}, late {point}"
+            cases.append(Case(f"late commit, {world.catalog}", name, table, mode, later))
+
+    def trouble(world: World, name: str, group: Sequence[Case]) -> None:
+        traps = Traps({case.table: chosen[case.table] for case in group}, late=True)
+        folder = world.write(name, modes(group), JOB)
+        with world.watching(traps.act):
+            killed = traps.spring(Sync(world, folder, JOB))
+            told = run_sync(world, world.write(f"{name}-next", modes(group), NEXT), NEXT)
+            traps.deliver()
+        for case in group:
+            case.told += [killed, told]
+            status = traps.statuses.get(case.table)
+            case.counted = status is not None
+            if status is None or status < 400:
+                case.findings.problems.append(f"{case.name}: it was answered {status}")
+
+    run_cases(world, "late", cases, trouble, at_once=1, note=note)
+    return cases

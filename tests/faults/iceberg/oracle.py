@@ -1,0 +1,140 @@
+"""What a table really holds, by pyiceberg alone, at each moment that a reader could see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from tests.faults.iceberg.world import Mode, Row, World, loaded
+from tests.faults.product.syncs import IN, Told
+
+JOB_ID = "lakeload.job-id"
+
+
+@dataclass
+class Findings:
+    """What is wrong with a table. `problems` are sentences."""
+
+    lost: int = 0
+    doubled: int = 0
+    branches: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        """Take in what is wrong elsewhere."""
+        self.lost += other.lost
+        self.doubled += other.doubled
+        self.branches += other.branches
+        self.problems += other.problems
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.lost or self.doubled or self.branches or self.problems)
+
+
+class Oracle:
+    """One catalog, opened for looking."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._catalog = world.open_directly()
+
+    def table(self, name: str) -> Table | None:
+        """Return a table as it is now; None when there is none."""
+        try:
+            return self._catalog.load_table((self._world.schema, name))
+        except NoSuchTableError:
+            return None
+
+    def jobs(self, name: str) -> list[str]:
+        """Return the jobs in main's lineage, oldest first."""
+        table = self.table(name)
+        head = table.metadata.snapshot_by_name("main") if table else None
+        return _jobs(table, head) if table and head else []
+
+    def check(self, name: str, told: Iterable[Told], *, settled: bool = True) -> Findings:
+        """Compare a table with the jobs in its lineage, at every snapshot that main ever was.
+
+        `settled`: an untroubled load came last, so that no branch may be left.
+        """
+        mode = self._world.modes[name]
+        found = Findings()
+        table = self.table(name)
+        if table is None:
+            return Findings(problems=[f"{name}: there is no table"])
+        for entry in table.metadata.snapshot_log:
+            snapshot = table.metadata.snapshot_by_id(entry.snapshot_id)
+            if snapshot is None:
+                found.problems.append(f"{name}: {entry.snapshot_id} is gone from the metadata")
+                continue
+            found.add(_compare(table, snapshot, name, mode))
+        head = table.metadata.snapshot_by_name("main")
+        jobs = _jobs(table, head) if head else []
+        for job, times in Counter(jobs).items():
+            if times > 1:
+                found.problems.append(f"{name}: {job} is {times} times in the lineage")
+        for one in told:
+            if one.tables.get(name, {}).get("status") in IN and one.job_id not in jobs:
+                found.problems.append(f"{name}: {one.job_id} was told to be in; in are {jobs}")
+        others = sorted(set(table.metadata.refs) - {"main"})
+        if settled and others:
+            found.branches += len(others)
+            found.problems.append(f"{name}: left branches {others}")
+        return found
+
+    def denies(self, name: str, told: Told) -> list[str]:
+        """Return what an ended sync said of a table and is not so, as it is right then."""
+        if told.code is None:
+            return []
+        result = told.tables.get(name)
+        jobs = self.jobs(name)
+        if result is None:
+            return [f"{name}: nothing was told of it: exit {told.code}, {told.stderr[-1500:]}"]
+        if result["status"] in IN:
+            return [] if told.job_id in jobs else [f"{name}: {result['status']}; in are {jobs}"]
+        if told.job_id in jobs and not _says_unknown(result):
+            return [f"{name}: {result['error']} was told of {told.job_id}, which is in"]
+        return []
+
+
+def _jobs(table: Table, head: Snapshot) -> list[str]:
+    found = []
+    snapshot: Snapshot | None = head
+    while snapshot is not None:
+        job = snapshot.summary.additional_properties.get(JOB_ID) if snapshot.summary else None
+        if job:
+            found.append(job)
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return found[::-1]
+
+
+def _compare(table: Table, snapshot: Snapshot, name: str, mode: Mode) -> Findings:
+    """Compare the rows of one snapshot with those of the jobs up to it."""
+    expected: list[Row] = []
+    jobs = _jobs(table, snapshot)
+    for job in jobs:
+        expected = loaded(expected, mode, job)
+    columns = ("_supa_job_id", "id", "version")
+    read = table.scan(selected_fields=columns, snapshot_id=snapshot.snapshot_id).to_arrow()
+    rows = Counter(zip(*(read.column(column).to_pylist() for column in columns), strict=True))
+    wanted = Counter(expected)
+    lost, doubled = (wanted - rows).total(), (rows - wanted).total()
+    problems = []
+    if lost or doubled:
+        held = dict(Counter(job for job, _, _ in rows.elements()))
+        problems = [f"{name} at {snapshot.snapshot_id}: {held}, after the jobs {jobs}"]
+    return Findings(lost, doubled, problems=problems)
+
+
+def _says_unknown(result: dict[str, object]) -> bool:
+    """Whether a failure warns that the job may be in."""
+    error = result["error"]
+    text = f"{error}".lower()
+    return "nothing was committed" not in text and ("unknown" in text or "may be" in text)

@@ -1,0 +1,94 @@
+"""Recognises the steps of an Iceberg load on the wire: which table, and what happens to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from tests.servers.aws_requests import Request
+
+CREATE, COMMIT, LOAD = "create", "commit", "load"
+"""Requests to the catalog."""
+
+_REST_TABLE = re.compile(r"/namespaces/[^/?]+/tables/([^/?]+)(\?|$)")
+_REST_TABLES = re.compile(r"/namespaces/[^/?]+/tables(\?|$)")
+_GLUE = {"CreateTable": CREATE, "UpdateTable": COMMIT, "GetTable": LOAD}
+_FILE = re.compile(r"/([^/]+)/(data|metadata)/(?:.*/)?([^/]+)$")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request about one table: `commit`, `write data`, `read manifest`, …"""
+
+    table: str
+    kind: str
+
+
+def step_of(request: Request) -> Step | None:
+    """Return what a request is; None for one that is about no table."""
+    if request.service == "glue":
+        return _of_glue(request)
+    if request.service == "s3":
+        return _of_s3(request)
+    return _of_rest(request)
+
+
+def _of_glue(request: Request) -> Step | None:
+    kind = _GLUE.get(request.operation)
+    if kind is None:
+        return None
+    body = json.loads(request.body)
+    return Step(body.get("TableInput", body)["Name"], kind)
+
+
+def _of_rest(request: Request) -> Step | None:
+    if named := _REST_TABLE.search(request.target):
+        kind = {"POST": COMMIT, "GET": LOAD}.get(request.method)
+        return Step(unquote(named[1]), kind) if kind else None
+    if request.method == "POST" and _REST_TABLES.search(request.target):
+        return Step(json.loads(request.body)["name"], CREATE)
+    return None
+
+
+def _of_s3(request: Request) -> Step | None:
+    found = _FILE.search(f"/{request.key}")
+    verb = {"PUT": "write", "POST": "write", "GET": "read"}.get(request.method)
+    if found is None or verb is None:
+        return None
+    return Step(found[1], f"{verb} {_file_kind(found[2], found[3])}")
+
+
+def _file_kind(folder: str, name: str) -> str:
+    if folder == "data":
+        deletes = "-deletes." in name or name.endswith(".puffin")
+        return "deletes" if deletes else "data"
+    if name.endswith(".metadata.json"):
+        return "metadata"
+    return "manifest list" if name.startswith("snap-") else "manifest"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place in a load: the `number`-th request of its kind, from 1, before or after the server
+    acted on it."""
+
+    kind: str
+    number: int
+    after: bool
+
+    def __str__(self) -> str:
+        return f"{'after' if self.after else 'before'} {self.kind} {self.number}"
+
+
+def points(kinds: list[str], wanted: Callable[[str], bool]) -> list[Point]:
+    """Return the places that a recorded load has."""
+    counted: dict[str, int] = {}
+    found = []
+    for kind in kinds:
+        counted[kind] = counted.get(kind, 0) + 1
+        if wanted(kind):
+            found += [Point(kind, counted[kind], after) for after in (False, True)]
+    return found

@@ -1,0 +1,121 @@
+"""The oracle of the Iceberg campaign must see what it is there for: each test spoils a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import Table
+
+from tests.faults.iceberg.oracle import JOB_ID, Findings, Oracle
+from tests.faults.iceberg.world import FIRST, JOB, NEXT, Mode, World, glue_world, loaded, rows_of
+from tests.faults.product.syncs import Told
+from tests.servers.ministack import AwsServer, Lake
+
+TABLE = "orders"
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("_supa_job_id", pa.string()),
+    pa.field("id", pa.int64()),
+    pa.field("version", pa.int64()),
+]
+SCHEMA = pa.schema(_FIELDS)
+
+
+@pytest.fixture
+def world(aws: AwsServer, lake: Lake, tmp_path: Path) -> Iterator[World]:
+    """A lake in Glue, by pyiceberg alone."""
+    with glue_world(aws, lake, tmp_path, "1") as found:
+        found.modes[TABLE] = "APPEND"
+        yield found
+
+
+@pytest.fixture
+def table(world: World) -> Table:
+    """A table with two jobs, as it has to be."""
+    catalog = world.open_directly()
+    place = f"s3://{world.lake.seeded.bucket}/data-lake/test/{world.schema}"
+    catalog.create_namespace(world.schema, {"location": place})
+    made = catalog.create_table((world.schema, TABLE), SCHEMA)
+    for job in (FIRST, JOB):
+        made.append(rows(job), snapshot_properties={JOB_ID: job})
+    return made
+
+
+def rows(job: str) -> pa.Table:
+    """Return what an append of a job writes."""
+    names = SCHEMA.names
+    found = [dict(zip(names, row, strict=True)) for row in loaded([], "APPEND", job)]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def findings(world: World, *told: Told) -> Findings:
+    return Oracle(world).check(TABLE, told)
+
+
+def said(status: str, job: str, **error: Any) -> Told:
+    result = {"table": TABLE, "status": status, "error": error or None}
+    return Told(job, 0, "", {"tables": [result]})
+
+
+def test_a_whole_table_is_good(world: World, table: Table) -> None:
+    assert findings(world, said("LOADED", JOB)) == Findings()
+    assert Oracle(world).jobs(TABLE) == [FIRST, JOB]
+    assert Oracle(world).denies(TABLE, said("LOADED", JOB)) == []
+
+
+def test_a_job_that_is_in_twice_is_seen(world: World, table: Table) -> None:
+    table.append(rows(JOB), snapshot_properties={JOB_ID: JOB})
+    assert f"{TABLE}: {JOB} is 2 times in the lineage" in findings(world).problems
+
+
+def test_rows_without_a_job_are_doubled(world: World, table: Table) -> None:
+    table.append(rows(JOB))
+    assert findings(world).doubled == len(rows_of(JOB))
+
+
+def test_rows_that_are_missing_are_lost(world: World, table: Table) -> None:
+    table.delete("id = 3")
+    assert findings(world).lost == 1
+
+
+def test_a_snapshot_that_was_half_is_seen_although_the_next_is_whole(
+    world: World, table: Table
+) -> None:
+    half = rows(NEXT)
+    table.append(half.slice(0, 10), snapshot_properties={JOB_ID: NEXT})
+    table.append(half.slice(10))
+    assert findings(world).lost == 20
+
+
+def test_a_branch_that_is_left_is_seen(world: World, table: Table) -> None:
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    table.manage_snapshots().create_branch(head, "lakeload_left").commit()
+    assert findings(world).branches == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "job", "error"),
+    [
+        ("LOADED", NEXT, {}),
+        ("NO_OP", NEXT, {}),
+        ("FAILED", JOB, {"message": "nothing was committed"}),
+        ("FAILED", JOB, {"message": "the catalog does not answer"}),
+    ],
+)
+def test_what_was_told_and_is_not_so_is_seen(
+    world: World, table: Table, status: str, job: str, error: dict[str, str]
+) -> None:
+    assert Oracle(world).denies(TABLE, said(status, job, **error))
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("APPEND", 40 + 40 + 30), ("OVERWRITE", 30), ("UPSERT", 20 + 25 + 28)],
+)
+def test_each_mode_leaves_the_rows_that_it_should(mode: Mode, expected: int) -> None:
+    held = loaded(loaded(loaded([], mode, FIRST), mode, JOB), mode, NEXT)
+    assert len(held) == expected
