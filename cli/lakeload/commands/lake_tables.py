@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.rules.catalog_uris import native_nessie
 
 if TYPE_CHECKING:
     from lakeload.config.load import DestinationDocument, PipelineDocument
@@ -27,6 +28,16 @@ EitherFile = Annotated[
         help="A pipeline, for its tables, or a destination, for all that have been loaded there.",
     ),
 ]
+
+
+_WITHOUT_A_CLIENT = {
+    "runs": "query `lake.<schema>.<table>.snapshots` in Spark: the summaries tell job, rows and "
+    "mode; `lakeload runs --local` lists this machine's runs",
+    "recover": "nothing of a dead run is visible; `lakeload maintain PIPELINE --only branches "
+    "--apply` drops its branch, and so does the next `lakeload sync` of the table",
+    "reset": "drop the table in Spark: `DROP TABLE lake.<schema>.<table> PURGE`",
+}
+"""What to do instead, by command."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,12 @@ def open_iceberg(
             hint="give it the pipeline document",
         )
     destination = destination_spec(document.destination)
+    if native_nessie(destination.iceberg.catalog):
+        raise InvalidInput(
+            f"`lakeload {label}` cannot ask Nessie's native interface: Spark alone has a client "
+            "for it",
+            hint=_WITHOUT_A_CLIENT[label],
+        )
     chosen = select_tables(table_specs(document), globs, option)
     from lakeload.probes.preflight import preflight
     from lakeload_jobs.lake.catalogs.opening import open_catalog
