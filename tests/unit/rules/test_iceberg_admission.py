@@ -168,6 +168,15 @@ def test_a_load_that_does_not_go_on_does_not_mind_a_rollback() -> None:
     assert not open_table(table.facts, "main", replace(_ON, goes_on=False)).first_run
 
 
+def test_a_pipeline_without_a_state_so_far_begins_with_everything_also_after_a_rollback() -> None:
+    table = Table()
+    table.publish()
+    table.roll_back(None)
+    start = open_table(table.facts, "main", _ON)
+    assert start.state is not None
+    assert start.state.state is None
+
+
 def test_an_expired_state_is_believed_while_its_rows_are_there() -> None:
     table = Table()
     table.publish(state=1)

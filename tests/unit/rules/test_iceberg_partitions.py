@@ -64,6 +64,7 @@ def test_a_field_is_read_and_written(text: str, field: PartitionField) -> None:
         ("day(a", "`day(a` is not a partition field; write `country`"),
         ("bucket(id)", "`bucket(id)` lacks a number or a column; write `bucket(16, id)`"),
         ("bucket(x, id)", "`bucket(x, id)` is not a number and one column"),
+        ("bucket(4, day(a))", "`bucket(4, day(a))` is not a number and one column"),
         ("bucket(-1, id)", "`bucket(-1, id)` is not a number and one column"),
         ("bucket(0, id)", "`bucket(0, id)`: the number must be from 1 to 2147483647"),
         ("truncate(2147483648, id)", "the number must be from 1 to 2147483647"),

@@ -199,6 +199,11 @@ def test_only_exact_single_values_make_a_key(kind: str) -> None:
     assert "key column `id` is" in plan.notes[0]
 
 
+def test_a_key_column_stays_required_also_where_it_is_no_identifier() -> None:
+    columns = {"id": "double"}
+    assert not _compare(columns, columns, required={"id"}, keys=["ID"]).make_optional
+
+
 def test_a_replaced_table_has_the_key_of_the_load() -> None:
     plan = _compare({"a": "int"}, {"A": "string", "b": "int"}, mode="OVERWRITE", keys=["b"])
     assert plan.replace
