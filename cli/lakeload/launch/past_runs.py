@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import fnmatch
 import json
 from collections.abc import Sequence
@@ -41,6 +42,27 @@ def past_runs(runs: Path) -> tuple[LocalRun, ...]:
         return ()
     found = [_read(RunFolder(path)) for path in sorted(runs.iterdir(), reverse=True)]
     return tuple(run for run in found if run is not None)
+
+
+def dead_attempts(runs: Path) -> tuple[str, ...]:
+    """Return the attempts in `runs` whose driver was there and is gone without a result.
+
+    A driver holds a lock on its events for as long as it lives; the system takes it away.
+    """
+    return tuple(
+        run.attempt_id
+        for run in past_runs(runs)
+        if run.outcome == "NO_RESULT" and _is_gone(RunFolder(run.folder).events)
+    )
+
+
+def _is_gone(events: Path) -> bool:
+    try:
+        with events.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+    except OSError:
+        return False
 
 
 def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, ...]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from lakeload.config.load import PipelineDocument
 from lakeload.config.spec import destination_spec
 from lakeload.launch.author import author
+from lakeload.launch.past_runs import dead_attempts
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
@@ -123,6 +124,11 @@ def build_job_spec(
         reload=reload,
         full_refresh=full_refresh,
         author=author(),
+        dead_attempts=(
+            dead_attempts(folder.path.parent)
+            if document.destination.model.table_format == "ICEBERG"
+            else ()
+        ),
     )
 
 

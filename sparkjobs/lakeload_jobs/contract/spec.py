@@ -243,6 +243,8 @@ class JobSpec:
     """OVERWRITE and UPSERT replace the whole table in one snapshot, whatever the state says."""
     author: str = ""
     """`user@host` that started the job."""
+    dead_attempts: tuple[str, ...] = ()
+    """Attempts of this machine that ended without a result: nobody works on their branches."""
     job: JobName = "load"
     """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""
     maintain: MaintainSpec | None = None

@@ -87,7 +87,7 @@ def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> Opened:
     if start.ask_rows_of is not None:
         there = _has_rows(spark, table, branch, facts, start.ask_rows_of)
         check_state_rows(start, facts, branch, job, found=there is not False)
-    _drop_left(spark, table, facts, job)
+    _drop_left(spark, table, facts, job, spec.dead_attempts)
     return Opened(job, facts, start)
 
 
@@ -204,13 +204,17 @@ def _job(spec: JobSpec, table: TableSpec) -> Job:
     )
 
 
-def _drop_left(spark: SparkSession, table: TableSpec, facts: TableFacts, job: Job) -> None:
-    """Drop the branches of dead attempts: old ones, and those of this job's earlier attempts. A
-    live one loses work by it, never rows (I7)."""
+def _drop_left(
+    spark: SparkSession, table: TableSpec, facts: TableFacts, job: Job, dead: Sequence[str]
+) -> None:
+    """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
+    earlier attempts. A live one loses work by it, never rows (I7)."""
     left = set(left_branches(facts.refs, datetime.now(UTC), LEFT_AFTER))
     for name, number in facts.refs.items():
         parsed = parse_staging_branch(name)
         known = facts.snapshots.get(number)
+        if parsed is not None and parsed[1] in dead:
+            left.add(name)
         if parsed is None or known is None or parsed[1] == job.attempt_id:
             continue
         summary = known.summary

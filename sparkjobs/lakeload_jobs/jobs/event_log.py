@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import threading
 from datetime import UTC, datetime
@@ -19,6 +21,9 @@ class EventLog:
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
         self._file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115
+        with contextlib.suppress(OSError):
+            # Gone with this process, however it ends: others see by it that we live.
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def emit(self, kind: EventKind, **fields: Any) -> None:
         """Append one event with the present time. Unset fields are left out of the line."""

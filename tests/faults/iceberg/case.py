@@ -15,7 +15,7 @@ from tests.servers.fault_proxy import Forward
 
 Note = Callable[[str], None]
 
-IN_ONE_SYNC = 14
+IN_ONE_SYNC = 28
 """Tables that load at once."""
 
 

@@ -34,7 +34,8 @@ def step_kills(world: World, found: Places, count: int, note: Note, *, at_once: 
     drawn = [(mode, later, point) for (mode, later), these in found.items() for point in these]
     world.random.shuffle(drawn)
     # The rarest kinds of steps first: a load writes many files and makes few commits.
-    drawn.sort(key=lambda one: _rank(one, drawn))
+    ranks = {one: _rank(one, drawn) for one in drawn}
+    drawn.sort(key=lambda one: ranks[one])
     cases, chosen = [], {}
     for number in range(count):
         mode, later, point = drawn[number % len(drawn)]

@@ -14,7 +14,7 @@ from tests.servers.fault_proxy import Drop, Forward, Response
 
 START_SECONDS = 300.0
 """For the first table to be held: Spark has to start."""
-GATHER_SECONDS = 90.0
+GATHER_SECONDS = 180.0
 """For the others to follow."""
 
 

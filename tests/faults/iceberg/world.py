@@ -85,6 +85,11 @@ class World:
         self.random = random.Random(self.seed)  # noqa: S311
 
     @property
+    def runs(self) -> Path:
+        """One for all commands, as on a user's machine: a run learns there who is dead."""
+        return self.folder / "runs"
+
+    @property
     def schema(self) -> str:
         """The namespace of every table."""
         prefix = self.destination.get("glue_database_prefix")
@@ -110,8 +115,9 @@ class World:
                 entry |= {"primary_key": ["id"], "cursor": "version", "deletes": "DELETE"}
             listed.append(entry)
         spark = {
-            "master": "local[16]",
-            "driver_memory": "1g",
+            # More tasks and tables at once than can be held.
+            "master": "local[40]",
+            "driver_memory": "2g",
             "conf": {
                 "spark.sql.files.minPartitionNum": "2",
                 # A table that is held must not keep the others from arriving at their places.
@@ -124,7 +130,7 @@ class World:
             endpoint=self.proxies[0].endpoint,
             destination=self.destination,
             spark=spark,
-            concurrency=settings.pop("concurrency", 16),
+            concurrency=len(listed),
             **settings,
         )
         return folder

@@ -39,6 +39,10 @@ class Surroundings(Protocol):
     def cache(self) -> Path | None:
         """LAKELOAD_CACHE_DIR; None is one in `folder`."""
 
+    @property
+    def runs(self) -> Path | None:
+        """LAKELOAD_RUN_DIR; None is one for each folder of documents."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -168,8 +172,9 @@ def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) ->
 
 
 def _environment(world: Surroundings, folder: Path) -> dict[str, str]:
-    cache = world.cache or world.folder / "cache"
-    return environment(world.lake, folder, LAKELOAD_CACHE_DIR=str(cache))
+    cache, runs = world.cache or world.folder / "cache", world.runs or folder / "runs"
+    places = {"LAKELOAD_CACHE_DIR": str(cache), "LAKELOAD_RUN_DIR": str(runs)}
+    return environment(world.lake, folder, **places)
 
 
 def _session(process: psutil.Process) -> int | None:

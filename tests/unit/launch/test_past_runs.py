@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from lakeload.launch.author import author
-from lakeload.launch.past_runs import matching, past_runs
+from lakeload.launch.past_runs import dead_attempts, matching, past_runs
+from lakeload_jobs.jobs.event_log import EventLog
 
 
 def write_folder(runs: Path, name: str, *, result: str | None = None, **changes: object) -> Path:
@@ -77,3 +78,14 @@ def test_the_author_is_a_user_at_a_host() -> None:
     user, _, host = author().partition("@")
     assert user
     assert host
+
+
+def test_an_attempt_is_dead_when_its_driver_was_there_and_is_gone(tmp_path: Path) -> None:
+    write_folder(tmp_path, "never-started")
+    ended = write_folder(tmp_path, "ended", result="FAILED")
+    EventLog(str(ended / "events.jsonl")).close()
+    killed = write_folder(tmp_path, "killed")
+    with EventLog(str(killed / "events.jsonl")):
+        assert dead_attempts(tmp_path) == ()
+    assert dead_attempts(tmp_path) == ("killed",)
+    assert dead_attempts(tmp_path / "nowhere") == ()
