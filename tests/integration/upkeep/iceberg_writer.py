@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -40,8 +41,18 @@ class IcebergWriter:
             properties={"lakeload.created-by": created_by},
         )
 
-    def load(self, job: str, rows: int, pipeline: str = "shop", fingerprint: str = "f00") -> int:
-        """Publish a job of so many rows in one commit; return its snapshot."""
+    def load(
+        self,
+        job: str,
+        rows: int,
+        pipeline: str = "shop",
+        fingerprint: str = "f00",
+        *,
+        known: Any = None,
+        ledger: str | None = None,
+    ) -> int:
+        """Publish a job of so many rows in one commit; return its snapshot. `known` and `ledger`
+        are what an incremental load keeps of its files."""
         summary = _summary(job, rows, pipeline)
         table = self.table()
         facts = facts_of(OpenTable(table))
@@ -49,7 +60,9 @@ class IcebergWriter:
             transaction.append(_rows(rows), snapshot_properties=summary)
             made = transaction.table_metadata.current_snapshot()
             assert made is not None
-            state = PipelineState("orders", job, made.snapshot_id, fingerprint, {"id": "id"})
+            state = PipelineState(
+                "orders", job, made.snapshot_id, fingerprint, {"id": "id"}, known, ledger
+            )
             number = made.snapshot_id
             transaction.set_properties(next_properties(facts, pipeline, job, number, state))
         return number

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from pyiceberg.catalog import load_catalog
 
 from lakeload.config.load import load_destination, load_pipeline
@@ -20,6 +21,9 @@ from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.policy_set import merged
 from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.file_ledger import LedgerEntry, ledger_key, write_entry
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.layout import TableLocation
 from tests.integration.upkeep.conftest import ADMIN, Command
 from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter
 from tests.servers.glue import glue_of
@@ -216,3 +220,37 @@ def test_a_look_before_spark_costs_two_requests_a_table(
     seen = foresee_iceberg(session, table_specs(document), look)
     assert [(table.idle, table.error) for table in seen] == [(False, None), (False, None)]
     assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
+
+
+def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_reset(
+    writer: IcebergWriter, command: Command, shop: Lake, tmp_path: Path
+) -> None:
+    source = {"type": "FILES", "format": "CSV", "options": {"header": True}, "incremental": True}
+    document = yaml.safe_load((tmp_path / "pipeline.yml").read_text())
+    document |= {"source": source, "tables": document["tables"][:1]}
+    (tmp_path / "pipeline.yml").write_text(yaml.safe_dump(document))
+    pipeline = load_pipeline(tmp_path / "pipeline.yml", os.environ)
+    destination = destination_spec(pipeline.destination)
+    session = AwsSession(destination)
+    look = Look(destination, "shop", new_attempt("monday"), "FAIL")
+    (seen,) = foresee_iceberg(session, table_specs(pipeline), look)
+    assert seen.selection is not None
+    assert len(seen.selection.files) == 1
+    place = TableLocation(destination.prefix, SCHEMA, "orders")
+    key = ledger_key(place, "shop", ATTEMPT)
+    entry = LedgerEntry(1, None, "shop", "orders", "monday", seen.selection.inputs)
+    write_entry(Objects(session, destination), key, entry)
+    writer.load("monday", 1, known=seen.selection.state.after, ledger=key)
+
+    ended = command("sync", "pipeline.yml", "--job-id", "tuesday", "--output", "json")
+    assert ended.code == 0, ended.err
+    (table,) = ended.document["tables"]
+    assert (table["status"], table["notes"]) == ("NO_OP", ["no new files (1 known)"])
+    assert ended.document["log"] is None
+    (tmp_path / "orders.csv").write_text("id,name\n2,changed\n")
+    plan = command("plan", "pipeline.yml", "--no-schema", "--output", "json").document
+    assert plan["tables"][0]["incremental"]["new_files"] == 1
+    done = command("reset", "pipeline.yml", "orders", "--yes", "--output", "json")
+    assert done.code == 0, done.err
+    assert done.document["tables"][0]["plan"]["ledger"] == [key]
+    assert shop.keys(shop.seeded.prefix) == []
