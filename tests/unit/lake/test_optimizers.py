@@ -28,9 +28,9 @@ class Glue:
     """A client whose answers are given beforehand, and checked as AWS's own."""
 
     def __init__(self, **catalog: Any) -> None:
-        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
-        client: Any = boto3.client("glue", region_name="us-east-1", **keys)
-        sts: Any = boto3.client("sts", region_name="us-east-1", **keys)
+        aws = boto3.Session("x", "x", region_name="us-east-1")
+        client: Any = aws.client("glue")
+        sts: Any = aws.client("sts")
         self.stub, self.sts = Stubber(client), Stubber(sts)
         self.stub.activate()
         self.sts.activate()

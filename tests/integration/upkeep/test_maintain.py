@@ -1,0 +1,36 @@
+"""`lakeload maintain` of tables of Parquet files: uploads of dead runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakeload_jobs.lake.objects import Objects
+from tests.integration.lake.writer import Writer
+from tests.integration.upkeep.conftest import Command
+from tests.servers.ministack import Lake
+
+
+def test_uploads_of_dead_runs_are_aborted_when_they_are_old_enough(
+    command: Command, load: Callable[..., Writer], admin_objects: Objects, lake: Lake
+) -> None:
+    load("monday")
+    Writer(admin_objects, "dead").stage()
+    now = ("maintain", "pipeline.yml", "--abort-older-than", "0")
+
+    young = command("maintain", "pipeline.yml", "--apply")
+    said = command(*now)
+    before = len(lake.uploads())
+    done = command(*now, "--apply", "--output", "json")
+
+    assert young.code == said.code == done.code == done.document["exit_code"] == 0
+    assert young.lines()[1:] == [
+        "shop.orders          NOTHING_TO_DO  nothing to do",
+        "shop.visits          NOTHING_TO_DO  nothing to do",
+        "shop.payments        NOTHING_TO_DO  nothing to do",
+    ]
+    assert said.lines()[1] == "shop.orders    uploads  WOULD_DO       2 uploads of dead runs"
+    assert "nothing was written; the same command with `--apply` does it" in said.err
+    assert (before, lake.uploads()) == (2, [])
+    (step,) = done.document["tables"][0]["steps"]
+    assert (step["status"], step["files"], len(step["items"])) == ("DONE", 2, 2)
+    assert done.document["applied"]
