@@ -3,6 +3,7 @@ is merged into, each made by a first load and met by a second one."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +36,13 @@ def is_for_iceberg(spark: SparkSession) -> bool:
 def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> None:
     """Load the tables of `spec` into a lake that is gone afterwards. Raises what a load raises."""
     with TrainingAws() as aws:
-        spec = replace(spec, destination=_destination(aws.endpoint, folder), nested="JSON")
+        spec = replace(
+            spec,
+            # Branches are named after it.
+            attempt_id=str(uuid.uuid4()),
+            destination=_destination(aws.endpoint, folder),
+            nested="JSON",
+        )
         session = AwsSession(spec.destination, label=spec.attempt_id)
         connect(spark, spec.destination, session)
         objects = Objects(session, spec.destination)
