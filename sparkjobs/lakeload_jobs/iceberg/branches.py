@@ -20,6 +20,16 @@ from lakeload_jobs.rules.iceberg_facts import lineage
 LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
 """Clear answers: somebody else's commit came first, and ours did not happen."""
 
+UNSURE = (
+    "CommitStateUnknownException",
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+    "NessieInternalServerException",
+    "NessieUnavailableException",
+)
+"""No answer, or one that says nothing: ours happened, or it did not (docs/protocol-iceberg.md)."""
+
 REF_AGE = timedelta(days=1)
 _TRIES = 60
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
@@ -99,7 +109,7 @@ def _until_committed(once: Callable[[], _T], doing: str) -> _T:
             if failure := refused(error, doing):
                 raise failure from None
             last = tries == _TRIES - 1
-            if last or not caused_by(error, *LOST, "CommitStateUnknownException", "RESTException"):
+            if last or not caused_by(error, *LOST, *UNSURE):
                 raise
         pause(tries)
     raise LoadFailed(f"{doing}: others committed first each time", retryable=True)

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.iceberg.branches import UNSURE
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.catalog_settings import places_tables, warehouse
 from lakeload_jobs.iceberg.java import (
@@ -163,7 +164,7 @@ def check_location(facts: TableFacts, destination: DestinationSpec, target: str)
 
 
 def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
-    """Create the table, empty; return False when somebody else did meanwhile.
+    """Create the table, empty; return False when somebody else did meanwhile, or nobody knows.
 
     Raises `LoadFailed` for what the catalog refuses.
     """
@@ -177,7 +178,7 @@ def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
     try:
         builder.create()
     except Py4JJavaError as error:
-        if caused_by(error, "AlreadyExistsException"):
+        if caused_by(error, "AlreadyExistsException", *UNSURE):
             return False
         if failure := refused(error, f"creating the table `{table.target}`"):
             raise failure from None
