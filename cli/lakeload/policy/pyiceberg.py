@@ -172,7 +172,7 @@ def _snapshots(table: TableSpec, branch: str) -> Snippet:
         f"    job, rows = summary.get({_text(SUMMARY_JOB)}), summary.get({_text(SUMMARY_ROWS)})\n"
         "    print(snapshot.snapshot_id, snapshot.timestamp_ms, job, rows)",
         "Each load is one snapshot, for as long as snapshots are kept. Those without a job are not "
-        "of lakeload's loads: maintenance, or another writer.",
+        "of lakeload's loads: maintenance, another writer, or the empty start of the table.",
         "python",
     )
 
