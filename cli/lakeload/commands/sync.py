@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Tables
+from lakeload.commands.spark_job import Conf, Master, jars_of, spark_settings
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
@@ -46,14 +47,8 @@ def sync(
     pipeline: PipelineFile,
     table: Tables = None,
     job_id: JobId = None,
-    master: Annotated[
-        str | None,
-        typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
-    ] = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
     limit: Limit = None,
     reload: Reload = False,
     full_refresh: Annotated[
@@ -143,7 +138,7 @@ def _load(
 
     folder: RunFolder | None = None
     try:
-        settings = _settings(job.document, master, conf)
+        settings = spark_settings(job.document, master, conf)
         installation = find_installation()
         if outcome := _without_spark(job, settings.master):
             return outcome, None
@@ -205,21 +200,11 @@ def _conditional_writes(job: _Job) -> str | None:
 
 def _jars(job: _Job) -> tuple[Path, ...]:
     """Return the jars these tables need, fetched if need be. Raises `MachineLacks`."""
-    from lakeload.launch.package import cache_directory
-    from lakeload.machine.jars import JARS, features_of, pinned
+    from lakeload.machine.jars import features_of
 
     table_format = job.document.destination.model.table_format
-    jars = pinned(*features_of((table.input for table in job.tables), table_format))
-    if not jars:
-        return ()
-    from lakeload.machine.fetch import Origin, fetch
-    from lakeload.machine.maven import REPOSITORY_PROPERTY
-    from lakeload.ui.fetching import FetchProgress
-
-    origin = Origin(conf=job.document.model.spark.conf.get(REPOSITORY_PROPERTY))
-    with FetchProgress(console.err, quiet=console.quiet()) as progress:
-        folder = cache_directory(os.environ) / JARS
-        return fetch(jars, folder, os.environ, origin=origin, listener=progress)
+    features = features_of((table.input for table in job.tables), table_format)
+    return jars_of(job.document, features)
 
 
 def _with_spark(
@@ -255,26 +240,3 @@ def _with_spark(
             stop=stop,
             show=progress.show,
         )
-
-
-def _settings(document: PipelineDocument, master: str | None, conf: Sequence[str]) -> SparkSettings:
-    """Return how Spark runs: the document, with flags over it, on this machine's memory."""
-    from lakeload.config.cross import remote_findings
-    from lakeload.launch.properties import check_conf, check_master, parse_conf
-    from lakeload.launch.run import SparkSettings
-    from lakeload.machine.memory import available_memory, driver_memory
-
-    spark = document.model.spark
-    if master is not None:
-        check_master(master)
-        given_here = {
-            "spark": {"master": master},
-            "source": {"credentials": document.model.source.credentials},
-            "tables": document.model.tables,
-        }
-        for finding in remote_findings(given_here, document.destination.model):
-            raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
-    given = parse_conf(tuple(conf))
-    check_conf(given)
-    memory = driver_memory(spark.driver_memory, available_memory())
-    return SparkSettings(master or spark.master, memory, {**spark.conf, **given})
