@@ -26,7 +26,7 @@ def path_style(destination: DestinationSpec) -> bool:
 
 METADATA_LOCATION = (
     "`SELECT file FROM lake.SCHEMA.TABLE.metadata_log_entries ORDER BY timestamp DESC LIMIT 1` "
-    "tells in Spark; `api: REST` needs no such file."
+    "tells in Spark."
 )
 """Where readers find a table that they can ask no catalog for."""
 

@@ -29,7 +29,8 @@ def check_catalog(catalog: CatalogSpec) -> None:
         raise InvalidInput(
             "writing statements for Snowflake: it speaks Iceberg's REST protocol, and this catalog "
             "is used through Nessie's own",
-            hint="set `api: REST` in `iceberg.catalog` and the URL of Nessie's Iceberg endpoint",
+            hint="where the server offers its tables over REST too, give a copy of the destination "
+            "with `api: REST`; loads go on through `api: NATIVE`",
         )
     if catalog.sigv4 is not None and catalog.sigv4.signing_name not in _API_TYPES:
         raise InvalidInput(
