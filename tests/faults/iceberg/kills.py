@@ -36,15 +36,28 @@ def step_kills(world: World, found: Places, count: int, note: Note, *, at_once: 
     # The rarest kinds of steps first: a load writes many files and makes few commits.
     ranks = {one: _rank(one, drawn) for one in drawn}
     drawn.sort(key=lambda one: ranks[one])
+    chosen = [drawn[number % len(drawn)] for number in range(count)]
+    return kill_at(world, chosen, note, at_once=at_once)
+
+
+def kill_at(
+    world: World,
+    places: Sequence[tuple[Mode, bool, Point]],
+    note: Note,
+    *,
+    at_once: int,
+    then: Sequence[str] = (JOB, NEXT),
+) -> list[Case]:
+    """Kill one load at each place: mode, whether the table was loaded before, and where. The jobs
+    of `then` take turns at coming next."""
     cases, chosen = [], {}
-    for number in range(count):
-        mode, later, point = drawn[number % len(drawn)]
+    for number, (mode, later, point) in enumerate(places):
         table = table_name("kill", number)
         chosen[table] = point
         state = "later" if later else "first"
         name = f"{world.catalog} {mode} {state}, killed {point}"
-        then = (JOB, NEXT)[number % 2]
-        cases.append(Case(f"kill -9, {world.catalog}", name, table, mode, later, then))
+        after = then[number % len(then)]
+        cases.append(Case(f"kill -9, {world.catalog}", name, table, mode, later, after))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
         _kill(world, name, group, {case.table: chosen[case.table] for case in group})

@@ -14,8 +14,8 @@ from tests.servers.fault_proxy import Drop, Forward, Response
 
 START_SECONDS = 300.0
 """For the first table to be held: Spark has to start."""
-GATHER_SECONDS = 180.0
-"""For the others to follow."""
+GATHER_SECONDS = 50.0
+"""For the others to follow: less than a client waits for the answer to a held request."""
 
 
 class Traps:

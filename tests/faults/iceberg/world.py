@@ -16,7 +16,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 from tests.faults.iceberg.steps import Step, step_of
 from tests.servers.aws_requests import Request
-from tests.servers.fault_proxy import FaultProxy, Forward, Response, Rule
+from tests.servers.fault_proxy import FaultProxy, Forward, Response
 from tests.servers.ministack import AwsServer, Lake
 from tests.servers.oauth2_gate import CATALOG, Gate
 from tests.servers.rest_catalog import Store, started
@@ -35,6 +35,9 @@ _ROWS: Mapping[str, tuple[range, int, range]] = {
     NEXT: (range(50, 80), 3, range(50, 52)),
 }
 """Ids, version, and the ids among them that are deleted."""
+
+Watcher = Callable[[Step, Request, Forward], Response | None]
+"""Sees a request about a table, and may answer in place of the server."""
 
 Row = tuple[str, int, int]
 """Job, id, version."""
@@ -78,11 +81,14 @@ class World:
     cache: Path | None = None
     modes: dict[str, Mode] = field(default_factory=dict)
     """The mode of each table that was named."""
+    _watchers: list[Watcher] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        """Begin to draw."""
+        """Begin to draw, and to see what passes."""
         self.random = random.Random(self.seed)  # noqa: S311
+        for proxy in self.proxies:
+            proxy.on("*", self._each)
 
     @property
     def runs(self) -> Path:
@@ -149,19 +155,21 @@ class World:
     def watching(self, act: Callable[[Step, Request, Forward], Response | None]) -> Iterator[None]:
         """Show every request about a table to `act`, which may answer in place of the server."""
 
-        def each(request: Request, forward: Forward) -> Response:
-            step = step_of(request)
-            answer = act(step, request, forward) if step else None
-            return answer if answer is not None else forward(request)
-
-        rules = [Rule("*", each) for _ in self.proxies]
-        for proxy, rule in zip(self.proxies, rules, strict=True):
-            proxy.rules.append(rule)
+        with self._lock:
+            self._watchers.append(act)
         try:
             yield
         finally:
-            for proxy, rule in zip(self.proxies, rules, strict=True):
-                proxy.rules.remove(rule)
+            with self._lock:
+                self._watchers.remove(act)
+
+    def _each(self, request: Request, forward: Forward) -> Response:
+        """Several syncs may be watched at once, each by one that knows its tables."""
+        step = step_of(request)
+        for act in list(self._watchers) if step else ():
+            if step and (answer := act(step, request, forward)) is not None:
+                return answer
+        return forward(request)
 
 
 @contextmanager
