@@ -22,9 +22,8 @@ _BOUNDED = (
     T.DecimalType,
     T.StringType,
     T.DateType,
-    T.TimestampType,
-    T.TimestampNTZType,
 )
+"""Types whose values come back from Python as they went: instants would take its time zone."""
 
 
 @dataclass(frozen=True)

@@ -82,22 +82,7 @@ def prepare(
     )
     if not source.names:
         return _without_columns(source)
-    lower = spec.destination.iceberg.catalog.type == "GLUE"
-    mapping = map_columns(
-        source.names,
-        table.columns,
-        primary_key=table.primary_key,
-        recorded=recorded,
-        lower=lower,
-    )
-    frame = written_frame(
-        source.frame,
-        mapping,
-        nested=spec.nested,
-        lower=lower,
-        where=table.where,
-        deleted_when=table.deleted_when,
-    )
+    frame, mapping = _written(spec, table, source, recorded)
     frame, mapping = _spelled(frame, mapping, facts)
     frame = _without_null_keys(frame, mapping.key, table)
     if spec.limit is not None:
@@ -114,6 +99,28 @@ def prepare(
             for field in table.partition_by
         ),
     )
+
+
+def _written(
+    spec: JobSpec, table: TableSpec, source: FilesSource, recorded: Mapping[str, str]
+) -> tuple[DataFrame, ColumnMapping]:
+    lower = spec.destination.iceberg.catalog.type == "GLUE"
+    mapping = map_columns(
+        source.names,
+        table.columns,
+        primary_key=table.primary_key,
+        recorded=recorded,
+        lower=lower,
+    )
+    frame = written_frame(
+        source.frame,
+        mapping,
+        nested=spec.nested,
+        lower=lower,
+        where=table.where,
+        deleted_when=table.deleted_when,
+    )
+    return frame, mapping
 
 
 def _earlier(facts: TableFacts | None, recorded: Mapping[str, str]) -> dict[str, str]:

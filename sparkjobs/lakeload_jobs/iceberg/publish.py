@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.iceberg.branches import LOST, assert_branch, drop_branch, pause
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.java import Java, caused_by, sentence
-from lakeload_jobs.iceberg.tables import facts_of, load, read_facts
+from lakeload_jobs.iceberg.tables import facts_of, load
 from lakeload_jobs.rules.iceberg_facts import PipelineState, TableFacts
 from lakeload_jobs.rules.iceberg_history import Job, Start
 from lakeload_jobs.rules.iceberg_jobs import next_properties
@@ -79,32 +79,52 @@ def publish(given: Publish) -> Published:
     sent: list[int] = []
     unanswered = 0
     for tries in range(_LOST_TRIES):
-        java_table = load(given.spark, given.schema, given.table)
-        if java_table is None:
-            raise _dropped(given)
-        transaction = java_table.newTransaction()
-        facts = facts_of(transaction.startMetadata())
+        try:
+            transaction = _begin(given)
+            facts = facts_of(transaction.startMetadata())
+        except Py4JJavaError as error:
+            unanswered += 1
+            if unanswered > _UNKNOWN_TRIES:
+                raise (unknown_outcome(given.job) if sent else error) from None
+            pause(tries)
+            continue
         if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
             return Published("IN", landed, facts)
-        verdict = _verdict(given, facts, sent[-1] if sent else None)
+        doubt = bool(sent and unanswered)
+        verdict = _verdict(given, facts, sent[-1] if doubt else None)
         if verdict.decision is not Decision.GO:
-            return _stop(given, verdict, facts, unknown=bool(unanswered))
-        snapshot = _prepare(given, transaction, facts)
-        sent.append(snapshot)
+            return _stop(given, verdict, facts, unknown=doubt)
+        sent.append(_prepared(given, transaction, facts, unknown=doubt))
         try:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if failure := refused(error, f"committing to `{given.job.target}`"):
-                _give_up(given, unknown=bool(unanswered))
+                _give_up(given, unknown=doubt)
                 raise failure from None
-            if not caused_by(error, *LOST):
-                unanswered += 1
+            unanswered += not caused_by(error, *LOST)
             if unanswered > _UNKNOWN_TRIES:
                 return _last_look(given, sent, error)
             pause(tries)
-            continue
-        return Published("IN", snapshot, facts)
+        else:
+            return Published("IN", sent[-1], facts)
     return _stop(given, _exhausted(given), facts, unknown=bool(unanswered))
+
+
+def _begin(given: Publish) -> Java:
+    """Begin a transaction on the metadata as it is now."""
+    java_table = load(given.spark, given.schema, given.table)
+    if java_table is None:
+        raise _dropped(given)
+    return java_table.newTransaction()
+
+
+def _prepared(given: Publish, transaction: Java, facts: TableFacts, *, unknown: bool) -> int:
+    """Prepare the transaction; what fails here fails before anything was sent."""
+    try:
+        return _prepare(given, transaction, facts)
+    except Py4JJavaError:
+        _give_up(given, unknown=unknown)
+        raise
 
 
 def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
@@ -187,11 +207,11 @@ def _give_up(given: Publish, *, unknown: bool) -> None:
 
 def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Published:
     """The catalog has not answered for long: fence the commits off, and look once more."""
-    dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
-    java_table = load(given.spark, given.schema, given.table)
-    if java_table is None:
-        raise _dropped(given)
-    facts = read_facts(java_table)
+    try:
+        dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+        facts = facts_of(_begin(given).startMetadata())
+    except Py4JJavaError:
+        raise unknown_outcome(given.job) from None
     for snapshot in sent:
         if has_landed(facts, given.branch, given.job, snapshot):
             return Published("IN", snapshot, facts)

@@ -55,7 +55,7 @@ class Stage:
         return self.table.mode == "UPSERT" and not self.replaces
 
 
-def stage(given: Stage) -> tuple[Staged, Snapshot]:
+def stage(given: Stage) -> Staged:
     """Make the branch, write to it, and return what waits there.
 
     Raises `LoadFailed` when the rows written are not those that were counted.
@@ -74,8 +74,7 @@ def stage(given: Stage) -> tuple[Staged, Snapshot]:
         head = _head(given)
     _check_rows(given, head)
     replaces = given.replaces or given.merges
-    staged = Staged(given.branch, base, head.id, "replace" if replaces else "append", summary)
-    return staged, head
+    return Staged(given.branch, base, head.id, "replace" if replaces else "append", summary)
 
 
 def summary_of(spec: JobSpec, table: TableSpec, rows: int) -> dict[str, str]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.iceberg.branches import LOST, drop_branch, pause
+from lakeload_jobs.iceberg.branches import LOST, UNSURE, drop_branch, pause
 from lakeload_jobs.iceberg.catalog_settings import connect
 from lakeload_jobs.iceberg.counting import count
 from lakeload_jobs.iceberg.incremental import note_files, select
@@ -66,10 +67,11 @@ def load_table(load: IcebergLoad) -> TableResult:
             result = _once(load, started, tries)
         except Again as again:
             reason = str(again)
-        except Py4JJavaError as error:
-            if not caused_by(error, *LOST):
+        except (Py4JJavaError, PySparkException) as error:
+            # A publish without an answer never comes here: it is looked for where it was sent.
+            if not caused_by(error, *LOST, *UNSURE):
                 raise
-            reason = f"others committed to `{load.table.target}` first"
+            reason = f"a commit to `{load.table.target}` was refused, or had no answer"
         else:
             return result
         load.notify(f"`{load.table.target}` is loaded again: {reason}")
@@ -120,7 +122,7 @@ def _write(
     replaces: bool,
 ) -> TableResult:
     spec, table, opened = load.spec, load.table, prepared.opened
-    given = _counted(load, prepared, tries, replaces=replaces)
+    given = _counted(load, prepared, replaces=replaces)
     published = _staged_and_published(load, given, opened, selection, tries)
     if published.outcome == "AGAIN":
         raise Again(published.reason)
@@ -146,7 +148,7 @@ def _write(
     )
 
 
-def _counted(load: IcebergLoad, prepared: Ready, tries: int, *, replaces: bool) -> Stage:
+def _counted(load: IcebergLoad, prepared: Ready, *, replaces: bool) -> Stage:
     load.enter("count")
     spec, table, rows = load.spec, load.table, prepared.prepared
     filtered = table.where is not None and table.input.format != "PARQUET"
@@ -179,7 +181,7 @@ def _staged_and_published(
     load.enter("stage")
     spec, table = load.spec, load.table
     try:
-        staged, _ = stage(given)
+        staged = stage(given)
         given.prepared.source.check_unchanged()
         ledger = None
         if selection is not None:
