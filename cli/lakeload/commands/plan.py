@@ -115,4 +115,4 @@ def _plan_iceberg(
     from lakeload.launch.plan_iceberg import plan_iceberg
 
     seen = foresee_iceberg(session, tables, look)
-    return plan_iceberg(seen, look.destination, local=local, reload=look.reload)
+    return plan_iceberg(seen, look, local=local)

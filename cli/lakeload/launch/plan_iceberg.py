@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from lakeload.launch.foresee import Look
 from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
 from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.outcome import error_info
@@ -13,7 +14,7 @@ from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePla
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.lake.left_branches import left_branches
-from lakeload_jobs.rules.iceberg_facts import TableFacts
+from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.rules.iceberg_partitions import format_partition_field
 
 STALE_AFTER = timedelta(hours=24)
@@ -21,19 +22,13 @@ STALE_AFTER = timedelta(hours=24)
 
 
 def plan_iceberg(
-    foreseen: Sequence[ForeseenIceberg],
-    destination: DestinationSpec,
-    *,
-    local: bool,
-    reload: bool = False,
+    foreseen: Sequence[ForeseenIceberg], look: Look, *, local: bool
 ) -> tuple[TablePlan, ...]:
     """Return the plan of each table; with a `local` master its input files are looked at."""
-    return tuple(_plan(table, destination, local=local, reload=reload) for table in foreseen)
+    return tuple(_plan(table, look, local=local) for table in foreseen)
 
 
-def _plan(
-    foreseen: ForeseenIceberg, destination: DestinationSpec, *, local: bool, reload: bool
-) -> TablePlan:
+def _plan(foreseen: ForeseenIceberg, look: Look, *, local: bool) -> TablePlan:
     table = foreseen.table
     found = _input(foreseen) if local else InputFound(0, 0, ())
     error = error_info(foreseen.error, "open") if foreseen.error else None
@@ -56,19 +51,19 @@ def _plan(
         missing=found.missing,
         error=error,
         warnings=start.warnings if start else (),
-        incremental=incremental_plan(foreseen.selection, reload=reload),
-        iceberg=_as_it_is(foreseen, destination) if not foreseen.error else None,
+        incremental=incremental_plan(foreseen.selection, reload=look.reload),
+        iceberg=_as_it_is(foreseen, look) if not foreseen.error else None,
     )
 
 
-def _as_it_is(foreseen: ForeseenIceberg, destination: DestinationSpec) -> IcebergPlan:
-    table, facts, iceberg = foreseen.table, foreseen.facts, destination.iceberg
+def _as_it_is(foreseen: ForeseenIceberg, look: Look) -> IcebergPlan:
+    table, facts, iceberg = foreseen.table, foreseen.facts, look.destination.iceberg
     if facts is None:
         return IcebergPlan(
             catalog=iceberg.catalog.type,
             branch=iceberg.branch,
             exists=False if foreseen.asked else None,
-            location=_new_location(table, destination),
+            location=_new_location(table, look.destination),
             format_version=iceberg.format_version,
             partition_by=tuple(map(format_partition_field, table.partition_by)),
             identifiers=table.primary_key,
@@ -84,17 +79,23 @@ def _as_it_is(foreseen: ForeseenIceberg, destination: DestinationSpec) -> Iceber
         identifiers=facts.identifiers,
         snapshot_id=head.id if head else None,
         rows=number_of(head, "total-records") if head else 0,
-        branches=_branches(facts),
+        branches=_branches(facts, look),
         already=foreseen.already.id if foreseen.already else None,
     )
 
 
-def _branches(facts: TableFacts) -> tuple[BranchLeft, ...]:
+def _branches(facts: TableFacts, look: Look) -> tuple[BranchLeft, ...]:
+    """Return the staging branches; a load drops old ones, and those of its own job."""
     before = datetime.now(UTC) - STALE_AFTER
-    return tuple(
-        BranchLeft(left.name, format_instant(left.created_at), left.created_at <= before)
-        for left in left_branches(facts)
-    )
+    own = (look.pipeline, look.attempt.job_id)
+    found = []
+    for left in left_branches(facts):
+        known = facts.snapshots.get(left.snapshot_id)
+        summary = known.summary if known else {}
+        ours = (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == own
+        drops = ours or left.created_at <= before
+        found.append(BranchLeft(left.name, format_instant(left.created_at), drops))
+    return tuple(found)
 
 
 def _input(foreseen: ForeseenIceberg) -> InputFound:

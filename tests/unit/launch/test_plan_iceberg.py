@@ -1,0 +1,66 @@
+"""What a plan tells of an Iceberg table from its metadata."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from lakeload.launch.foresee import Look
+from lakeload.launch.foresee_iceberg import ForeseenIceberg
+from lakeload.launch.plan_iceberg import plan_iceberg
+from lakeload.launch.spec import Attempt
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
+from lakeload_jobs.lake.catalogs.facts import facts_of, partition_fields
+from lakeload_jobs.rules.iceberg_history import staging_branch
+from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
+from tests.unit.launch.specs import ATTEMPT, SYNCED, table
+
+OTHERS = [f"{digit * 8}-2222-3333-4444-555555555555" for digit in "234"]
+
+
+def look(catalog: CatalogSpec) -> Look:
+    """Return a look of job `monday` of pipeline `shop`."""
+    destination = DestinationSpec(
+        "lake", "us-east-1", "p", table_format="ICEBERG", iceberg=IcebergSpec(catalog=catalog)
+    )
+    return Look(destination, "shop", Attempt("monday", ATTEMPT, SYNCED), "FAIL")
+
+
+def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None:
+    now = datetime.now(UTC)
+    ages = (timedelta(hours=30), timedelta(hours=2), timedelta(hours=1))
+    old, ours, young = (
+        staging_branch(now - age, attempt) for age, attempt in zip(ages, OTHERS, strict=True)
+    )
+    own = {"lakeload.job-id": "monday", "lakeload.pipeline": "shop"}
+    opened = open_table(
+        snapshot(1, None, **{"total-records": "7"}),
+        snapshot(2, 1, **own),
+        snapshot(3, 1),
+        refs={"main": 1, old: 3, ours: 2, young: 3},
+    )
+    seen = ForeseenIceberg(table("orders"), True, facts_of(opened), partition_fields(opened))
+    (plan,) = plan_iceberg([seen], look(CatalogSpec()), local=False)
+    assert plan.iceberg is not None
+    assert {left.name: left.drops for left in plan.iceberg.branches} == {
+        old: True,
+        ours: True,
+        young: False,
+    }
+    assert (plan.iceberg.snapshot_id, plan.iceberg.rows, plan.iceberg.location) == (1, 7, LOCATION)
+    assert plan.iceberg.partition_by == ("bucket(16, id)", "price")
+    assert plan.iceberg.identifiers == ("id",)
+
+
+def test_where_a_new_table_lies_is_said_unless_its_catalog_chooses() -> None:
+    new = ForeseenIceberg(table("orders"))
+    unknown = ForeseenIceberg(table("orders"), asked=False)
+    rest, nessie = CatalogSpec("REST", uri="http://c"), CatalogSpec("NESSIE", api="NATIVE")
+    found = [
+        plan_iceberg([seen], look(catalog), local=False)[0].iceberg
+        for seen, catalog in ((new, CatalogSpec()), (new, rest), (unknown, nessie))
+    ]
+    assert [(plan.exists, plan.location) for plan in found if plan] == [
+        (False, "s3://lake/p/shop/orders"),
+        (False, None),
+        (None, "s3://lake/p/shop/orders"),
+    ]
