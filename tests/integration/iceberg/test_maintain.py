@@ -39,7 +39,7 @@ from tests.servers.ministack import Lake
 pytestmark = pytest.mark.timeout(600)
 
 ATTEMPT = "0b6f3c1e-7d7b-4c7e-9d0f-1f2e3d4c5b6a"
-NOW = {"older_than": 0, "orphans_older_than": 0}
+NOW: dict[str, Any] = {"older_than": 0, "orphans_older_than": 0}
 
 
 @dataclass
@@ -202,7 +202,7 @@ def test_a_dry_run_says_what_is_then_done_and_writes_nothing(upkeep: Upkeep) -> 
 def test_loads_that_meet_a_maintenance_all_come_in(
     upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keyed = {"primary_key": ("id",)}
+    keyed: dict[str, Any] = {"primary_key": ("id",)}
     upkeep.loaded(upkeep.table(upkeep.file([{"id": n, "note": "a"} for n in range(3)]), **keyed))
     small_files(upkeep)
     whole = upkeep.table(upkeep.file([{"id": 50, "note": "b"}]), **keyed)
