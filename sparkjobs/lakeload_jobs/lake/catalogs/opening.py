@@ -25,6 +25,6 @@ def open_catalog(
     if not is_rest(spec):
         raise InvalidInput(
             "Nessie's native interface can be used from Spark alone",
-            hint="set `api: REST`, which the same server has at `/iceberg`",
+            hint="`sync`, `plan` and `maintain` start Spark; this command cannot ask that catalog",
         )
     return RestConnection(destination, session, patience).open()
