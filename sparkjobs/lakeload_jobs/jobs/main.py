@@ -28,4 +28,4 @@ def _job_named(spec_path: str) -> str:
     except (OSError, ValueError):
         return "load"
     named = data.get("job") if isinstance(data, dict) else None
-    return named if named in get_args(JobName) else "load"
+    return next((name for name in get_args(JobName) if name == named), "load")

@@ -121,7 +121,7 @@ class _Server:
         self._session.s3.create_bucket(Bucket=WARM_UP["bucket"])
         warm_up(place)
         for client in self._clients:
-            client.meta.service_model.shape_for_error_code("none")
+            client.meta.service_model.shape_for_error_code("none")  # type: ignore[arg-type]
             client.close()
 
     def _redirect(self, request: Any, **_: Any) -> None:

@@ -15,7 +15,8 @@ from tests.integration.iceberg.conftest import SYNCED, Loads
 
 def test_appends_add_up_and_each_is_one_snapshot_that_says_whose_it_is(loads: Loads) -> None:
     first = [{"id": n, "name": f"n{n}"} for n in range(1, 6)]
-    typed = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
+    types: dict[str, pa.DataType] = {"id": pa.int64(), "name": pa.string()}
+    typed = pa.schema(types)
     table = loads.table(
         loads.file(first),
         loads.file([{"id": 6, "name": None}], typed),

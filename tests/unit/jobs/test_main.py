@@ -35,6 +35,6 @@ def test_the_job_of_a_spec_is_run(
         asked.append(name)
         return types.SimpleNamespace(main=lambda given: len(given))
 
-    monkeypatch.setattr(main.importlib, "import_module", module)
+    monkeypatch.setattr("importlib.import_module", module)
     assert main.main(str(path)) == len(str(path))
     assert asked == [f"lakeload_jobs.jobs.{job}"]

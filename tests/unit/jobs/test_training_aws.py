@@ -26,7 +26,9 @@ def test_the_stand_in_of_aws_answers_what_a_load_asks() -> None:
     with TrainingAws() as aws:
         sts, glue, s3 = (client(aws, name) for name in ("sts", "glue", "s3"))
 
-        role = sts.assume_role(RoleArn="arn:aws:iam::000000000000:role/r", RoleSessionName="training")
+        role = sts.assume_role(
+            RoleArn="arn:aws:iam::000000000000:role/r", RoleSessionName="training"
+        )
         assert role["Credentials"]["AccessKeyId"] == "training"
 
         with pytest.raises(glue.exceptions.EntityNotFoundException):
