@@ -1,0 +1,40 @@
+"""A handful of the Iceberg campaign's kills at each change; `make faults` makes all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.iceberg.kills import kill_at
+from tests.faults.iceberg.steps import COMMIT, CREATE, Point
+from tests.faults.iceberg.world import JOB, Mode, glue_world
+from tests.servers.class_data import cache_with_class_data
+from tests.servers.ministack import AwsServer, Lake
+
+PUBLISH = 3
+"""The number of a load's publishing commit: the branch is made and written to before."""
+
+PLACES: list[tuple[Mode, bool, Point]] = [
+    ("APPEND", False, Point(CREATE, 1, after=True)),
+    ("APPEND", False, Point(COMMIT, 1, after=True)),
+    ("APPEND", True, Point("write data", 1, after=True)),
+    ("APPEND", True, Point(COMMIT, PUBLISH, after=True)),
+    ("OVERWRITE", True, Point(COMMIT, PUBLISH, after=False)),
+    ("UPSERT", True, Point("write deletes", 1, after=False)),
+    ("UPSERT", True, Point(COMMIT, PUBLISH - 1, after=True)),
+    ("UPSERT", True, Point(COMMIT, PUBLISH, after=True)),
+]
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_every_job_is_in_once_and_no_branch_is_left_after_kills(
+    aws: AwsServer, lake: Lake, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    with glue_world(aws, lake, tmp_path, "1") as world:
+        world.cache = cache_with_class_data()
+        cases = kill_at(world, PLACES, notes.append, at_once=1, then=[JOB])
+    assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)
+    assert all(case.counted for case in cases)
