@@ -144,5 +144,19 @@ def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     assert rows(lake, "customers", "id", "name") == [(1, "newer"), (4, "d")]
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1"), ("b", "job-2")]
 
+    flags = ("--older-than", "0", "--only", "compact,expire,orphans", "--output", "json")
+    maintained = lakeload(lake, folder, "maintain", "pipeline.yml", *flags)
+    assert maintained.code == 0, maintained.stderr + maintained.stdout
+    found = {
+        name: {step["step"]: (step["status"], step["snapshots"]) for step in one["steps"]}
+        for name, one in maintained.tables.items()
+    }
+    assert found["visits"]["expire"] == ("WOULD_DO", len(table(lake, "visits").snapshots()) - 1)
+    # Most of the rows of the customers' first file are deleted.
+    compact = {name: steps["compact"][0] for name, steps in found.items()}
+    assert compact == {"visits": "NOTHING_TO_DO", "customers": "WOULD_DO"}
+    assert {found[name]["orphans"][0] for name in found} == {"NOTHING_TO_DO"}
+    assert not maintained.document["applied"]
+
     other = sync(lake, folder, "--job-id", "job-2", "--full-refresh", "--table", "customers")
     assert other.code == 2, "the same id with other settings is no repetition"
