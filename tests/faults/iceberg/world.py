@@ -101,9 +101,11 @@ class World:
         prefix = self.destination.get("glue_database_prefix")
         return f"{prefix}_{PIPELINE}" if prefix else PIPELINE
 
-    def write(self, name: str, tables: Mapping[str, Mode], job: str, **settings: Any) -> Path:
+    def write(
+        self, folder_name: str, tables: Mapping[str, Mode], job: str, **settings: Any
+    ) -> Path:
         """Write documents that load the file of a job into each table; return their folder."""
-        folder = self.folder / name
+        folder = self.folder / folder_name
         folder.mkdir(parents=True)
         listed = []
         for table, mode in tables.items():
