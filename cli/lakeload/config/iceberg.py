@@ -149,8 +149,8 @@ class Catalog(Model):
     """REST: further headers of each request; their values are secret references."""
     ref: Text = "main"
     """NESSIE: the branch of the catalog."""
-    api: Literal["REST", "NATIVE"] = "REST"
-    """NESSIE: its Iceberg REST interface, or its own."""
+    api: Literal["NATIVE", "REST"] = "NATIVE"
+    """NESSIE: its own interface, or its Iceberg REST one, which no pipeline can load through."""
     catalog_name: Text | None = Field(default=None, json_schema_extra={"features": "F19"})
     """SNOWFLAKE_OPEN_CATALOG: the catalog's name. Required there."""
     client_id: Annotated[SecretReference | None, SecretSetting("client_id")] = Field(

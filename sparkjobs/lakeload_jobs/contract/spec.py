@@ -108,7 +108,7 @@ class CatalogSpec:
     headers: dict[str, SecretReference] | None = None
     ref: str = "main"
     """NESSIE: the branch of the catalog."""
-    api: Literal["REST", "NATIVE"] = "REST"
+    api: Literal["NATIVE", "REST"] = "NATIVE"
     """NESSIE: which of its two interfaces."""
     catalog_region: str | None = None
     """SNOWFLAKE_OPEN_CATALOG: where it runs, to be compared with the bucket's (F20)."""

@@ -18,7 +18,7 @@ from tests.servers.nessie import BUCKET, Nessie
 @pytest.fixture
 def world(nessie: Nessie, monkeypatch: pytest.MonkeyPatch) -> World:
     """A Nessie with everything right."""
-    spec = CatalogSpec(type="NESSIE", uri=nessie.uri)
+    spec = CatalogSpec(type="NESSIE", uri=nessie.uri, api="REST")
     return World(nessie.store, monkeypatch, BUCKET, spec)
 
 

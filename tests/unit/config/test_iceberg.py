@@ -298,7 +298,7 @@ def test_defaults_follow_the_format_of_the_tables(tmp_path: Path) -> None:
     assert (document.nested, document.schema_changes) == ("NATIVE", "FAIL")
 
 
-NESSIE = "{type: NESSIE, uri: https://h, api: NATIVE}"
+NESSIE = "{type: NESSIE, uri: https://h}"
 OTHER_LOADS = {
     "a mode": ("path: a", "path: a, mode: OVERWRITE"),
     "a key": ("path: a", "path: a, primary_key: [id]"),
@@ -307,12 +307,12 @@ OTHER_LOADS = {
     "a branch": ("catalog:", "branch: audit, catalog:"),
     "a catalog": (NESSIE, "{type: REST, uri: https://h}"),
     "a server": ("https://h", "https://other"),
-    "a branch of the catalog": ("api: NATIVE", "api: NATIVE, ref: etl"),
+    "a branch of the catalog": ("uri: https://h", "uri: https://h, ref: etl"),
     "a location": ("catalog:", "warehouse_location: s3://my-data-lake/x, catalog:"),
 }
 THE_SAME_LOAD = {
     "properties": ("path: a", "path: a, table_properties: {gc.enabled: false}"),
-    "a secret": ("api: NATIVE", "api: NATIVE, token: {env: T}"),
+    "a secret": ("uri: https://h", "uri: https://h, token: {env: T}"),
     "a format version": ("catalog:", "format_version: 3, catalog:"),
     "the block of the other format": ("iceberg:", "parquet: {partition_strategy: DAY}, iceberg:"),
     "schema changes": ("namespace", "schema_changes: FAIL\nnamespace"),
@@ -348,7 +348,7 @@ def test_a_full_refresh_is_another_load(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("inner", [True, False])
 def test_no_load_goes_through_nessies_rest_interface(inner: bool, tmp_path: Path) -> None:
-    catalog = f"iceberg: {{catalog: {NESSIE.replace(', api: NATIVE', '')}}}"
+    catalog = f"iceberg: {{catalog: {NESSIE.replace('}', ', api: REST}')}}}"
     destination = tmp_path / "destination.yml"
     destination.write_text(f"{ICEBERG}{catalog}\n")
     path = tmp_path / "pipeline.yml"

@@ -161,6 +161,7 @@ CASES: Mapping[str, Case] = {
             CatalogSpec(
                 "NESSIE",
                 uri="https://nessie.example.com/iceberg/main",
+                api="REST",
                 token=SecretReference("env", "NESSIE_TOKEN"),
             )
         ),
@@ -170,7 +171,11 @@ CASES: Mapping[str, Case] = {
     ),
     "snowflake-other-store.sql": Case(
         replace(
-            with_catalog(CatalogSpec("NESSIE", uri="https://n", token=SecretReference("env", "T"))),
+            with_catalog(
+                CatalogSpec(
+                    "NESSIE", uri="https://n", api="REST", token=SecretReference("env", "T")
+                )
+            ),
             endpoints=EndpointsSpec(s3="https://store.example.com:9443"),
         ),
         "snowflake",

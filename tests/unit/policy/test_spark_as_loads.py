@@ -21,7 +21,7 @@ DESTINATIONS = {
     "REST, nobody": NOBODY,
     "SNOWFLAKE_OPEN_CATALOG": with_catalog(OPEN_CATALOG),
     "NESSIE": with_catalog(
-        CatalogSpec("NESSIE", uri="https://n", token=SecretReference("env", "T"))
+        CatalogSpec("NESSIE", uri="https://n", api="REST", token=SecretReference("env", "T"))
     ),
     "NESSIE, native": NATIVE,
     "another branch": AUDITED,

@@ -24,7 +24,7 @@ NESSIE = "https://nessie.example.com:19120"
     ],
 )
 def test_any_address_of_a_nessie_leads_to_both_its_interfaces(written: str) -> None:
-    spec = CatalogSpec(type="NESSIE", uri=written, ref="etl/daily")
+    spec = CatalogSpec(type="NESSIE", uri=written, api="REST", ref="etl/daily")
     assert rest_uri(spec) == f"{NESSIE}/iceberg/etl%2Fdaily"
     assert nessie_api_uri(written) == f"{NESSIE}/api/v2"
 

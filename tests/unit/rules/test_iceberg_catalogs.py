@@ -14,7 +14,7 @@ from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, loading_pro
         (CatalogSpec(type="GLUE"), Compares.TABLE),
         (CatalogSpec(type="REST"), Compares.REFERENCES),
         (CatalogSpec(type="SNOWFLAKE_OPEN_CATALOG"), Compares.REFERENCES),
-        (CatalogSpec(type="NESSIE", api="NATIVE"), Compares.TABLE),
+        (CatalogSpec(type="NESSIE"), Compares.TABLE),
         (CatalogSpec(type="NESSIE", api="REST"), Compares.NOTHING),
     ],
 )
@@ -25,6 +25,6 @@ def test_each_catalog_compares_what_it_was_seen_to(
 
 
 def test_only_a_catalog_that_compares_nothing_is_not_loaded_into() -> None:
-    assert "no branches" in (loading_problem(CatalogSpec(type="NESSIE")) or "")
-    assert loading_problem(CatalogSpec(type="NESSIE", api="NATIVE")) is None
+    assert "no branches" in (loading_problem(CatalogSpec(type="NESSIE", api="REST")) or "")
+    assert loading_problem(CatalogSpec(type="NESSIE")) is None
     assert loading_problem(CatalogSpec(type="REST")) is None
