@@ -19,9 +19,9 @@ from lakeload_jobs.contract.events import Event
 
 STAGES = {
     "session": "starting the Spark session",
-    "open": "reading its log and schema",
+    "open": "reading its history and schema",
     "count": "counting rows",
-    "stage": "uploading",
+    "stage": "writing",
     "commit": "committing",
     "publish": "publishing",
     "branches": "dropping branches",

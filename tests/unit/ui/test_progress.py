@@ -58,7 +58,7 @@ def test_without_a_terminal_there_is_one_line_for_each_stage() -> None:
     assert lines == [
         "starting Spark",
         "starting the Spark session",
-        "orders: reading its log and schema",
+        "orders: reading its history and schema",
         "orders: finishing a job",
         "[red]e\\x1b[2J\\nvil: committing",
         "[red]e\\x1b[2J\\nvil: FAILED",
@@ -68,7 +68,7 @@ def test_without_a_terminal_there_is_one_line_for_each_stage() -> None:
 
 def test_a_terminal_shows_every_table_with_its_stage_and_spark_s_tasks() -> None:
     text = shown(terminal=True)
-    assert "reading its log and schema" in text
+    assert "reading its history and schema" in text
     assert "3/9 tasks" in text
     assert "waiting" in text
     assert "e\\x1b[2J\\nvil" in text
