@@ -9,6 +9,7 @@ import pytest
 from tests.faults.product.campaign import CHAPTERS
 from tests.faults.product.case import run_cases
 from tests.faults.product.world import World
+from tests.servers.class_data import cache_with_class_data
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
 
@@ -27,7 +28,8 @@ SIX = {
 def test_every_job_is_in_once_after_kills_faults_and_a_changing_source(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
-    world = World(lake, fault_proxy, tmp_path, "six", glue=True)
+    cache = cache_with_class_data()
+    world = World(lake, fault_proxy, tmp_path, "six", glue=True, cache=cache)
     cases = [case for chapter in CHAPTERS.values() for case in chapter(world) if case.name in SIX]
     assert {case.name for case in cases} == SIX
     notes: list[str] = []
