@@ -218,11 +218,15 @@ def two_creators(place: Place) -> Seen:
     clients = [place.ours, place.theirs] * 4
     with ThreadPoolExecutor(len(clients)) as pool:
         told = list(pool.map(lambda one: attempt(one.builder(table).create), clients))
-    seen = sorted({seen for seen, _ in told if seen is not Seen.LANDED})
+    lost = {seen for seen, _ in told} - {Seen.LANDED}
+    # In such a crowd Nessie answers some with a bad request, which says nothing: they have to look.
+    certain = sorted(lost - {Seen.UNKNOWN})
     assert place.ours.files(table) == []
-    assert len(seen) <= 1, told
-    assert not seen or [seen for seen, _ in told].count(Seen.LANDED) == 1, told
-    return seen[0] if seen else Seen.LANDED
+    assert len(certain) <= 1, told
+    assert not lost or [seen for seen, _ in told].count(Seen.LANDED) == 1, told
+    if certain:
+        return certain[0]
+    return Seen.UNKNOWN if lost else Seen.LANDED
 
 
 def creator_in_flight(place: Place) -> Seen:
