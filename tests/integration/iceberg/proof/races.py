@@ -220,6 +220,8 @@ def two_creators(place: Place) -> Seen:
         told = list(pool.map(lambda one: attempt(one.builder(table).create), clients))
     lost = {seen for seen, _ in told} - {Seen.LANDED}
     # In such a crowd Nessie answers some with a bad request, which says nothing: they have to look.
+    unsure = {(place.name, what) for seen, what in told if seen is Seen.UNKNOWN}
+    assert unsure <= {("NESSIE_NATIVE", "NessieBadRequestException")}, told
     certain = sorted(lost - {Seen.UNKNOWN})
     assert place.ours.files(table) == []
     assert len(certain) <= 1, told
