@@ -33,7 +33,7 @@ def spark_settings(
 
     Raises `InvalidInput` for a flag that the document could not hold either.
     """
-    from lakeload.config.cross import remote_findings
+    from lakeload.config.remote import remote_findings
     from lakeload.launch.properties import check_conf, check_master, parse_conf
     from lakeload.launch.run import SparkSettings
     from lakeload.machine.memory import available_memory, driver_memory

@@ -10,34 +10,28 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from lakeload.config.destination import Credentials, Destination
+from lakeload.config.destination import Destination
 from lakeload.config.files import option_findings
 from lakeload.config.model import Finding
 from lakeload.config.modes import mode_findings
 from lakeload.config.pipeline import Table
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
-from lakeload.config.spark import is_local, master_finding
 from lakeload.config.targets import Target, glue_prefix, needs_schema, targets, uses_glue
-from lakeload_jobs.contract.secrets import SecretReference
+from lakeload.config.valid_tables import Numbered, valid_tables
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.rules.iceberg_catalogs import loading_problem
-from lakeload_jobs.rules.input_files import is_s3
 from lakeload_jobs.rules.layout import TableLocation, overlaps
 from lakeload_jobs.rules.names import target_name_problem
 from lakeload_jobs.rules.reader_options import READER_OPTIONS
 from lakeload_jobs.rules.suggest import did_you_mean
-
-Numbered = list[tuple[int, Table]]
 
 
 def pipeline_findings(
     data: dict[str, Any], destination: Destination | None = None
 ) -> list[Finding]:
     """Return what is wrong between the tables of a pipeline, given its destination if known."""
-    tables = _valid_tables(data)
+    tables = valid_tables(data)
     found = chain(
         _catalog_findings(destination) if destination else (),
         _repeated_sources(tables),
@@ -59,75 +53,6 @@ def _catalog_findings(destination: Destination) -> Iterator[Finding]:
         yield Finding(problem, "write `api: NATIVE` in `catalog`", ("destination",), "cannot-load")
 
 
-def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
-    """Refuse secrets of this machine with a master whose tasks run on others (section 8).
-
-    The source's own credentials count as the destination's do: tasks read with them. So do the
-    secrets of an Iceberg catalog: tasks ask it where and how to write.
-    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …, "tables": …}`:
-    a master that is none, or not supported, is found too, and input from S3 (decision 0050).
-    """
-    spark = data.get("spark")
-    master = spark.get("master") if isinstance(spark, dict) else None
-    if not isinstance(master, str):
-        return []
-    if finding := master_finding(master):
-        return [finding]
-    if is_local(master):
-        return []
-    here = {
-        name: reference
-        for name, reference in chain(
-            destination.credentials.references.items(),
-            _catalog_references(destination).items(),
-            _source_references(data).items(),
-        )
-        if reference.kind in ("env", "file")
-    }
-    found = list(islice(_remote_input(data, master), MAX_PROBLEMS))
-    if not here:
-        return found
-    which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
-    return [
-        Finding(
-            f"tasks of `{shown(master)}` run on other machines, which cannot read {which}",
-            "refer to AWS instead, with `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
-            ("spark", "master"),
-            "remote-secret",
-        ),
-        *found,
-    ]
-
-
-def _remote_input(data: dict[str, Any], master: str) -> Iterator[Finding]:
-    for i, table in _valid_tables(data):
-        if path := next(filter(is_s3, table.path), None):
-            yield Finding(
-                f"reading `{shown(path)}` is not supported yet on cluster masters, "
-                f"and `{shown(master)}` is one",
-                "use `local[*]` or `local-cluster[…]`, which read S3 too",
-                ("tables", i, "path"),
-                "remote-input",
-            )
-
-
-def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
-    if destination.table_format != "ICEBERG":
-        return {}
-    references = destination.iceberg.catalog.references
-    return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}
-
-
-def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:
-    source = data.get("source")
-    given = source.get("credentials") if isinstance(source, dict) else None
-    try:
-        references = Credentials.model_validate(given).references
-    except ValidationError:
-        return {}
-    return {f"source.credentials.{name}": reference for name, reference in references.items()}
-
-
 def missing_destination(given: str, path: Path) -> Finding:
     """Say that the destination file of a pipeline does not exist."""
     here = [file.name for file in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
@@ -147,17 +72,6 @@ def wrong_destination(given: str) -> Finding:
         ("destination",),
         "wrong-kind",
     )
-
-
-def _valid_tables(data: dict[str, Any]) -> Numbered:
-    raw = data.get("tables")
-    found: Numbered = []
-    for i, item in enumerate(raw if isinstance(raw, tuple) else ()):
-        try:
-            found.append((i, Table.model_validate(item)))
-        except ValidationError:
-            continue
-    return found
 
 
 def _repeated_sources(tables: Numbered) -> Iterator[Finding]:

@@ -9,12 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lakeload.config.cross import (
-    missing_destination,
-    pipeline_findings,
-    remote_findings,
-    wrong_destination,
-)
+from lakeload.config.cross import missing_destination, pipeline_findings, wrong_destination
 from lakeload.config.destination import Destination, destination_notes
 from lakeload.config.document import Tree, plain_data
 from lakeload.config.explain import Explainer
@@ -25,6 +20,7 @@ from lakeload.config.page import Page
 from lakeload.config.parse import Kind, kind_of, parse, wrong_kind
 from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
+from lakeload.config.remote import remote_findings
 from lakeload.config.secret_check import reference_problems
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 

@@ -11,10 +11,10 @@ from typing import Any
 from lakeload.config.model import Finding
 from lakeload.config.pipeline import Table
 from lakeload.config.secret_names import shown
+from lakeload.config.valid_tables import Numbered
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.rules.iceberg_partitions import duplicate_field, parse_partition_field
 
-Numbered = list[tuple[int, Table]]
 At = tuple[str | int, ...]
 
 _NOT_YET = "not-supported-yet"

@@ -6,11 +6,12 @@ import glob
 from dataclasses import replace
 from pathlib import Path
 
+from lakeload.config.columns import Columns
 from lakeload.config.destination import Credentials, Parquet
 from lakeload.config.fingerprints import load_fingerprint
 from lakeload.config.iceberg_spec import iceberg_spec
 from lakeload.config.load import DestinationDocument, PipelineDocument
-from lakeload.config.pipeline import Columns, Pipeline, Table
+from lakeload.config.pipeline import Pipeline, Table
 from lakeload.config.references import absolute_path, absolute_reference
 from lakeload.config.targets import Target, glue_prefix, targets
 from lakeload_jobs.contract.spec import (

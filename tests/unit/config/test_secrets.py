@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.cross import remote_findings
 from lakeload.config.destination import Credentials, Destination
 from lakeload.config.load import check, load_destination
+from lakeload.config.remote import remote_findings
 from lakeload.config.secret_names import looks_secret, masked, shown
 from lakeload.config.spec import destination_spec
 from lakeload.ui.problems import problems_json, problems_text
