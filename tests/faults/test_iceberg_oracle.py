@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
 
-from tests.faults.iceberg.oracle import JOB_ID, Findings, Oracle
+from tests.faults.findings import Findings
+from tests.faults.iceberg.oracle import JOB_ID, Oracle
 from tests.faults.iceberg.world import FIRST, JOB, NEXT, Mode, World, glue_world, loaded, rows_of
 from tests.faults.product.syncs import Told
 from tests.servers.ministack import AwsServer, Lake
@@ -94,7 +95,7 @@ def test_a_branch_that_is_left_is_seen(world: World, table: Table) -> None:
     head = table.metadata.current_snapshot_id
     assert head is not None
     table.manage_snapshots().create_branch(head, "lakeload_left").commit()
-    assert findings(world).branches == 1
+    assert findings(world).left == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.faults.product.oracle import Findings, Snapshot, check_tables, check_truth
+from tests.faults.findings import Findings
+from tests.faults.product.oracle import Snapshot, check_tables, check_truth
 from tests.faults.product.syncs import Told
 from tests.faults.product.world import World
 from tests.servers.fault_proxy import FaultProxy
@@ -81,7 +82,7 @@ def _upload(world: World) -> None:
     [
         (lambda world: delete(world, DATA), Findings(lost=40)),
         (_copy, Findings(doubled=40)),
-        (_upload, Findings(uploads=1)),
+        (_upload, Findings(left=1)),
     ],
     ids=["lost", "doubled", "upload"],
 )
@@ -90,8 +91,8 @@ def test_what_is_lost_doubled_or_left_is_counted(
 ) -> None:
     spoil(world)
     found = findings(world)
-    counted = (found.lost, found.doubled, found.uploads)
-    assert counted == (expected.lost, expected.doubled, expected.uploads)
+    counted = (found.lost, found.doubled, found.left)
+    assert counted == (expected.lost, expected.doubled, expected.left)
 
 
 def test_an_open_record_a_gap_and_a_false_word_are_seen(world: World) -> None:

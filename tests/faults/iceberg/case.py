@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from tests.faults.iceberg.oracle import Findings, Oracle
+from tests.faults.findings import Findings
+from tests.faults.iceberg.oracle import Oracle
 from tests.faults.iceberg.steps import Step
 from tests.faults.iceberg.world import FIRST, JOB, NEXT, Mode, World
 from tests.faults.product.syncs import IN, Told, run_sync

@@ -4,38 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from tests.faults.findings import Findings
 from tests.faults.iceberg.world import Mode, Row, World, loaded
 from tests.faults.product.syncs import IN, Told
 
 JOB_ID = "lakeload.job-id"
-
-
-@dataclass
-class Findings:
-    """What is wrong with a table. `problems` are sentences."""
-
-    lost: int = 0
-    doubled: int = 0
-    branches: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    def add(self, other: Findings) -> None:
-        """Take in what is wrong elsewhere."""
-        self.lost += other.lost
-        self.doubled += other.doubled
-        self.branches += other.branches
-        self.problems += other.problems
-
-    @property
-    def good(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.lost or self.doubled or self.branches or self.problems)
 
 
 class Oracle:
@@ -84,7 +62,7 @@ class Oracle:
                 found.problems.append(f"{name}: {one.job_id} was told to be in; in are {jobs}")
         others = sorted(set(table.metadata.refs) - {"main"})
         if settled and others:
-            found.branches += len(others)
+            found.left += len(others)
             found.problems.append(f"{name}: left branches {others}")
         return found
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from tests.faults.product.oracle import Findings, Snapshot, check_tables, check_truth
+from tests.faults.findings import Findings
+from tests.faults.product.oracle import Snapshot, check_tables, check_truth
 from tests.faults.product.syncs import IN, Told, run_command, untroubled
 from tests.faults.product.world import World
 

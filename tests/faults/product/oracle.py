@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from botocore.exceptions import ClientError
 
 from tests.athena import HiveError, query
+from tests.faults.findings import Findings
 from tests.faults.product.syncs import IN, Told
 from tests.faults.product.world import World
 
@@ -22,28 +23,6 @@ _LOG_KEY = re.compile(r".*/_lakeload/[^/]+/([^/]+)/log/(\d{20})\.(json|end|clean
 
 Row = tuple[str, int, str]
 """Job, id, name."""
-
-
-@dataclass
-class Findings:
-    """What is wrong after a case. `problems` are sentences."""
-
-    lost: int = 0
-    doubled: int = 0
-    uploads: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    def add(self, other: Findings) -> None:
-        """Take in what is wrong elsewhere."""
-        self.lost += other.lost
-        self.doubled += other.doubled
-        self.uploads += other.uploads
-        self.problems += other.problems
-
-    @property
-    def good(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.lost or self.doubled or self.uploads or self.problems)
 
 
 @dataclass
@@ -164,7 +143,7 @@ def check_tables(
             findings.problems.append(f"{table}: rows of {jobs}, expected those of {told[table]}")
         if world.glue:
             findings.problems += _check_glue(world, table, rows)
-        findings.uploads += snapshot.uploads(table)
+        findings.left += snapshot.uploads(table)
     return findings
 
 

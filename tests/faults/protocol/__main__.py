@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.faults.findings import HEAD, Findings, line
 from tests.faults.protocol.campaign import FULL, Settings, Tally, campaign, tally
 from tests.faults.protocol.episode import Result, play
 from tests.faults.protocol.plan import CLASSES, plan_episode
@@ -68,13 +69,12 @@ def _again(arguments: argparse.Namespace) -> int:
 
 
 def table(tallies: dict[str, Tally]) -> str:
-    """Return the table of a campaign, in the columns of both layers."""
-    lines = [f"{'class':<28}{'times':>7}{'rows lost':>11}{'rows doubled':>14}{'left behind':>14}"]
-    lines += [
-        f"{name:<28}{one.times:>7}{one.lost:>11}{one.doubled:>14}{one.uploads:>14}"
+    """Return the table of a campaign, in the columns of all layers."""
+    lines = [
+        line(name, one.times, [Findings(one.lost, one.doubled, one.uploads)])
         for name, one in tallies.items()
     ]
-    return "\n".join(lines)
+    return "\n".join([HEAD, *lines])
 
 
 def _counted(tallies: dict[str, Tally]) -> str:
