@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.iceberg.kills import kill_at
+from tests.faults.iceberg.rows import JOB, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, Point
-from tests.faults.iceberg.world import JOB, Mode, glue_world
+from tests.faults.iceberg.worlds import glue_world
 from tests.servers.class_data import cache_with_class_data
 from tests.servers.ministack import AwsServer, Lake
 

@@ -12,7 +12,9 @@ from pyiceberg.table import Table
 
 from tests.faults.findings import Findings
 from tests.faults.iceberg.oracle import JOB_ID, Oracle
-from tests.faults.iceberg.world import FIRST, JOB, NEXT, Mode, World, glue_world, loaded, rows_of
+from tests.faults.iceberg.rows import FIRST, JOB, NEXT, Mode, loaded, rows_of
+from tests.faults.iceberg.world import World
+from tests.faults.iceberg.worlds import glue_world
 from tests.faults.product.syncs import Told
 from tests.servers.ministack import AwsServer, Lake
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from tests.faults.iceberg.case import Case, Note, modes, run_cases
 from tests.faults.iceberg.kills import Places
+from tests.faults.iceberg.rows import JOB, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, Point, Step
-from tests.faults.iceberg.world import JOB, Mode, World, table_name
+from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import run_sync
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Action, Drop, Forward, Response, answer, drop_request

@@ -11,7 +11,8 @@ from tests.faults.iceberg.answers import lost_answers, silences
 from tests.faults.iceberg.case import Case, Note
 from tests.faults.iceberg.crowd import appenders, appenders_and_merge
 from tests.faults.iceberg.kills import Places, late_commits, places, step_kills
-from tests.faults.iceberg.world import WORLDS, World
+from tests.faults.iceberg.world import World
+from tests.faults.iceberg.worlds import WORLDS
 from tests.faults.layer import Outcome, Wanted, run_layer, say
 from tests.faults.product.syncs import run_command
 from tests.servers.ministack import AwsServer, Lake

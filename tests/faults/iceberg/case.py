@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from tests.faults.findings import Findings
 from tests.faults.iceberg.oracle import Oracle
+from tests.faults.iceberg.rows import FIRST, JOB, NEXT, Mode
 from tests.faults.iceberg.steps import Step
-from tests.faults.iceberg.world import FIRST, JOB, NEXT, Mode, World
+from tests.faults.iceberg.world import World
 from tests.faults.product.syncs import IN, Told, run_sync
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Forward

@@ -12,7 +12,8 @@ from pathlib import Path
 from tests.e2e.command import environment
 from tests.faults.iceberg.case import Case, Note, untroubled
 from tests.faults.iceberg.oracle import Oracle
-from tests.faults.iceberg.world import FIRST, Mode, World, table_name
+from tests.faults.iceberg.rows import FIRST, Mode
+from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import IN
 
 SECONDS = 1800.0

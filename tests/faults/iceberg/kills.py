@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
+from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, Point, points
 from tests.faults.iceberg.traps import Traps
-from tests.faults.iceberg.world import FIRST, JOB, MODES, NEXT, Mode, World, table_name
+from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import Sync, run_sync
 
 Places = dict[tuple[Mode, bool], list[Point]]

@@ -10,7 +10,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tests.faults.findings import Findings
-from tests.faults.iceberg.world import Mode, Row, World, loaded
+from tests.faults.iceberg.rows import Mode, Row, loaded
+from tests.faults.iceberg.world import World
 from tests.faults.product.syncs import IN, Told
 
 JOB_ID = "lakeload.job-id"

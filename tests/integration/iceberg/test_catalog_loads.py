@@ -17,7 +17,8 @@ from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, Partit
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from lakeload_jobs.rules.fingerprint import fingerprint
-from tests.integration.iceberg.catalog_worlds import VARIANTS, WORLDS, CatalogWorld, worlds
+from tests.integration.iceberg.catalog_world import CatalogWorld
+from tests.integration.iceberg.catalog_worlds import VARIANTS, WORLDS, worlds
 from tests.integration.iceberg.table_oracle import (
     SECOND,
     Oracle,

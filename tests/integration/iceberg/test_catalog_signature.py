@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec, SigV4Spec
 from lakeload_jobs.iceberg.catalog_settings import connect
 from lakeload_jobs.lake.aws import AwsSession
-from tests.integration.iceberg.catalog_worlds import glue_destination
+from tests.integration.iceberg.glue_world import glue_destination
 from tests.servers.ministack import Lake
 from tests.servers.scripted_catalog import running
 

@@ -9,8 +9,8 @@ import boto3
 
 from lakeload.demo.aws_policies import embedded_policy
 from lakeload_jobs.contract.result import TableResult
-from tests.integration.iceberg.catalog_worlds import glue_world
 from tests.integration.iceberg.conftest import Loads
+from tests.integration.iceberg.glue_world import glue_world
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 
 

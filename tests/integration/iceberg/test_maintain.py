@@ -30,8 +30,9 @@ from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.maintain import run
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.rules.iceberg_branches import staging_branch
-from tests.integration.iceberg.catalog_worlds import CatalogWorld, glue_world
+from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.conftest import Loads
+from tests.integration.iceberg.glue_world import glue_world
 from tests.integration.iceberg.test_publish_races import before_publishing
 from tests.servers.ministack import Lake
 

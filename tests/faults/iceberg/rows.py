@@ -1,0 +1,43 @@
+"""What each job loads, and what a table holds after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
+MODES: tuple[Mode, ...] = ("APPEND", "OVERWRITE", "UPSERT")
+
+FIRST, JOB, NEXT = "first", "troubled", "next"
+"""The job ids, in the order in which they load. Each reads a file of its own."""
+_ROWS: Mapping[str, tuple[range, int, range]] = {
+    FIRST: (range(40), 1, range(0)),
+    JOB: (range(20, 60), 2, range(20, 25)),
+    NEXT: (range(50, 80), 3, range(50, 52)),
+}
+"""Ids, version, and the ids among them that are deleted."""
+
+Row = tuple[str, int, int]
+"""Job, id, version."""
+
+
+def rows_of(job: str) -> list[tuple[int, int, bool]]:
+    """Return the source rows of a job: id, version, deleted. `{name}-{number}` has its own ids."""
+    if job in _ROWS:
+        ids, version, gone = _ROWS[job]
+    else:
+        number = int(job.rpartition("-")[2]) + 1
+        ids, version, gone = range(number * 1000, number * 1000 + 20), 1, range(0)
+    return [(one, version, one in gone) for one in ids]
+
+
+def loaded(rows: list[Row], mode: Mode, job: str) -> list[Row]:
+    """Return what a table holds after a job, from what it held before."""
+    source = rows_of(job)
+    new = [(job, one, version) for one, version, gone in source if not gone or mode != "UPSERT"]
+    if mode == "APPEND":
+        return rows + new
+    if mode == "OVERWRITE":
+        return new
+    touched = {one for one, _, _ in source}
+    return [row for row in rows if row[1] not in touched] + new

@@ -1,0 +1,110 @@
+"""The catalogs of the campaign, each on servers of its own behind fault proxies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, load_catalog
+
+from tests.faults.iceberg.world import World
+from tests.servers.fault_proxy import FaultProxy
+from tests.servers.ministack import AwsServer, Lake
+from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.rest_catalog import Store, started
+
+CREDENTIAL = "LAKELOAD_TEST_REST_CREDENTIAL"
+
+
+@contextmanager
+def glue_world(aws: AwsServer, lake: Lake, folder: Path, seed: str) -> Iterator[World]:
+    """Tables in the emulator's Glue."""
+    with _proxy(aws.endpoint) as proxy:
+        _allow_everything(lake)
+        prefix = lake.seeded.bucket.replace("-", "_")
+        place = proxy.endpoint
+        destination = {
+            "table_format": "ICEBERG",
+            "glue_database_prefix": prefix,
+            "endpoints": {"s3": place, "sts": place, "glue": place},
+        }
+
+        def direct() -> Catalog:
+            keys = {"access-key-id": "test", "secret-access-key": "test", "region": "us-east-1"}
+            settings = {"type": "glue", "glue.endpoint": aws.endpoint}
+            settings |= {f"glue.{name}": value for name, value in keys.items()}
+            return load_catalog("oracle", **settings, **_store(aws))
+
+        yield World("glue", lake, (proxy,), destination, direct, folder, seed)
+
+
+@contextmanager
+def rest_world(aws: AwsServer, lake: Lake, folder: Path, seed: str) -> Iterator[World]:
+    """Tables in a REST catalog behind a gate; data goes to the same emulator."""
+    _allow_everything(lake)
+    seeded = lake.seeded
+    store = Store(aws.endpoint, f"s3://{seeded.bucket}/{seeded.prefix}", "test", "test")
+    server = folder / "server"
+    server.mkdir(parents=True)
+    with ExitStack() as stack:
+        gate = stack.enter_context(Gate(stack.enter_context(started(store, server))))
+        proxy = stack.enter_context(_proxy(aws.endpoint))
+        to_catalog = stack.enter_context(_proxy(gate.uri.removesuffix("/api/catalog")))
+        os.environ[CREDENTIAL] = "loader-id:loader-secret"
+        stack.callback(os.environ.pop, CREDENTIAL, None)
+        catalog = {
+            "type": "REST",
+            "uri": f"{to_catalog.endpoint}/api/catalog",
+            "warehouse": CATALOG,
+            "credential": {"env": CREDENTIAL},
+            "scope": "PRINCIPAL_ROLE:ALL",
+            "access_delegation": "NONE",
+        }
+        destination = {
+            "table_format": "ICEBERG",
+            "endpoints": {"s3": proxy.endpoint, "sts": proxy.endpoint},
+            "iceberg": {"catalog": catalog},
+        }
+
+        def direct() -> Catalog:
+            settings = {
+                "type": "rest",
+                "uri": gate.uri,
+                "warehouse": CATALOG,
+                "credential": "loader-id:loader-secret",
+                "scope": "PRINCIPAL_ROLE:ALL",
+            }
+            return load_catalog("oracle", **settings, **_store(aws))
+
+        yield World("rest", lake, (proxy, to_catalog), destination, direct, folder, seed)
+
+
+WORLDS = {"glue": glue_world, "rest": rest_world}
+
+
+def _store(aws: AwsServer) -> dict[str, str]:
+    return {
+        "s3.endpoint": aws.endpoint,
+        "s3.access-key-id": "test",
+        "s3.secret-access-key": "test",
+        "s3.region": "us-east-1",
+    }
+
+
+@contextmanager
+def _proxy(upstream: str) -> Iterator[FaultProxy]:
+    proxy = FaultProxy(upstream)
+    proxy.start()
+    try:
+        yield proxy
+    finally:
+        proxy.stop()
+
+
+def _allow_everything(lake: Lake) -> None:
+    """Permissions are not what is tested here."""
+    everything = {"Effect": "Allow", "Action": ["s3:*", "glue:*"], "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [everything]}
+    lake.server.admin.put_role_policy(lake.seeded.role, policy)
