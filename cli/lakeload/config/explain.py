@@ -12,6 +12,7 @@ from lakeload.config.later import later_key, later_value
 from lakeload.config.locate import Location, Place, join, locate
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.model_tree import allowed_range, literals, model_at, sections
+from lakeload.config.other_names import our_name
 from lakeload.config.page import Page
 from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
 from lakeload.config.secret_names import printable, shown
@@ -142,11 +143,10 @@ class Explainer:
         later = None if exact else later_value(owner.__name__, field, given.upper())
         if later is not None:
             return self._at_value(place, later.code, later.message, later.hint)
-        hint = (
-            f"write `{exact}`" if exact else did_you_mean(given, allowed) or listed(allowed) or ""
-        )
+        named = f"write `{exact}`" if exact else our_name(owner.__name__, field, given)
+        advice = named or did_you_mean(given, allowed) or listed(allowed)
         message = f"`{field}` cannot be `{written(place)}`"
-        return self._at_value(place, "unknown-value", message, hint or None)
+        return self._at_value(place, "unknown-value", message, advice)
 
     def _wrong_type(self, location: Location, expected: str) -> Problem:
         place = locate(self._tree, location)
