@@ -38,10 +38,10 @@ def doctor(
     Starts no Spark and changes nothing. Exit code 0 when nothing is a
     problem, 4 otherwise; warnings do not count.
     """
-    from lakeload.launch.package import cache_directory
     from lakeload.launch.run_folder import runs_directory
     from lakeload.machine.doctor.checkup import examine
     from lakeload.machine.doctor.model import Host, Patient
+    from lakeload.machine.package import cache_directory
     from lakeload.ui.doctor import show_diagnosis
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)

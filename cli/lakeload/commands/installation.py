@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 def find_installation() -> Installation:
     """Find Java, Spark and the job's package. Raises `MachineLacks`."""
     from lakeload.launch.command import Installation
-    from lakeload.launch.package import cache_directory, entry_script, jobs_package
     from lakeload.machine.java import find_java
+    from lakeload.machine.package import cache_directory, entry_script, jobs_package
     from lakeload.machine.spark import find_spark
 
     java, spark = find_java(os.environ), find_spark(os.environ)
@@ -38,9 +38,9 @@ def find_installation() -> Installation:
 def class_data_of(installation: Installation, jars: Sequence[Path], master: str) -> Path | None:
     """Return the class-data archive for a driver with these jars, if one is there and fits."""
     from lakeload.config.spark import is_local
-    from lakeload.launch.package import cache_directory
     from lakeload.machine.archive import find_archive
     from lakeload.machine.archive_key import archive_key
+    from lakeload.machine.package import cache_directory
 
     if not is_local(master):
         return None

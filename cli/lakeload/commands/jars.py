@@ -84,8 +84,8 @@ def jars(
     when a jar cannot be had, or when `verify` finds one broken or, of what
     was asked for, missing.
     """
-    from lakeload.launch.package import cache_directory
     from lakeload.machine.cache_state import cache_state
+    from lakeload.machine.package import cache_directory
     from lakeload.ui.jars import show_fetched, show_list, show_verified, to_document
 
     fetching = action is Action.FETCH
@@ -152,9 +152,9 @@ def _fetch(
     folder: Path | None,
     conf: str | None,
 ) -> None:
-    from lakeload.launch.package import jobs_package
     from lakeload.machine.fetch import Origin, fetch
     from lakeload.machine.jars import JARS, pinned
+    from lakeload.machine.package import jobs_package
     from lakeload.ui.fetching import FetchProgress
 
     if folder is not None and not folder.is_dir():

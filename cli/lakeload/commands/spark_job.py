@@ -56,8 +56,8 @@ def spark_settings(
 
 def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, ...]:
     """Return the jars of these sets, fetched if need be. Raises `MachineLacks`."""
-    from lakeload.launch.package import cache_directory
     from lakeload.machine.jars import JARS, pinned
+    from lakeload.machine.package import cache_directory
 
     jars = pinned(*features)
     if not jars:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from lakeload.machine.archive_key import ArchiveKey
 from lakeload.machine.cache_files import only_maker
 from lakeload.machine.jars import digest
+from lakeload.machine.unused import mark_used, remove_unused
 from lakeload_jobs.contract.errors import MachineLacks
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
     if why := _alteration(archive):
         logger.info("the class-data archive `%s` is not used: %s", archive.path, why)
         return None
+    mark_used(archive.path)
     return archive.path
 
 
@@ -76,8 +78,8 @@ def make_archive(
 
     `train` is given the file to make and a folder to work in. Archives that can never be used
     again are removed: those of another state of the same Java and Spark for the same sets, and
-    those of a Java or Spark that is gone. Raises `MachineLacks` where
-    the cache cannot be written, and what `train` raises.
+    those of a Java or Spark that is gone; and what nobody has used for long. Raises
+    `MachineLacks` where the cache cannot be written, and what `train` raises.
     """
     folder = cache / FOLDER
     part = folder / f".{key.name}.part"
@@ -156,6 +158,9 @@ def _remove_superseded(folder: Path, new: Archive) -> None:
         if old.key != new.key and (_places(old) == _places(new) or _is_gone(old)):
             old.path.with_suffix(".json").unlink(missing_ok=True)
             old.path.unlink(missing_ok=True)
+    # The folder of a maker that was killed has as many bytes as an archive.
+    for path in remove_unused(folder, "spark-*.jsa", ".spark-*.work", keep=(new.path.name,)):
+        path.with_suffix(".json").unlink(missing_ok=True)
 
 
 def _places(archive: Archive) -> tuple[str, str, str, tuple[str, ...]]:

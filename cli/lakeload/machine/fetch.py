@@ -17,9 +17,10 @@ from lakeload.machine.cache_files import finish, only_maker
 from lakeload.machine.download import PAUSES, BrokenOff, NotWritten, download
 from lakeload.machine.fetch_failures import unreachable, ways_out
 from lakeload.machine.fetch_listener import Listener, Silence
-from lakeload.machine.jars import JARS, Jar, digest, is_intact, look_at
+from lakeload.machine.jars import JARS, SETS, Jar, digest, is_intact, look_at, pinned
 from lakeload.machine.maven import Repository, choose_repository
 from lakeload.machine.maven_settings import read_settings
+from lakeload.machine.unused import DAYS, mark_used, remove_unused
 from lakeload_jobs.contract.errors import MachineLacks
 
 _AT_ONCE = 4
@@ -52,9 +53,12 @@ def fetch(
     """Return the files of `jars` in `folder`, after fetching those that are missing or broken.
 
     Several processes may do so at once: a file appears whole, under its name, or not at all, and
-    one of them downloads it. What was broken is kept as `NAME.broken`. Raises `MachineLacks`
-    naming what to do when a jar cannot be had, and what `choose_repository` raises.
+    one of them downloads it. What was broken is kept as `NAME.broken`. Jars of other versions that
+    nobody has used for long are removed where new ones come. Raises `MachineLacks` naming
+    what to do when a jar cannot be had, and what `choose_repository` raises.
     """
+    for jar in jars:
+        mark_used(folder / jar.file_name)
     lacking = [jar for jar in jars if not is_intact(jar, folder)]
     if lacking:
         work = _Work(folder, environment, origin, listener or Silence(), pauses)
@@ -100,6 +104,9 @@ class _Work:
         for failure in failures:
             if failure is not None and not isinstance(failure, _Stopped):
                 raise failure
+        keep = {jar.file_name for jar in (*jars, *pinned(*SETS))}
+        for path in remove_unused(self._folder, "*.jar", ".*.jar.part", keep=keep):
+            self._listener.say(f"`{path.name}` was not used for {DAYS} days: removed")
 
     def _obtain(self, jar: Jar) -> None:
         part = self._folder / f".{jar.file_name}.part"

@@ -1,16 +1,14 @@
-"""Run folders, the log, and the package that travels."""
+"""Run folders and the log."""
 
 from __future__ import annotations
 
 import os
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from lakeload.launch.log_file import open_log, read_log, trim
-from lakeload.launch.package import cache_directory, entry_script, jobs_directory, jobs_package
 from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
 from lakeload_jobs.contract.errors import MachineLacks
 from tests.unit.launch.specs import SYNCED
@@ -32,9 +30,8 @@ def test_a_run_folder_that_cannot_be_made_names_the_variable(tmp_path: Path) -> 
     assert "LAKELOAD_RUN_DIR" in lacks.value.hint
 
 
-def test_the_environment_chooses_where_folders_live(tmp_path: Path) -> None:
+def test_the_environment_chooses_where_run_folders_live(tmp_path: Path) -> None:
     assert runs_directory({"LAKELOAD_RUN_DIR": str(tmp_path)}) == tmp_path
-    assert cache_directory({"LAKELOAD_CACHE_DIR": str(tmp_path)}) == tmp_path
     assert runs_directory({}).is_absolute()
 
 
@@ -78,33 +75,3 @@ def test_a_log_is_read_from_both_ends_without_reading_anything_twice(tmp_path: P
     path.write_text("only once")
     assert read_log(path) == "only once"
     assert read_log(tmp_path / "none") == ""
-
-
-def test_the_package_is_made_once_per_content(tmp_path: Path) -> None:
-    source = tmp_path / "lakeload_jobs"
-    (source / "__pycache__").mkdir(parents=True)
-    (source / "__pycache__" / "a.pyc").write_bytes(b"no")
-    (source / "a.py").write_text("A = 1\n")
-    first = jobs_package(tmp_path / "cache", source)
-    made = first.stat().st_mtime_ns
-    assert jobs_package(tmp_path / "cache", source) == first
-    assert first.stat().st_mtime_ns == made
-    again = jobs_package(tmp_path / "other", source)
-    assert again.read_bytes() == first.read_bytes()
-    assert zipfile.ZipFile(first).namelist() == ["lakeload_jobs/a.py"]
-    (source / "a.py").write_text("A = 2\n")
-    assert jobs_package(tmp_path / "cache", source) != first
-    assert not list((tmp_path / "cache").glob("*.part"))
-
-
-def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: Path) -> None:
-    names = zipfile.ZipFile(jobs_package(tmp_path)).namelist()
-    assert "lakeload_jobs/contract/spec.py" in names
-    assert entry_script().parent == jobs_directory() / "entry"
-
-
-def test_a_cache_that_spark_cannot_take_the_package_from_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MachineLacks, match=r"`.*a, b`: it parts their names at commas") as lacks:
-        jobs_package(tmp_path / "a, b")
-    assert "LAKELOAD_CACHE_DIR" in (lacks.value.hint or "")
-    assert list(tmp_path.iterdir()) == []

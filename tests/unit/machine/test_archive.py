@@ -22,6 +22,7 @@ from lakeload.machine.archive import (
     make_archive,
 )
 from lakeload.machine.archive_key import ArchiveKey, archive_key
+from lakeload.machine.unused import DAYS
 from lakeload_jobs.contract.errors import MachineLacks
 
 KEY = ArchiveKey("17.0.1 (Acme) in `/java` 1111", "4.1.4 in `/spark` 2222", "3333", "")
@@ -247,6 +248,27 @@ def test_a_new_archive_takes_the_place_of_those_it_outdates(tmp_path: Path) -> N
     assert other.path.exists()
     newest = made(tmp_path, replace(machine.key(), jars="6666"))
     assert set(archives.glob("*.jsa")) == {newest.path, with_jars.path}
+
+
+def test_a_new_archive_takes_the_place_of_those_that_nobody_uses(tmp_path: Path) -> None:
+    key = Machine(tmp_path).key()
+    long_ago = time.time() - (DAYS + 1) * 86_400
+
+    def train_long_ago(target: Path, folder: Path) -> None:
+        target.write_text("class data")
+        os.utime(target, (long_ago, long_ago))
+
+    used, *others = (
+        make_archive(tmp_path, replace(key, jars=name), (name,), train_long_ago)
+        for name in ("s3", "avro")
+    )
+    for archive in (used, *others):
+        os.utime(archive.path, (long_ago, long_ago))
+    assert find_archive(tmp_path, used.key) == used.path
+    new = made(tmp_path, key)
+    left = {path.stem for path in (tmp_path / FOLDER).iterdir()}
+    assert left == {used.key.name, new.key.name}
+    assert find_archive(tmp_path, used.key) == used.path
 
 
 def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_to(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.fetch import Origin, fetch
-from lakeload.machine.jars import Jar, is_intact
+from lakeload.machine.jars import Jar, is_intact, pinned
 from lakeload.machine.maven import REPOSITORY_VARIABLE
+from lakeload.machine.unused import DAYS
 from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
 from tests.servers.maven_repository import MavenRepository, serving
 
@@ -75,6 +77,24 @@ def test_a_missing_jar_is_fetched_once(repository: MavenRepository, tmp_path: Pa
     assert heard.bytes[-1] == len(CONTENT)
     assert heard.bytes == sorted(heard.bytes)
     assert heard.ended == ["downloaded"]
+
+
+def test_jars_of_other_versions_that_nobody_uses_go_when_new_ones_come(
+    repository: MavenRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Jar("org.example", "thing", "1.1", "", 0)
+    pinned_here = pinned("avro")[0]
+    for jar in (other, pinned_here):
+        (tmp_path / jar.file_name).write_text("old")
+        os.utime(tmp_path / jar.file_name, (0, 0))
+    heard = Heard()
+    get(repository, tmp_path, heard)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {JAR.file_name, pinned_here.file_name}
+    assert heard.said == [f"`thing-1.1.jar` was not used for {DAYS} days: removed"]
+    marked: list[Path] = []
+    monkeypatch.setattr("lakeload.machine.fetch.mark_used", marked.append)
+    assert get(repository, tmp_path) == tuple(marked)
 
 
 def test_with_a_complete_cache_nothing_is_asked_of_the_network(tmp_path: Path) -> None:

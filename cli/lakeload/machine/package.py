@@ -12,9 +12,11 @@ from pathlib import Path
 import platformdirs
 
 import lakeload_jobs
+from lakeload.machine.unused import mark_used, remove_unused
 from lakeload_jobs.contract.errors import MachineLacks
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_DIGITS = 16
 
 
 def jobs_directory() -> Path:
@@ -37,7 +39,8 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 def jobs_package(cache: Path, source: Path | None = None) -> Path:
     """Return the zip of the package, made once per content.
 
-    Equal content gives equal bytes. Raises `MachineLacks` when the cache cannot be written, or
+    Equal content gives equal bytes. Whoever makes one removes those that were not used for long:
+    each version of lakeload has its own. Raises `MachineLacks` when the cache cannot be written, or
     Spark could not take the zip from there.
     """
     if "," in str(cache):
@@ -54,12 +57,15 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    target = cache / f"{root.name}-{digest.hexdigest()[:16]}.zip"
+    target = cache / f"{root.name}-{digest.hexdigest()[:_DIGITS]}.zip"
+    mark_used(target)
     if target.is_file():
         return target
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=cache, suffix=".part", delete=False) as part:
+        with tempfile.NamedTemporaryFile(
+            dir=cache, prefix=f".{root.name}-", suffix=".part", delete=False
+        ) as part:
             _write(files, Path(part.name))
         # Another sync may be doing the same: both write the same bytes, and one name remains.
         os.replace(part.name, target)  # noqa: PTH105 (a name, not a path, is at hand)
@@ -68,6 +74,7 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
             f"writing `{target}` failed: {error.strerror}",
             hint="set LAKELOAD_CACHE_DIR to a folder that can be written to",
         ) from error
+    remove_unused(cache, f"{root.name}-{'[0-9a-f]' * _DIGITS}.zip", f".{root.name}-*.part")
     return target
 
 

@@ -1,0 +1,71 @@
+"""The package that travels, and the folder it lies in."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lakeload.machine.package import cache_directory, entry_script, jobs_directory, jobs_package
+from lakeload.machine.unused import DAYS
+from lakeload_jobs.contract.errors import MachineLacks
+
+
+def test_the_environment_chooses_where_the_cache_lies(tmp_path: Path) -> None:
+    assert cache_directory({"LAKELOAD_CACHE_DIR": str(tmp_path)}) == tmp_path
+    assert cache_directory({}).is_absolute()
+
+
+def test_the_package_is_made_once_per_content(tmp_path: Path) -> None:
+    source = tmp_path / "lakeload_jobs"
+    (source / "__pycache__").mkdir(parents=True)
+    (source / "__pycache__" / "a.pyc").write_bytes(b"no")
+    (source / "a.py").write_text("A = 1\n")
+    first = jobs_package(tmp_path / "cache", source)
+    made = first.stat().st_mtime_ns
+    assert jobs_package(tmp_path / "cache", source) == first
+    assert first.stat().st_mtime_ns == made
+    again = jobs_package(tmp_path / "other", source)
+    assert again.read_bytes() == first.read_bytes()
+    assert zipfile.ZipFile(first).namelist() == ["lakeload_jobs/a.py"]
+    (source / "a.py").write_text("A = 2\n")
+    assert jobs_package(tmp_path / "cache", source) != first
+    assert not list((tmp_path / "cache").glob("*.part"))
+
+
+def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(jobs_package(tmp_path)).namelist()
+    assert "lakeload_jobs/contract/spec.py" in names
+    assert entry_script().parent == jobs_directory() / "entry"
+
+
+def test_a_cache_that_spark_cannot_take_the_package_from_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MachineLacks, match=r"`.*a, b`: it parts their names at commas") as lacks:
+        jobs_package(tmp_path / "a, b")
+    assert "LAKELOAD_CACHE_DIR" in (lacks.value.hint or "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_package_takes_the_place_of_those_that_nobody_uses(tmp_path: Path) -> None:
+    source, cache = tmp_path / "lakeload_jobs", tmp_path / "cache"
+    source.mkdir()
+
+    def package(content: str) -> Path:
+        (source / "a.py").write_text(content)
+        return jobs_package(cache, source)
+
+    one, two = package("1"), package("2")
+    foreign = cache / "lakeload_jobs-of-mine.zip"
+    foreign.touch()
+    killed = cache / ".lakeload_jobs-abc.part"
+    killed.touch()
+    long_ago = time.time() - (DAYS + 1) * 86_400
+    for path in (one, two, foreign, killed):
+        os.utime(path, (long_ago, long_ago))
+    assert package("2") == two
+    assert one.exists()
+    three = package("3")
+    assert sorted(cache.iterdir()) == sorted([two, three, foreign])
