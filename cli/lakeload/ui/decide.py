@@ -11,7 +11,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
-from lakeload.ui.troubles import show_trouble
+from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.decide import Case, Decision
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.lake.records import StagedFile
@@ -54,8 +54,7 @@ def show_text(
         if case.error is not None:
             show_trouble(err, case.target, case.error)
     if not done:
-        note = f" nothing was written; to do it: `{command}`"
-        err.print(Text.assemble(("note:", "dim"), note), soft_wrap=True)
+        say(err, "note", f"nothing was written; to do it: `{command}`")
 
 
 def _fate(case: Case, decision: Decision, *, done: bool) -> str:

@@ -13,7 +13,7 @@ from lakeload.config.secret_names import printable
 from lakeload.ui.amounts import minute
 from lakeload.ui.errors import error_json
 from lakeload.ui.recover import STYLES
-from lakeload.ui.troubles import show_trouble
+from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.iceberg_recover import BranchRecovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
@@ -59,15 +59,14 @@ def show_text(
     out.print(grid)
     for table in found:
         for left in table.dropped:
-            out.print(_line(table, left, "would go" if dry_run else "gone"), soft_wrap=True)
+            _show_branch(table, left, "would go" if dry_run else "gone", out)
         for left in table.younger:
-            out.print(_line(table, left, "stays: too young"), soft_wrap=True)
+            _show_branch(table, left, "stays: too young", out)
         if table.error is not None:
             show_trouble(err, table.target, table.error)
-    note = " Iceberg tables show a job as a whole or not at all: only branches can be left"
-    err.print(Text.assemble(("note:", "dim"), note), soft_wrap=True)
+    say(err, "note", "an Iceberg table shows a whole job or none: only branches can be left")
     if dry_run:
-        err.print(Text.assemble(("note:", "dim"), " nothing was written"), soft_wrap=True)
+        say(err, "note", "nothing was written")
 
 
 def _action(table: BranchRecovery) -> str:
@@ -81,9 +80,12 @@ def _action(table: BranchRecovery) -> str:
     return f"{'would drop' if table.dry_run else 'dropped'} {branches} of dead runs"
 
 
-def _line(table: BranchRecovery, left: LeftBranch, what: str) -> Text:
-    text = f"{table.target}: branch of attempt {left.attempt}, {minute(left.created_at)}: {what}"
-    return Text(printable(text), "dim")
+def _show_branch(table: BranchRecovery, left: LeftBranch, what: str, out: Console) -> None:
+    for text in (
+        f"{table.target}: branch of {minute(left.created_at)}: {what}",
+        f"  attempt {left.attempt}",
+    ):
+        out.print(Text(printable(text), "dim"), soft_wrap=True)
 
 
 def _branch(left: LeftBranch) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
-from lakeload.ui.troubles import show_trouble
+from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.iceberg_reset import TableDrop
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.rules.sizes import format_size
@@ -41,8 +41,7 @@ def show_text(
         if table.error is not None:
             show_trouble(err, table.target, table.error)
     if not done and any(table.files is not None for table in found):
-        note = f" nothing was removed; to do it: `{command}`"
-        err.print(Text.assemble(("note:", "dim"), note), soft_wrap=True)
+        say(err, "note", f"nothing was removed; to do it: `{command}`")
 
 
 def _lines(table: TableDrop) -> list[str]:

@@ -41,11 +41,14 @@ def show_text(history: SnapshotHistory, out: Console, err: Console, *, verbose: 
         out.print(line, soft_wrap=True)
         out.print(_grid(runs))
         for run in runs if verbose else ():
-            text = f"    {run.target}: snapshot {run.snapshot_id}, attempt {run.attempt_id}"
-            out.print(Text(printable(text), "dim"), soft_wrap=True)
+            for text in (
+                f"{run.target}: snapshot {run.snapshot_id}",
+                f"  attempt {run.attempt_id}",
+            ):
+                out.print(Text(f"    {printable(text)}", "dim"), soft_wrap=True)
     for table in history.tables:
         for known in _beyond(table):
-            out.print(Text(printable(f"{table.target}: {known}"), "dim"), soft_wrap=True)
+            out.print(Text(printable(known), "dim"), soft_wrap=True)
         if table.error is not None:
             show_trouble(err, table.target, table.error)
     if not history.runs and not any(table.error for table in history.tables):
@@ -82,14 +85,14 @@ def _grid(runs: Sequence[SnapshotRun]) -> Table:
 
 
 def _beyond(table: SnapshotTable) -> list[str]:
-    """Return what is known of a table beside its runs."""
+    """Return what is known of a table beside its runs, as lines."""
     lines = []
     if table.expired:
-        lines.append(f"{counted(table.expired, 'earlier job')} whose snapshots have expired")
-    lines += [
-        f"branch {left.name}, at work or left since {minute(left.created_at)}"
-        for left in table.left
-    ]
+        jobs = counted(table.expired, "earlier job")
+        lines.append(f"{table.target}: {jobs} whose snapshots have expired")
+    for left in table.left:
+        lines.append(f"{table.target}: a load at work, or dead, since {minute(left.created_at)}")
+        lines.append(f"  branch {left.name}")
     return lines
 
 

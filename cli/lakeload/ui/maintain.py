@@ -15,10 +15,10 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.launch.maintain import Maintained
 from lakeload.ui.amounts import counted
+from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.maintain import Step, StepResult, TableMaintenance
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rules.sizes import format_size
 
 STYLES = {
@@ -83,14 +83,14 @@ def show_text(report: Report, out: Console, err: Console, *, quiet: bool = False
     for table in outcome.tables:
         _show_table(table, err, quiet=quiet)
     if outcome.error is not None:
-        _show_error(err, outcome.error)
+        show_trouble(err, "", outcome.error)
     if not report.applied and outcome.error is None and not quiet:
         what = "nothing was written"
         if any(step.status == "WOULD_DO" for table in outcome.tables for step in table.steps):
             what += "; the same command with `--apply` does it"
-        err.print(_line("note", "dim", what), soft_wrap=True)
+        say(err, "note", what)
     if report.log and outcome.exit_code not in (ExitCode.OK, ExitCode.INTERRUPTED):
-        err.print(_line("log", "dim", str(report.log)), soft_wrap=True)
+        say(err, "log", str(report.log))
 
 
 def in_words(step: StepResult) -> str:
@@ -162,9 +162,9 @@ def _total(tables: tuple[TableMaintenance, ...], *, applied: bool) -> str:
 
 def _show_table(table: TableMaintenance, err: Console, *, quiet: bool) -> None:
     if table.error is not None:
-        _show_error(err, table.error, f"{table.target}: ")
+        show_trouble(err, table.target, table.error)
     for step in table.steps:
-        about = f"{table.target}: {step.step}: "
+        about = f"{table.target}: {step.step}"
         if step.step in _LISTS and step.step != "optimizers" and not quiet:
             for item in step.items[:ITEMS_SHOWN]:
                 err.print(Text(f"  {step.step}: {printable(item)}", "dim"), soft_wrap=True)
@@ -172,17 +172,6 @@ def _show_table(table: TableMaintenance, err: Console, *, quiet: bool) -> None:
             if (more := total - min(len(step.items), ITEMS_SHOWN)) > 0:
                 err.print(Text(f"  {step.step}: and {more:,} more", "dim"), soft_wrap=True)
         for note in step.notes if not quiet else ():
-            err.print(_line("note", "dim", f"{about}{note}"), soft_wrap=True)
+            say(err, "note", f"{about}: {note}")
         if step.error is not None:
-            _show_error(err, step.error, about, warning=step.status == "LOST_RACE")
-
-
-def _show_error(err: Console, error: ErrorInfo, about: str = "", *, warning: bool = False) -> None:
-    label, style = ("warning", "bold yellow") if warning else ("error", "bold red")
-    err.print(_line(label, style, f"{about}{error.message}", "bold"), soft_wrap=True)
-    if error.hint:
-        err.print(_line(" hint", "green", error.hint), soft_wrap=True)
-
-
-def _line(label: str, style: str, text: str, text_style: str = "") -> Text:
-    return Text.assemble((f"{label}:", style), " ", (printable(text), text_style))
+            show_trouble(err, about, step.error, warning=step.status == "LOST_RACE")

@@ -13,7 +13,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
-from lakeload.ui.troubles import show_trouble
+from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.recover import Recovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
@@ -82,7 +82,7 @@ def show_text(
         for warning in table.warnings:
             show_trouble(err, table.target, warning, warning=True)
     if dry_run:
-        err.print(Text.assemble(("note:", "dim"), " nothing was written"), soft_wrap=True)
+        say(err, "note", "nothing was written")
 
 
 def _actions(table: Recovery, *, dry_run: bool) -> list[str]:
@@ -107,9 +107,7 @@ def _show_damaged(err: Console, target: str, job: Damaged, file: str) -> None:
         f"{target}: job {job.job_id} of pipeline {job.pipeline} (record {job.number}) has lost "
         f"{job.lost_rows:,} of {counted(job.rows, 'row')}: uploads were aborted from outside"
     )
-    err.print(
-        Text.assemble(("error:", "bold red"), " ", (printable(message), "bold")), soft_wrap=True
-    )
+    say(err, "error", message, strong=True)
     for key in job.lost_keys[:KEYS_SHOWN]:
         err.print(Text(f"       {printable(key)}", "dim"), soft_wrap=True)
     if (more := len(job.lost_keys) - KEYS_SHOWN) > 0:
@@ -118,7 +116,7 @@ def _show_damaged(err: Console, target: str, job: Damaged, file: str) -> None:
         f"`lakeload recover {shlex.quote(file)} --void {job.job_id}` removes the rest, to load it "
         f"again under another job id; `--accept {job.job_id}` keeps the rest"
     )
-    err.print(Text.assemble((" hint:", "green"), " ", printable(hint)), soft_wrap=True)
+    say(err, " hint", hint)
 
 
 def _document(table: Recovery) -> dict[str, Any]:

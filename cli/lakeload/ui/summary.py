@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakeload.config.secret_names import printable
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
+from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.rules.sizes import format_size
 
 STYLES = {
@@ -69,13 +69,13 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
         for note in table.notes if not quiet else ():
-            err.print(_line("note", "dim", f"{table.target}: {note}"), soft_wrap=True)
+            say(err, "note", f"{table.target}: {note}")
         for warning in table.warnings if not quiet else ():
-            err.print(_line("warning", "bold yellow", f"{table.target}: {warning}"), soft_wrap=True)
+            say(err, "warning", f"{table.target}: {warning}")
         if table.error is not None and _tells_more(table, summary.outcome):
-            _show_error(err, table.error, f"{table.target}: ")
+            show_trouble(err, table.target, table.error)
     if summary.outcome.error is not None:
-        _show_error(err, summary.outcome.error)
+        show_trouble(err, "", summary.outcome.error)
     show_what_next(summary, err)
 
 
@@ -93,10 +93,10 @@ def show_what_next(summary: Summary, err: Console) -> None:
     if summary.log is None or outcome.exit_code == ExitCode.OK:
         return
     if outcome.kind != "INTERRUPTED":
-        err.print(_line("log", "dim", str(summary.log)), soft_wrap=True)
+        say(err, "log", str(summary.log))
     if outcome.exit_code not in (ExitCode.INVALID, ExitCode.FOLLOW_UP_FAILED):
         again = f"run again with `--job-id {summary.job_id}`: what is in stays, the rest is loaded"
-        err.print(_line("next", "bold", again), soft_wrap=True)
+        say(err, "next", again)
 
 
 def _grid(summary: Summary) -> Table:
@@ -118,17 +118,15 @@ def _grid(summary: Summary) -> Table:
 
 
 def _snapshots(summary: Summary) -> Iterator[str]:
-    """The snapshot of each Iceberg table, and what an UPSERT did to its rows."""
+    """The snapshot of each Iceberg table, and below it what an UPSERT did to its rows."""
     for table in summary.outcome.tables:
         if table.snapshot_id is not None:
-            changes = table.changes
-            counts = (
-                f": {changes.inserted:,} inserted, {changes.updated:,} updated, "
-                f"{changes.deleted:,} deleted"
-                if changes
-                else ""
-            )
-            yield f"{table.target}: snapshot {table.snapshot_id}{counts}"
+            yield f"{table.target}: snapshot {table.snapshot_id}"
+            if (changes := table.changes) is not None:
+                yield (
+                    f"  {changes.inserted:,} inserted, {changes.updated:,} updated, "
+                    f"{changes.deleted:,} deleted"
+                )
 
 
 def _folders(summary: Summary) -> list[str]:
@@ -156,13 +154,3 @@ def _table_document(table: TableResult) -> dict[str, Any]:
         "notes": list(table.notes),
         "error": to_json(table.error),
     }
-
-
-def _show_error(err: Console, error: ErrorInfo, about: str = "") -> None:
-    err.print(_line("error", "bold red", f"{about}{error.message}", "bold"), soft_wrap=True)
-    if error.hint:
-        err.print(_line(" hint", "green", error.hint), soft_wrap=True)
-
-
-def _line(label: str, style: str, text: str, text_style: str = "") -> Text:
-    return Text.assemble((f"{label}:", style), " ", (printable(text), text_style))

@@ -1,4 +1,4 @@
-"""The error of one table among several, as text or as JSON."""
+"""Errors, warnings and notes among the answers of a command, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -10,15 +10,31 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui.errors import error_json
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import ErrorInfo
+
+_STYLES = {
+    "error": "bold red",
+    "warning": "bold yellow",
+    " hint": "green",
+    "next": "bold",
+}
 
 
-def show_trouble(err: Console, target: str, error: LakeloadError, *, warning: bool = False) -> None:
-    """Write a table's error, or what is only a warning, and its hint to stderr."""
-    message = printable(f"{target}: {error.message}")
-    label = ("warning:", "yellow") if warning else ("error:", "bold red")
-    err.print(Text.assemble(label, " ", (message, "bold")), soft_wrap=True)
+def say(err: Console, label: str, text: str, *, strong: bool = False) -> None:
+    """Write `label: text`, whatever is in the text, as one line."""
+    style = _STYLES.get(label, "dim")
+    told = (printable(text), "bold" if strong else "")
+    err.print(Text.assemble((f"{label}:", style), " ", told), soft_wrap=True)
+
+
+def show_trouble(
+    err: Console, target: str, error: LakeloadError | ErrorInfo, *, warning: bool = False
+) -> None:
+    """Write an error, or what is only a warning, and its hint; `target` blank for no table's."""
+    about = f"{target}: " if target else ""
+    say(err, "warning" if warning else "error", f"{about}{error.message}", strong=True)
     if error.hint:
-        err.print(Text.assemble((" hint:", "green"), " ", printable(error.hint)), soft_wrap=True)
+        say(err, " hint", error.hint)
 
 
 def trouble_document(target: str, error: LakeloadError) -> dict[str, Any]:

@@ -28,7 +28,7 @@ LOADED = TableResult(
     warnings=("odd",),
 )
 UPSERTED = replace(
-    LOADED, snapshot_id=7364552010188932144, changes=RowChanges(1_200, 80, 3), warnings=()
+    LOADED, snapshot_id=7364552010188932144, changes=RowChanges(1_200_000, 80_000, 3), warnings=()
 )
 FAILED = TableResult(
     "evil",
@@ -74,12 +74,13 @@ def test_of_an_iceberg_table_the_snapshot_and_the_changes_are_told() -> None:
     out, _ = texts(summary(UPSERTED, replace(UPSERTED, target="shop.new", changes=None)))
 
     assert out[3:] == [
-        "shop.orders: snapshot 7364552010188932144: 1,200 inserted, 80 updated, 3 deleted",
+        "shop.orders: snapshot 7364552010188932144",
+        "  1,200,000 inserted, 80,000 updated, 3 deleted",
         "shop.new: snapshot 7364552010188932144",
     ]
     table = to_document(summary(UPSERTED))["tables"][0]
     assert table["snapshot_id"] == 7364552010188932144
-    assert table["changes"] == {"inserted": 1_200, "updated": 80, "deleted": 3}
+    assert table["changes"] == {"inserted": 1_200_000, "updated": 80_000, "deleted": 3}
     assert to_document(summary(LOADED))["tables"][0]["changes"] is None
 
 

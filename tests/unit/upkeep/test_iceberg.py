@@ -88,7 +88,14 @@ def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
         "2026-11-21 10:01  job monday  pipeline shop",
         "  shop.orders  APPEND  5 rows  1 file  2.0 KiB  done",
         "shop.orders: 3 earlier jobs whose snapshots have expired",
-        f"shop.orders: branch {LEFT.name}, at work or left since 2026-11-21 10:15",
+        "shop.orders: a load at work, or dead, since 2026-11-21 10:15",
+        f"  branch {LEFT.name}",
+    ]
+    more = console()
+    iceberg_runs.show_text(history, more, err, verbose=True)
+    assert lines(more)[2:4] == [
+        "    shop.orders: snapshot 1",
+        f"      attempt {ATTEMPT}",
     ]
     document = iceberg_runs.to_document(history)
     assert document["runs"][0]["snapshot_id"] == 1
@@ -147,12 +154,13 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
         "shop.orders  RECOVERED  dropped 1 branch of dead runs",
         "shop.visits  IN_STEP    nothing to do",
         "shop.new     IN_STEP    there is no such table yet",
-        f"shop.orders: branch of attempt {ATTEMPT}, 2026-11-21 10:15: gone",
-        "shop.orders: branch of attempt 11111111-2222-3333-4444-555555555555, 2026-11-21 10:15: "
-        "stays: too young",
+        "shop.orders: branch of 2026-11-21 10:15: gone",
+        f"  attempt {ATTEMPT}",
+        "shop.orders: branch of 2026-11-21 10:15: stays: too young",
+        "  attempt 11111111-2222-3333-4444-555555555555",
     ]
     assert lines(err) == [
-        "note: Iceberg tables show a job as a whole or not at all: only branches can be left"
+        "note: an Iceberg table shows a whole job or none: only branches can be left"
     ]
     document = iceberg_recover.to_document(found, ExitCode.OK, dry_run=False)
     assert [table["status"] for table in document["tables"]] == ["RECOVERED", "IN_STEP", "IN_STEP"]
