@@ -38,7 +38,11 @@ def command(name: str) -> Any:
 
 def options(name: str) -> set[str]:
     """Return every spelling of every option of a command."""
-    found = {spelling for parameter in command(name).params for spelling in parameter.opts}
+    found = {
+        spelling
+        for parameter in command(name).params
+        for spelling in (*parameter.opts, *parameter.secondary_opts)
+    }
     return found | {"-h", "--help"}
 
 
@@ -47,13 +51,19 @@ def code_blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def typed_commands() -> Iterator[list[str]]:
-    """Yield the words of every `lakeload` command that the README shows."""
-    shell = "\n".join(code_blocks(README, ""))
-    for line in re.findall(r"^(?:\$ )?lakeload (.+)$", shell, re.MULTILINE):
-        yield shlex.split(line)
-    for span in re.findall(r"`lakeload ([^`]+)`", README):
-        yield shlex.split(span)
+def typed_commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of every `lakeload` command that a page shows, without what is piped on."""
+    shell = "\n".join(code_blocks(text, "")).replace("\\\n", " ")
+    lines = re.findall(r"^(?:\w*\$ )?lakeload (.+)$", shell, re.MULTILINE)
+    for line in (*lines, *re.findall(r"`lakeload ([^`]+)`", text)):
+        yield shlex.split(re.split(r" (?:&&|\|\|?|>) ", line)[0], comments=True)
+
+
+def anchors(text: str) -> set[str]:
+    """Return what a link can name in a page: its headings, as hosts of Git write them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.replace(" ", "-") for heading in plain}
 
 
 @each_command
@@ -68,9 +78,10 @@ def test_every_command_is_in_the_readme(name: str) -> None:
     assert f"| `lakeload {name}" in README
 
 
-def test_every_command_the_readme_types_exists_with_its_options() -> None:
-    typed = list(typed_commands())
-    assert len(typed) > len(COMMANDS)
+@each_page
+def test_every_command_that_is_typed_exists_with_its_options(page: Path) -> None:
+    typed = list(typed_commands(page.read_text(encoding="utf-8")))
+    assert len(typed) > len(COMMANDS) or page.name != "README.md"
     for name, *arguments in typed:
         if name in {"--help", "--version"}:
             continue
@@ -117,6 +128,11 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]
     missing = [t for t in targets if not (page.parent / t.partition("#")[0]).exists()]
     assert missing == []
+    for target in targets:
+        name, _, anchor = target.partition("#")
+        if anchor:
+            linked = (page.parent / name).read_text(encoding="utf-8") if name else text
+            assert anchor in anchors(linked), target
 
 
 @each_page
