@@ -41,6 +41,10 @@ class Foresight(Protocol):
         """Why the job could not load it."""
 
     @property
+    def doubt(self) -> str:
+        """What could not be found out, and matters should it be loaded; '' for nothing."""
+
+    @property
     def idle(self) -> bool:
         """Whether Spark has nothing to do for it."""
 
@@ -63,6 +67,7 @@ class Foreseen:
     """The files of an incremental table that the job would load."""
     listed: tuple[FileState, ...] | None = None
     """The input of a table that is incremental or reads from S3."""
+    doubt: str = ""
 
     @property
     def idle(self) -> bool:
@@ -110,6 +115,8 @@ class Look:
     table_handling: TableHandling
     reload: bool = False
     full_refresh: bool = False
+    loads: bool = False
+    """A load follows: what only a commit can tell is asked too."""
 
 
 def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
@@ -139,7 +146,7 @@ def foresee(
     Raises `CatalogError`, `AwsError` and `InvalidInput` when the catalog of Iceberg tables cannot
     be opened.
     """
-    look = Look(destination, pipeline, attempt, table_handling, reload, full_refresh)
+    look = Look(destination, pipeline, attempt, table_handling, reload, full_refresh, loads=True)
     if destination.table_format == "PARQUET":
         return foresee_logs(session, tables, look)
     # Imports pyiceberg, which Parquet tables do without.

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from lakeload.launch.foresee import AT_ONCE, Look
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
@@ -20,6 +20,7 @@ from lakeload_jobs.lake.new_files import Selection, choose_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.source_readers import SourceReaders
 from lakeload_jobs.rules.catalog_uris import native_nessie
+from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, took_false_commit
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_ROWS, Snapshot, TableFacts
 from lakeload_jobs.rules.iceberg_history import (
     Job,
@@ -53,6 +54,8 @@ class ForeseenIceberg:
     """The files of an incremental table that the job would load."""
     listed: tuple[FileState, ...] | None = None
     """The input of a table that is incremental or reads from S3, all of it."""
+    doubt: str = ""
+    """What could not be found out about the catalog."""
 
     @property
     def idle(self) -> bool:
@@ -66,6 +69,11 @@ class ForeseenIceberg:
         if self.selection is None or self.selection.files or self.table.mode == "OVERWRITE":
             return False
         return self.start is not None and self.start.ask_rows_of is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is to be loaded, as far as is known."""
+        return self.error is None and not self.idle
 
     @property
     def unfinished(self) -> bool:
@@ -113,7 +121,8 @@ def foresee_iceberg(
             return ForeseenIceberg(table, error=error)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="foresee") as pool:
-        return tuple(pool.map(work, tables))
+        seen = tuple(pool.map(work, tables))
+    return _compared(catalog, seen, look) if catalog is not None and look.loads else seen
 
 
 def number_of(snapshot: Snapshot, key: str) -> int:
@@ -152,6 +161,28 @@ def _with_input(
     account = account_of(objects, state, full_refresh=look.full_refresh)
     selection = choose_files(account, given.folder, listed, reload=look.reload)
     return replace(seen, selection=selection, listed=listed)
+
+
+def _compared(
+    catalog: IcebergCatalog, seen: tuple[ForeseenIceberg, ...], look: Look
+) -> tuple[ForeseenIceberg, ...]:
+    """Refuse every load where a REST catalog compares nothing (docs/decisions/0107).
+
+    Asked once, about a table that exists. Where none does, the job asks when it has made one.
+    """
+    there = next((one.table for one in seen if one.waits and one.facts is not None), None)
+    iceberg = look.destination.iceberg
+    if there is None or compares(iceberg.catalog) is not Compares.REFERENCES:
+        return seen
+    try:
+        if catalog.refuses_overtaken(there.schema, there.table, iceberg.branch):
+            return seen
+    except LakeloadError as error:
+        doubt = f"nobody knows whether the catalog compares commits: {error.message}"
+        return tuple(replace(one, doubt=doubt) if one.waits else one for one in seen)
+    message, hint = took_false_commit(there.target, iceberg.branch)
+    refused = Refused(f"nothing is loaded through `{catalog.place}`: {message}", hint=hint)
+    return tuple(replace(one, error=refused) if one.waits else one for one in seen)
 
 
 def _already(facts: TableFacts, look: Look, job: Job) -> Snapshot | None:

@@ -164,6 +164,14 @@ def _using(destination: DestinationSpec, catalog: ProbeCatalog) -> tuple[_Questi
             writes=True,
         ),
         _Question(
+            "catalog-compare",
+            "a commit that was overtaken is refused",
+            catalog.compare,
+            ("catalog-commit",),
+            "TABLE_WRITE_PROPERTIES",
+            writes=True,
+        ),
+        _Question(
             "catalog-data",
             f"a table's files can be written with {keys}",
             catalog.write_data,

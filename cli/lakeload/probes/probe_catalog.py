@@ -20,6 +20,7 @@ from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog, OpenTable
 from lakeload_jobs.lake.catalogs.errors import CatalogError
 from lakeload_jobs.lake.catalogs.http import Patience
 from lakeload_jobs.lake.catalogs.rest import RestConnection
+from lakeload_jobs.rules.iceberg_catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.rules.layout import probe_path
 
 TABLE = "probe"
@@ -141,6 +142,17 @@ class ProbeCatalog:
                 hint="something between here and the catalog keeps old answers: look for a proxy",
             )
         return ""
+
+    def compare(self) -> str:
+        """A commit that was overtaken is refused."""
+        branch = self.destination.iceberg.branch
+        with self._writing:
+            if self.catalog.refuses_overtaken(self.namespace, TABLE, branch):
+                return ""
+        message, hint = took_false_commit(f"{self.namespace}.{TABLE}", branch)
+        raise ProbeFailed(
+            f"the catalog `{self.catalog.place}`: {message}", code=NOT_COMPARED, hint=hint
+        )
 
     def write_data(self) -> str:
         """Data can be written where the table lies, with the keys that a load would use."""

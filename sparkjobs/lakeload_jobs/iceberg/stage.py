@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.iceberg.branches import create_branch
+from lakeload_jobs.iceberg.comparing import check_compares
 from lakeload_jobs.iceberg.conform import conform, table_columns
 from lakeload_jobs.iceberg.counting import Counted
 from lakeload_jobs.iceberg.java import Java, jvm, spark_name
@@ -65,6 +66,10 @@ def stage(given: Stage) -> Staged:
     begun = _head(given).id
     summary = summary_of(given.spec, table, given.counted.rows)
     java_table = load(spark, table.schema, table.table)
+    if base is None and java_table is not None:
+        # A table without a snapshot is new: nobody could ask about it before Spark.
+        catalog = given.spec.destination.iceberg.catalog
+        check_compares(spark, java_table, catalog, table.target, given.branch)
     if given.prepared.columns.fields:
         _write(given, java_table, summary)
     head = _head(given)

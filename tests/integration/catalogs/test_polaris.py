@@ -22,7 +22,7 @@ from tests.servers.rest_catalog import BUCKET
 from tests.servers.seaweedfs import SeaweedFs
 
 MAKING = ("catalog-create-namespace", "catalog-create-table")
-USING = ("catalog-load-table", "catalog-commit", "catalog-data")
+USING = ("catalog-load-table", "catalog-commit", "catalog-compare", "catalog-data")
 DROPPING = ("catalog-drop-table", "catalog-drop-namespace")
 
 

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePropertiesUpdate,
+    TableUpdate,
+)
 
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.lake.aws.handed_keys import HandedKeys
+from lakeload_jobs.lake.catalogs.errors import CatalogError
 from lakeload_jobs.lake.catalogs.files import LakeFiles
 from lakeload_jobs.lake.catalogs.http import origin
 from lakeload_jobs.lake.catalogs.translate import catalog_call
+
+_FALSE_COMMITS: tuple[tuple[TableUpdate, ...], ...] = (
+    (),
+    (RemovePropertiesUpdate(removals=["lakeload.compared"]),),
+)
+"""Updates that change nothing. The second is for catalogs that do not read a commit without any; no
+table has the property."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +151,32 @@ class IcebergCatalog:
                 transaction.set_properties({key: value})
             return OpenTable(table)
 
+    def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
+        """Return whether a commit is refused that asserts a snapshot which `branch` is not at.
+
+        A REST catalog is asked so, since Glue's client compares by itself. A commit that is taken
+        changes nothing of the table. Raises `CatalogError` for an answer that says nothing of it,
+        such as a missing privilege.
+        """
+        table = self.load_table(namespace, name).table
+        at = table.metadata.refs.get(branch)
+        false = {"ref": branch, "snapshot-id": (at.snapshot_id if at else 0) ^ 1}
+        asserts = (
+            AssertTableUUID(uuid=table.metadata.table_uuid),
+            AssertRefSnapshotId.model_validate(false),
+        )
+        doing = f"asking whether commits to the table `{namespace}.{name}` are compared"
+        for updates in _FALSE_COMMITS:
+            try:
+                with self._call(doing):
+                    self._catalog.commit_table(table, asserts, updates)
+            except CatalogError as error:
+                if error.status == HTTPStatus.CONFLICT:
+                    return True
+                if updates or error.status != HTTPStatus.BAD_REQUEST:
+                    raise
+        return False
+
     def drop_branches(
         self, namespace: str, name: str, branches: Collection[str]
     ) -> tuple[str, ...]:
@@ -159,8 +200,12 @@ class IcebergCatalog:
             drop = self._catalog.purge_table if purge else self._catalog.drop_table
             drop((namespace, name))
 
+    @property
+    def place(self) -> str:
+        """Where it is, as far as that may be shown."""
+        return origin(self._uri) if "://" in self._uri else self._uri
+
     @contextmanager
     def _call(self, doing: str) -> Iterator[None]:
-        place = origin(self._uri) if "://" in self._uri else self._uri
-        with catalog_call(f"{doing} in the catalog `{place}`", self._uri, self._hidden):
+        with catalog_call(f"{doing} in the catalog `{self.place}`", self._uri, self._hidden):
             yield

@@ -1,0 +1,76 @@
+"""Loads through REST catalogs that do not do what they should, or say that they cannot."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec
+from tests.integration.iceberg.conftest import Loads
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import FaultProxy, Forward, MakeProxy, Response
+from tests.servers.uncompared import is_commit, without_requirements
+
+REGION = "The bucket is in a different region than the catalog"
+
+
+@pytest.fixture
+def proxy(loads: Loads, rest_backend: str, make_proxy: MakeProxy) -> FaultProxy:
+    """A proxy that the loads of the test go through."""
+    made = make_proxy(rest_backend)
+    catalog = CatalogSpec(type="REST", uri=made.endpoint, access_delegation="NONE")
+    loads.destination = replace(loads.destination, iceberg=IcebergSpec(catalog=catalog))
+    return made
+
+
+def commits(proxy: FaultProxy) -> int:
+    """Return how many commits came since the last look."""
+    found = sum(is_commit(request) for request in proxy.requests)
+    proxy.requests.clear()
+    return found
+
+
+def test_a_first_load_through_a_catalog_that_compares_nothing_leaves_an_empty_table(
+    loads: Loads, proxy: FaultProxy
+) -> None:
+    table = loads.table(loads.file([{"id": 1}]), primary_key=("id",), mode="UPSERT")
+    rule = proxy.on("*", without_requirements)
+    refused = loads.load(table)
+    assert refused.error is not None
+    assert refused.status == "FAILED"
+    assert "answered with success to a commit" in refused.error.message
+    assert "`requirements`" in (refused.error.hint or "")
+    assert loads.read().metadata.refs == {}
+    assert loads.rows() == []
+
+    proxy.rules.remove(rule)
+    commits(proxy)
+    assert loads.loaded(table).rows == 1
+    first = commits(proxy)
+    loads.loaded(table)
+    # The same steps but for the question: it is asked of a new table alone.
+    assert commits(proxy) == first - 1
+    assert loads.rows() == [{"id": 1}]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, "BadRequest"), (403, "Forbidden")])
+def test_a_bucket_of_another_region_is_recognised_by_what_the_catalog_says(
+    status: int, kind: str, loads: Loads, proxy: FaultProxy
+) -> None:
+    def refuse(request: Request, forward: Forward) -> Response:
+        if request.method != "POST" or not request.target.endswith("/tables"):
+            return forward(request)
+        error = {"message": REGION, "type": f"{kind}Exception", "code": status}
+        return Response(status, (("Content-Type", "application/json"),), _json({"error": error}))
+
+    proxy.on("*", refuse)
+    refused = loads.load(loads.table(loads.file([{"id": 1}]), primary_key=("id",)))
+    assert refused.error is not None
+    assert REGION in refused.error.message
+    assert (refused.error.hint or "").startswith("use a bucket of the catalog's region, or Glue")
+
+
+def _json(document: object) -> bytes:
+    return json.dumps(document).encode()
