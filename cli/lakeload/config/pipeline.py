@@ -135,7 +135,7 @@ class Table(Model):
     deletes: Deletes = "MARK"
     """UPSERT: rows that `deleted_when` marks stay (`MARK`), or are removed (`DELETE`)."""
     partition_by: tuple[PartitionText, ...] = ()
-    """ICEBERG: fields of a new table's partition spec, as `day(created_at)`, `bucket(16, id)`."""
+    """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
     table_properties: TableProperties = Field(default_factory=dict)
     """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
     columns: Columns = Columns()

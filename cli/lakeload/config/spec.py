@@ -24,6 +24,7 @@ from lakeload_jobs.contract.spec import (
     FilesInput,
     IcebergSpec,
     ParquetSpec,
+    PartitionField,
     TableSpec,
 )
 from lakeload_jobs.rules.iceberg_partitions import parse_partition_field
@@ -120,9 +121,16 @@ def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
         mode=table.mode,
         cursor=table.cursor,
         deletes=table.deletes,
-        partition_by=tuple(map(parse_partition_field, table.partition_by)),
+        partition_by=_partition_by(table),
         table_properties=dict(table.table_properties) or None,
     )
+
+
+def _partition_by(table: Table) -> tuple[PartitionField, ...] | None:
+    """An empty list asks for a table without partitions; no list asks for nothing."""
+    if "partition_by" not in table.model_fields_set:
+        return None
+    return tuple(map(parse_partition_field, table.partition_by))
 
 
 def _input(model: Pipeline, table: Table) -> FilesInput:

@@ -65,7 +65,7 @@ def _as_it_is(foreseen: ForeseenIceberg, look: Look) -> IcebergPlan:
             exists=False if foreseen.asked else None,
             location=_new_location(table, look.destination),
             format_version=iceberg.format_version,
-            partition_by=tuple(map(format_partition_field, table.partition_by)),
+            partition_by=tuple(map(format_partition_field, table.partition_by or ())),
             identifiers=table.primary_key,
         )
     head = facts.snapshots.get(facts.refs.get(iceberg.branch, -1))

@@ -118,6 +118,8 @@ class SchemaFound:
     """Columns that stay, and are null in new rows."""
     replaces: bool = False
     """The definition of the table is replaced, as its rows are."""
+    partition_by: tuple[str, ...] | None = None
+    """The partition spec that new files get; None leaves that of the table."""
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
 

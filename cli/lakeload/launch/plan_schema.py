@@ -24,7 +24,7 @@ from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rules.iceberg_refusals import shown
-from lakeload_jobs.rules.iceberg_schema import compare
+from lakeload_jobs.rules.iceberg_schema import compare, with_partitions
 from lakeload_jobs.rules.schema_change import check_schema_change
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
@@ -128,6 +128,14 @@ def _iceberg(
         full_refresh=spec.full_refresh,
         empty=existing.empty,
     )
+    plan = with_partitions(
+        plan,
+        existing.partitions,
+        found.partition_by,
+        spec.schema_changes,
+        target=found.target,
+        columns=found.columns,
+    )
     return SchemaFound(
         columns={},
         changes=plan.lines(),
@@ -139,6 +147,7 @@ def _iceberg(
         identifiers=plan.set_identifiers,
         removed=tuple(map(shown, plan.removed)),
         replaces=plan.replace,
+        partition_by=plan.repartition.now if plan.repartition else None,
     )
 
 

@@ -6,19 +6,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+from lakeload_jobs.contract.spec import PartitionField
 
 
 @dataclass(frozen=True)
 class ExistingColumns:
-    """The columns that a table has, name → type; `required` and `identifiers` of Iceberg alone.
+    """The columns that a table has, name → type; all else of Iceberg alone.
 
-    `empty`: no row is in it.
+    `empty`: no row is in it. `partitions`: its partition spec, as `partition_by` writes it.
     """
 
     columns: dict[str, str]
     required: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     empty: bool = False
+    partitions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class TableColumns:
     columns: dict[str, str] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    partition_by: tuple[PartitionField, ...] | None = None
+    """In target names; None: not given."""
     existing: ExistingColumns | None = None
     """None: there is no table yet."""
     warnings: tuple[str, ...] = ()

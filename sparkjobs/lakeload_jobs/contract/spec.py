@@ -207,7 +207,8 @@ class TableSpec:
     """Source column: of several versions of a row in one load, the one with the greatest wins."""
     deletes: Deletes = "MARK"
     """UPSERT: a row that `deleted_when` marks stays, marked, or is removed from the table."""
-    partition_by: tuple[PartitionField, ...] = ()
+    partition_by: tuple[PartitionField, ...] | None = None
+    """None: not given. A table that exists then keeps its partition spec."""
     table_properties: dict[str, str] | None = None
     """At creation; they override those of the destination."""
 

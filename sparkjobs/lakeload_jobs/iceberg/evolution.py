@@ -1,28 +1,44 @@
-"""The steps of a schema plan, as explicit changes of the table (DESIGN section 6, step 3)."""
+"""The steps of a schema plan, as explicit changes of the table (DESIGN section 6, step 3).
+
+All steps of a load are one transaction, compared with what others commit meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import PartitionField
+from lakeload_jobs.iceberg.branches import LOST, UNSURE
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.creation import Definition
-from lakeload_jobs.iceberg.java import Java, jvm, sentence
+from lakeload_jobs.iceberg.java import Java, caused_by, jvm, sentence
+from lakeload_jobs.rules.iceberg_repartition import NO_PARTITION, Repartition
 from lakeload_jobs.rules.iceberg_schema import SchemaPlan
 
 
 def apply_plan(
-    spark: SparkSession, java_table: Java, plan: SchemaPlan, incoming: Java, target: str
+    spark: SparkSession, transaction: Java, plan: SchemaPlan, incoming: Java, target: str
 ) -> None:
-    """Change the table in one commit; `incoming` is Iceberg's schema of the load.
+    """Change columns and partitions, and commit; `incoming` is Iceberg's schema of the load.
 
-    Readers see the new columns at once, null in all rows. Raises `LoadFailed`.
+    Readers see the new columns at once, null in all rows, and no other partitions: files that are
+    there keep theirs. Raises `LoadFailed`, and what Spark raises where others committed first.
     """
-    update = java_table.updateSchema()
+    with _told(f"changing the columns of `{target}`"):
+        if plan.changes_columns:
+            _change_columns(spark, transaction.updateSchema(), plan, incoming)
+        if plan.repartition is not None:
+            _repartition(spark, transaction, plan.repartition)
+        transaction.commitTransaction()
+
+
+def _change_columns(spark: SparkSession, update: Java, plan: SchemaPlan, incoming: Java) -> None:
     for added in plan.add:
         kind = incoming.findType(".".join(added.path))
         if len(added.path) == 1:
@@ -41,13 +57,7 @@ def apply_plan(
         update.setIdentifierFields(_strings(spark, plan.set_identifiers))
     for path in plan.make_optional:
         update.makeColumnOptional(".".join(path))
-    try:
-        update.commit()
-    except Py4JJavaError as error:
-        doing = f"changing the columns of `{target}`"
-        raise refused(error, doing) or LoadFailed(
-            f"{doing}: {sentence(error)}", hint="run again", retryable=True
-        ) from None
+    update.commit()
 
 
 def count_nulls(
@@ -60,20 +70,28 @@ def count_nulls(
     return {column: int(count) for column, count in zip(columns, found, strict=True)}
 
 
-def replace_columns(spark: SparkSession, java_table: Java, made: Definition, target: str) -> None:
+def replace_columns(spark: SparkSession, transaction: Java, made: Definition, target: str) -> None:
     """Give the table the columns, key, partitions and order of `made`, for a load that replaces
     every row (F89). Raises `LoadFailed`.
 
     Columns that fit keep their identity; the others are dropped and added anew, null in the rows
-    that are there until the load is published (docs/decisions/0083). One commit, compared with
-    what others commit meanwhile; to be called only while no other load is under way (I12).
+    that are there until the load is published (docs/decisions/0083). To be called only while no
+    other load is under way (I12).
     """
-    transaction = java_table.newTransaction()
-    kept = _kept(java_table.schema(), made.schema)
-    _without_partitions(transaction)
+    with _told(f"replacing the columns of `{target}`"):
+        _replace_columns(spark, transaction, made)
+        transaction.commitTransaction()
+
+
+def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -> None:
+    columns = transaction.table().schema().columns()
+    kept = _kept(columns, made.schema.columns())
+    update = transaction.updateSpec()
+    _remove(update, _fields(transaction))
+    update.commit()
     transaction.replaceSortOrder().commit()
     update = transaction.updateSchema().setIdentifierFields(_strings(spark, ()))
-    for field in java_table.schema().columns():
+    for field in columns:
         if field.name() not in kept:
             update.deleteColumn(field.name())
         elif field.isRequired() and field.name() not in made.key:
@@ -87,38 +105,8 @@ def replace_columns(spark: SparkSession, java_table: Java, made: Definition, tar
     for name in made.key:
         update.requireColumn(name)
     update.setIdentifierFields(_strings(spark, made.key)).commit()
-    _with_partitions(spark, transaction, made)
-    _commit(transaction, f"replacing the columns of `{target}`")
-
-
-def _kept(before: Java, now: Java) -> set[str]:
-    """Return the names of columns that are of the same type in both."""
-    types = {field.name(): field.type().toString() for field in now.columns()}
-    return {
-        field.name()
-        for field in before.columns()
-        if types.get(field.name()) == field.type().toString()
-    }
-
-
-def _without_partitions(transaction: Java) -> None:
     update = transaction.updateSpec()
-    for field in transaction.table().spec().fields():
-        if field.transform().toString() != "void":
-            update.removeField(field.name())
-    update.commit()
-
-
-def _with_partitions(spark: SparkSession, transaction: Java, made: Definition) -> None:
-    expressions = jvm(spark).org.apache.iceberg.expressions.Expressions
-    update = transaction.updateSpec()
-    for field in made.partition_by:
-        if field.transform == "identity":
-            update.addField(field.column)
-        elif field.width is None:
-            update.addField(getattr(expressions, field.transform)(field.column))
-        else:
-            update.addField(getattr(expressions, field.transform)(field.column, field.width))
+    _add(spark, update, made.partition_by)
     update.commit()
     if made.order is not None:
         order = transaction.replaceSortOrder()
@@ -127,10 +115,51 @@ def _with_partitions(spark: SparkSession, transaction: Java, made: Definition) -
         order.commit()
 
 
-def _commit(change: Java, doing: str) -> None:
+def _kept(before: Java, now: Java) -> set[str]:
+    """Return the names of columns that are of the same type in both."""
+    types = {field.name(): field.type().toString() for field in now}
+    return {field.name() for field in before if types.get(field.name()) == field.type().toString()}
+
+
+def _repartition(spark: SparkSession, transaction: Java, step: Repartition) -> None:
+    update = transaction.updateSpec()
+    _remove(update, _fields(transaction)[step.keep :])
+    if step.moves:
+        update.commit()
+        update = transaction.updateSpec()
+    _add(spark, update, step.add)
+    update.commit()
+
+
+def _fields(transaction: Java) -> list[Java]:
+    fields = transaction.table().spec().fields()
+    return [field for field in fields if field.transform().toString() != NO_PARTITION]
+
+
+def _remove(update: Java, fields: Sequence[Java]) -> None:
+    for field in fields:
+        update.removeField(field.name())
+
+
+def _add(spark: SparkSession, update: Java, fields: Sequence[PartitionField]) -> None:
+    expressions = jvm(spark).org.apache.iceberg.expressions.Expressions
+    for field in fields:
+        if field.transform == "identity":
+            update.addField(field.column)
+        elif field.width is None:
+            update.addField(getattr(expressions, field.transform)(field.column))
+        else:
+            update.addField(getattr(expressions, field.transform)(field.column, field.width))
+
+
+@contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """Say what was being done; where others committed first, the load begins anew by itself."""
     try:
-        change.commitTransaction()
+        yield
     except Py4JJavaError as error:
+        if caused_by(error, *LOST, *UNSURE):
+            raise
         raise refused(error, doing) or LoadFailed(
             f"{doing}: {sentence(error)}", hint="run again", retryable=True
         ) from None

@@ -20,17 +20,14 @@ from lakeload_jobs.iceberg.creation import (
     definition,
     ensure_namespace,
 )
-from lakeload_jobs.iceberg.evolution import apply_plan, count_nulls, replace_columns
-from lakeload_jobs.iceberg.java import Java, spark_name
+from lakeload_jobs.iceberg.java import spark_name
 from lakeload_jobs.iceberg.prepare import Prepared, prepare
-from lakeload_jobs.iceberg.tables import load, read_facts, schema_columns
-from lakeload_jobs.rules.iceberg_admission import is_empty
+from lakeload_jobs.iceberg.table_changes import make_changes, plan_changes
+from lakeload_jobs.iceberg.tables import load, read_facts
 from lakeload_jobs.rules.iceberg_branches import left_branches, parse_staging_branch
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.rules.iceberg_history import Job, Start, check_state_rows, open_table
 from lakeload_jobs.rules.iceberg_jobs import JobAnswer, JobFound, find_job
-from lakeload_jobs.rules.iceberg_publish import check_replaceable
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls
 from lakeload_jobs.rules.input_files import FileState
 
 LEFT_AFTER = timedelta(hours=24)
@@ -108,7 +105,8 @@ def ready(
     )
     if not prepared.columns.fields:
         return None if opened.facts is None else Ready(opened, prepared, (), ())
-    made = definition(spark, spec, table, prepared.columns, prepared.key, prepared.partition_by)
+    partition_by = prepared.partition_by or ()
+    made = definition(spark, spec, table, prepared.columns, prepared.key, partition_by)
     if opened.facts is None:
         ensure_namespace(spark, spec.destination, table.schema)
         if not create(spark, table, made):
@@ -125,69 +123,27 @@ def _evolved(
     prepared: Prepared,
     made: Definition,
 ) -> Ready:
-    facts = opened.facts
     java_table = load(spark, table.schema, table.table)
-    if java_table is None or facts is None:
+    if java_table is None:
         raise Again(f"`{table.target}` was dropped meanwhile")
+    facts = read_facts(java_table)
     try:
-        plan = _plan(spark, spec, table, facts, prepared, made)
+        plan = plan_changes(spark, spec, table, facts, prepared, made)
     except LoadFailed:
         if not prepared.frame.isEmpty():
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(prepared, columns=StructType()), (), ())
-    _apply(spark, opened, table, java_table, plan, made)
+    if not make_changes(spark, java_table, facts, opened.job, prepared, made, plan):
+        raise Again(f"somebody else has changed the definition of `{table.target}`")
     warnings = tuple(
         f"column `{'.'.join(path)}` is not in the source any more: it is null in the rows of this "
         "load"
         for path in plan.removed
     )
-    return Ready(opened, prepared, warnings, tuple(dict.fromkeys((*made.notes, *plan.notes))))
-
-
-def _plan(
-    spark: SparkSession,
-    spec: JobSpec,
-    table: TableSpec,
-    facts: TableFacts,
-    prepared: Prepared,
-    made: Definition,
-) -> SchemaPlan:
-    branch = spec.destination.iceberg.branch
-    plan = compare(
-        facts.columns,
-        schema_columns(spark, made.schema),
-        spec.schema_changes,
-        table.mode,
-        target=table.target,
-        required=facts.required,
-        identifiers=facts.identifiers,
-        keys=prepared.key,
-        incoming_required=made.key,
-        full_refresh=spec.full_refresh,
-        empty=is_empty(facts, branch),
-    )
-    asked = [name for name in plan.require if name in facts.columns]
-    if not asked or branch not in facts.refs:
-        return plan
-    nulls = count_nulls(spark, spark_name(table.schema, table.table), branch, asked)
-    mode = "OVERWRITE" if spec.full_refresh else table.mode
-    return with_nulls(plan, nulls, mode, target=table.target, identifiers=facts.identifiers)
-
-
-def _apply(
-    spark: SparkSession,
-    opened: Opened,
-    table: TableSpec,
-    java_table: Java,
-    plan: SchemaPlan,
-    made: Definition,
-) -> None:
-    if plan.replace and opened.facts is not None:
-        check_replaceable(opened.facts, "", opened.job)
-        replace_columns(spark, java_table, made, table.target)
-    elif plan.changes_table:
-        apply_plan(spark, java_table, plan, made.schema, table.target)
+    told = (plan.repartition.sentence(),) if plan.repartition else ()
+    notes = tuple(dict.fromkeys((*made.notes, *plan.notes, *told)))
+    return Ready(opened, prepared, warnings, notes)
 
 
 def _job(spec: JobSpec, table: TableSpec) -> Job:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from lakeload_jobs.contract.result import FileResult, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.iceberg.java import Java
+from lakeload_jobs.iceberg.tables import added_files
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
 
 MOST_FILES = 200
@@ -108,5 +109,5 @@ def _files(java_table: Java, snapshot: Java, summary: Mapping[str, str]) -> tupl
             rows=int(file.recordCount()),
             bytes=int(file.fileSizeInBytes()),
         )
-        for file in snapshot.addedDataFiles(java_table.io())
+        for file in added_files(java_table, snapshot)
     )

@@ -49,7 +49,7 @@ class Prepared:
     frame: DataFrame
     columns: StructType
     cursor: str | None = None
-    partition_by: tuple[PartitionField, ...] = ()
+    partition_by: tuple[PartitionField, ...] | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -94,10 +94,7 @@ def prepare(
         frame,
         _columns(frame, spec.tracking_columns),
         cursor=_target(mapping, table.cursor, "cursor"),
-        partition_by=tuple(
-            replace(field, column=_target(mapping, field.column, "partition_by") or "")
-            for field in table.partition_by
-        ),
+        partition_by=_partitions(mapping, table),
     )
 
 
@@ -184,6 +181,15 @@ def _target(mapping: ColumnMapping, source: str | None, setting: str) -> str | N
             hint="name a column of the source, spelled as there",
         )
     return targets[source]
+
+
+def _partitions(mapping: ColumnMapping, table: TableSpec) -> tuple[PartitionField, ...] | None:
+    if table.partition_by is None:
+        return None
+    return tuple(
+        replace(field, column=_target(mapping, field.column, "partition_by") or "")
+        for field in table.partition_by
+    )
 
 
 def _without_columns(source: FilesSource) -> Prepared:

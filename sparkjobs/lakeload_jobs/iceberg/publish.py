@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.iceberg.branches import LOST, assert_branch, drop_branch, pause
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.java import Java, caused_by, sentence
-from lakeload_jobs.iceberg.tables import facts_of, load
+from lakeload_jobs.iceberg.tables import added_files, facts_of, load
 from lakeload_jobs.rules.iceberg_facts import PipelineState, TableFacts
 from lakeload_jobs.rules.iceberg_history import Job, Start
 from lakeload_jobs.rules.iceberg_jobs import next_properties
@@ -179,7 +179,7 @@ def _append_again(given: Publish, transaction: Java) -> None:
     table = transaction.table()
     picked = table.snapshot(given.staged.snapshot)
     append = transaction.newAppend().toBranch(given.branch)
-    for file in picked.addedDataFiles(table.io()):
+    for file in added_files(table, picked):
         append.appendFile(file)
     for name, value in given.staged.summary.items():
         append.set(name, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -14,6 +14,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.java import Java, caused_by, identifier, java_catalog, jvm
 from lakeload_jobs.rules.iceberg_facts import Snapshot, TableFacts
+from lakeload_jobs.rules.iceberg_repartition import NO_PARTITION, spec_field
 
 
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:
@@ -48,7 +49,7 @@ def facts_of(metadata: Java) -> TableFacts:
     """Return the facts of Iceberg's `TableMetadata`, in one call of the JVM."""
     data: dict[str, Any] = json.loads(_metadata_json(metadata))
     schema = next(s for s in data["schemas"] if s["schema-id"] == data["current-schema-id"])
-    names = {field["id"]: field["name"] for field in schema["fields"]}
+    names = _names(schema)
     return TableFacts(
         location=data["location"].rstrip("/"),
         uuid=data["table-uuid"],
@@ -60,6 +61,7 @@ def facts_of(metadata: Java) -> TableFacts:
         identifiers=tuple(names.get(i, "") for i in schema.get("identifier-field-ids", [])),
         format_version=data["format-version"],
         metadata_location=metadata.metadataFileLocation(),
+        partitions=_partitions(data, names),
     )
 
 
@@ -86,11 +88,45 @@ def schema_columns(spark: SparkSession, schema: Java) -> dict[str, str]:
     return {field["name"]: type_text(field["type"]) for field in json.loads(text)["fields"]}
 
 
+def _names(struct: Mapping[str, Any], within: str = "") -> dict[int, str]:
+    """Return field id → name, also of the fields in structs: `address.city`."""
+    found = {}
+    for field in struct["fields"]:
+        found[field["id"]] = name = f"{within}{field['name']}"
+        kind = field["type"]
+        if not isinstance(kind, str) and kind["type"] == "struct":
+            found |= _names(kind, f"{name}.")
+    return found
+
+
+def _partitions(data: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, ...]:
+    spec = next(s for s in data["partition-specs"] if s["spec-id"] == data["default-spec-id"])
+    return tuple(
+        spec_field(field["transform"], names.get(field["source-id"], "?"))
+        for field in spec["fields"]
+        if field["transform"] != NO_PARTITION
+    )
+
+
+def added_files(java_table: Java, snapshot: Java) -> Iterator[Java]:
+    """Yield the data files that a snapshot of the table has added.
+
+    By the table's own partition specs: those in a manifest cannot be read any more once the column
+    that they partition by is gone, which `Snapshot.addedDataFiles` fails at.
+    """
+    changes = _iceberg().SnapshotChanges.builderFor(java_table).snapshot(snapshot).build()
+    yield from changes.addedDataFiles()
+
+
 def _metadata_json(metadata: Java) -> str:
+    return str(_iceberg().TableMetadataParser.toJson(metadata))
+
+
+def _iceberg() -> Java:
     context = SparkContext._active_spark_context
     if context is None or context._jvm is None:
         raise RuntimeError("there is no Spark session")
-    return str(context._jvm.org.apache.iceberg.TableMetadataParser.toJson(metadata))
+    return context._jvm.org.apache.iceberg
 
 
 def _snapshot(data: Mapping[str, Any]) -> Snapshot:

@@ -137,11 +137,13 @@ def _iceberg(
     found = TableColumns(table.source, table.target, keys=prepared.key)
     if not prepared.columns.fields:
         return found
-    made = definition(spark, spec, table, prepared.columns, prepared.key, prepared.partition_by)
+    partition_by = prepared.partition_by or ()
+    made = definition(spark, spec, table, prepared.columns, prepared.key, partition_by)
     return replace(
         found,
         columns=schema_columns(spark, made.schema),
         required=made.key,
+        partition_by=prepared.partition_by,
         existing=_existing(facts, spec.destination.iceberg.branch) if facts else None,
         warnings=made.notes,
     )
@@ -153,6 +155,7 @@ def _existing(facts: TableFacts, branch: str) -> ExistingColumns:
         tuple(sorted(facts.required)),
         facts.identifiers,
         is_empty(facts, branch),
+        facts.partitions,
     )
 
 

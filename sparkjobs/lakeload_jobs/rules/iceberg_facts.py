@@ -61,6 +61,8 @@ class TableFacts:
     identifiers: tuple[str, ...]
     format_version: int
     metadata_location: str | None
+    partitions: tuple[str, ...] = ()
+    """The default partition spec, its fields as `partition_by` writes them."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import Mode, SchemaChanges
+from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
 from lakeload_jobs.rules.iceberg_changes import (
     Added,
     Change,
@@ -23,6 +23,12 @@ from lakeload_jobs.rules.iceberg_changes import (
 )
 from lakeload_jobs.rules.iceberg_keys import KeyChange, identifier_fields, key_change, key_is_null
 from lakeload_jobs.rules.iceberg_refusals import schema_hint, schema_problems, shown
+from lakeload_jobs.rules.iceberg_repartition import (
+    Repartition,
+    check_repartition,
+    kept_fields,
+    repartition,
+)
 from lakeload_jobs.rules.iceberg_types import Field, Struct, parse_type
 
 
@@ -44,13 +50,20 @@ class SchemaPlan:
     """Columns, or fields in them, that the load does not have: filled with null."""
     replace: bool = False
     """The load replaces the definition of the table by its own, as it replaces the rows."""
+    repartition: Repartition | None = None
+    """The partition spec that new files get; None leaves that of the table."""
     notes: tuple[str, ...] = ()
 
     @property
     def changes_table(self) -> bool:
         """Whether any step is to be done before the load is written."""
+        return self.changes_columns or self.replace or self.repartition is not None
+
+    @property
+    def changes_columns(self) -> bool:
+        """Whether columns or the key are changed in place."""
         steps = (self.add, self.widen, self.make_optional, self.require)
-        return any(steps) or self.set_identifiers is not None or self.replace
+        return any(steps) or self.set_identifiers is not None
 
     def lines(self) -> tuple[str, ...]:
         """Return the plan for people, a sentence a step."""
@@ -66,6 +79,7 @@ class SchemaPlan:
             *((f"sets the identifier fields to {identifiers}",) if identifiers else ()),
             *(f"keeps `{shown(path)}`, null in new rows" for path in self.removed),
             *(("replaces the columns of the table by those of the load",) * self.replace),
+            *((self.repartition.sentence(),) if self.repartition else ()),
             *self.notes,
         )
 
@@ -150,6 +164,30 @@ def with_nulls(
         set_identifiers=None,
         notes=(*plan.notes, note),
     )
+
+
+def with_partitions(
+    plan: SchemaPlan,
+    table: Sequence[str],
+    wanted: Sequence[PartitionField] | None,
+    policy: SchemaChanges,
+    *,
+    target: str,
+    columns: Mapping[str, str],
+) -> SchemaPlan:
+    """Return the plan with the step from the table's partition spec to the one asked for.
+
+    `table` are the fields of its spec, `wanted` those of `partition_by` (None: not given, so the
+    table keeps what `columns` of the load allow), in target names. Raises `LoadFailed` where
+    `policy` forbids the step.
+    """
+    if wanted is None and plan.replace:
+        wanted = kept_fields(table, columns)
+    step = repartition(table, wanted)
+    if step is None:
+        return plan
+    check_repartition(step, policy, target)
+    return replace(plan, repartition=step)
 
 
 def _columns(columns: Mapping[str, str], required: Collection[str]) -> Struct:

@@ -270,9 +270,10 @@ tables:
     partition_by: [country, "bucket(16, id)", "day(`created at`)"]
     table_properties: {{write.parquet.compression-level: 5}}
   - {{table: rates, path: b.csv, mode: OVERWRITE}}
+  - {{table: whole, path: c.csv, partition_by: []}}
 """,
     )
-    orders, rates = table_specs(document)
+    orders, rates, whole = table_specs(document)
 
     assert (orders.mode, orders.cursor, orders.deletes) == ("UPSERT", "updated at", "DELETE")
     assert orders.partition_by == (
@@ -280,6 +281,7 @@ tables:
         PartitionField("bucket", "id", 16),
         PartitionField("day", "created at"),
     )
+    assert (rates.partition_by, whole.partition_by) == (None, ())
     assert orders.table_properties == {"write.parquet.compression-level": "5"}
     assert (rates.mode, rates.deletes, rates.table_properties) == ("OVERWRITE", "MARK", None)
     assert from_json(TableSpec, to_json(orders)) == orders

@@ -21,7 +21,7 @@ from lakeload.ui import plan as plan_ui
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, MachineLacks
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import JobSpec, SchemaChanges
+from lakeload_jobs.contract.spec import JobSpec, PartitionField, SchemaChanges
 from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
 
 PLAN = TablePlan(
@@ -54,20 +54,29 @@ def judged(
     columns: dict[str, str],
     existing: ExistingColumns | None = EXISTING,
     error: ErrorInfo | None = None,
+    partition_by: tuple[PartitionField, ...] | None = None,
 ) -> TablePlan:
     """Return the plan of `orders` for a source of these columns."""
-    found = TableColumns("orders", "shop.orders", columns, existing=existing, error=error)
+    found = TableColumns(
+        "orders",
+        "shop.orders",
+        columns,
+        partition_by=partition_by,
+        existing=existing,
+        error=error,
+    )
     (plan,) = with_schema([PLAN], [found], spec, spec.tables)
     assert plan.schema is not None
     return plan
 
 
 def shown(plan: TablePlan) -> tuple[list[str], list[str]]:
-    """Return stdout and stderr of the plan after the table itself, 80 columns wide."""
+    """Return what is told of the columns on stdout, and stderr, 80 columns wide."""
     streams = [Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in "ab"]
     plan_ui.show_text([plan], *streams)
     out, err = (stream.file.getvalue().splitlines() for stream in streams)  # type: ignore[attr-defined]
-    return out[2:], err
+    # Between the name of the table and the last line, which is about its index.
+    return [line.removeprefix("  ") for line in out[3:] if "_supa_index" not in line], err
 
 
 def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
@@ -79,7 +88,7 @@ def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
     assert plan.schema.columns["id"] == "long"
     out, _ = shown(plan)
     assert out == [
-        "shop.orders: the load",
+        "the load",
         "  adds `new` as `decimal(12, 2)`",
         "  widens `id` from `int` to `long`",
         "  keeps `old`, null in new rows",
@@ -95,17 +104,33 @@ def test_a_refused_change_is_shown_and_refuses(spec: JobSpec) -> None:
     assert "`date`" in plan.schema.error.message
     assert plan.action == "REFUSED"
     out, err = shown(plan)
-    assert out == ["shop.orders: the columns do not fit"]
+    assert out == ["the columns do not fit"]
     assert err[0].startswith("error: shop.orders: the columns of the load do not fit")
     assert exit_code_of([plan]) == ExitCode.REFUSED
 
 
+def test_other_partitions_are_shown_before_the_load_or_refused(spec: JobSpec) -> None:
+    table = replace(EXISTING, partitions=("name",))
+    wanted = (PartitionField("bucket", "id", 4),)
+    plan = judged(spec, dict(EXISTING.columns), table, partition_by=wanted)
+    assert plan.schema is not None
+    assert plan.schema.partition_by == ("bucket(4, id)",)
+    assert shown(plan)[0] == [
+        "the load",
+        "  partitions new files by `bucket(4, id)`, no longer by `name`",
+    ]
+    kept = judged(spec, dict(EXISTING.columns), table)
+    assert shown(kept)[0] == ["columns stay as they are"]
+    strict = replace(spec, schema_changes="ADD_COLUMNS")
+    refused = judged(strict, dict(EXISTING.columns), table, partition_by=wanted)
+    assert refused.action == "REFUSED"
+    assert "by `name`, and `partition_by` asks for `bucket(4, id)`" in " ".join(shown(refused)[1])
+
+
 def test_a_new_table_shows_its_columns_and_an_unchanged_one_that(spec: JobSpec) -> None:
     new = judged(spec, {"id": "int", "name": "string"}, None)
-    assert shown(new)[0] == ["shop.orders: 2 columns", "  id int", "  name string"]
-    assert shown(judged(spec, dict(EXISTING.columns)))[0] == [
-        "shop.orders: columns stay as they are"
-    ]
+    assert shown(new)[0] == ["2 columns", "  id int", "  name string"]
+    assert shown(judged(spec, dict(EXISTING.columns)))[0] == ["columns stay as they are"]
 
 
 @pytest.mark.parametrize(("policy", "refused"), [("ADD_COLUMNS", False), ("FAIL", True)])

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import Mode, SchemaChanges
+from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
 from lakeload_jobs.rules.iceberg_keys import key_is_null
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls
+from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls, with_partitions
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "schema-changes.md").read_text(encoding="utf-8")
 _POLICIES = ("EVOLVE", "ADD_COLUMNS", "FAIL")
@@ -268,6 +268,14 @@ _MESSAGES: dict[str, Callable[[], Any]] = {
     ),
     "Rows of the table without the new key": lambda: _raise(
         key_is_null("shop.orders", "region", 12)
+    ),
+    "Other partitions under FAIL": lambda: with_partitions(
+        SchemaPlan(),
+        ["day(at)"],
+        [PartitionField("bucket", "id", 16)],
+        "FAIL",
+        target="shop.orders",
+        columns=_TABLE,
     ),
 }
 

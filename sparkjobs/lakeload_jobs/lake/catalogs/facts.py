@@ -11,6 +11,7 @@ from lakeload_jobs.contract.spec import PartitionField, Transform
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog, OpenTable
 from lakeload_jobs.lake.catalogs.errors import CatalogError
 from lakeload_jobs.rules.iceberg_facts import Snapshot, TableFacts
+from lakeload_jobs.rules.iceberg_repartition import NO_PARTITION, spec_field
 
 
 def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> OpenTable | None:
@@ -48,6 +49,11 @@ def facts_of(table: OpenTable) -> TableFacts:
         identifiers=tuple(schema.find_column_name(i) or "" for i in schema.identifier_field_ids),
         format_version=metadata.format_version,
         metadata_location=table.metadata_location,
+        partitions=tuple(
+            spec_field(str(field.transform), schema.find_column_name(field.source_id) or "?")
+            for field in metadata.spec().fields
+            if str(field.transform) != NO_PARTITION
+        ),
     )
 
 
