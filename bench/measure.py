@@ -34,13 +34,36 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run cost. Seconds and bytes; `method` says how CPU was counted."""
+    """What one run cost. Seconds and bytes; `method` says how CPU was counted.
+
+    `stopped` names the limit that ended the run, and is empty for one that ended by itself.
+    """
 
     cpu: float
     wall: float
     peak: int
     status: int
     method: str
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run is stopped: seconds, bytes of its tree, bytes the machine must have left."""
+
+    seconds: float
+    memory: int
+    left: int = 2 * 2**30
+
+    def reached(self, seconds: float, peak: int) -> str:
+        """The limit that was reached, in words; empty when none was."""
+        if seconds > self.seconds:
+            return f"{self.seconds:g} s"
+        if peak > self.memory:
+            return f"{self.memory / 2**20:,.0f} MiB"
+        if psutil.virtual_memory().available < self.left:
+            return "the machine's memory"
+        return ""
 
 
 class LeftRunning(RuntimeError):
@@ -106,8 +129,11 @@ def measure(
     folder: Path,
     log: Path,
     memory: bool = True,
+    limits: Limits | None = None,
 ) -> Measurement:
     """Run `command` in `folder` with its output in `log`, wait for its whole tree, and count.
+
+    With `limits` the whole tree is killed when one is reached; `stopped` of the result says which.
 
     Raises `LeftRunning` when descendants outlive the command by more than `GRACE_SECONDS`
     (they are killed: only processes of the tree this function started).
@@ -129,12 +155,13 @@ def measure(
         )
         members = group.pids if group else lambda: _own_children() - others
         with _peak_sampler(members if memory else set) as peak:
+            stopped = _stop_at(limits, process, members, peak) if limits else ""
             status = process.wait()
         wall = time.monotonic() - started
         _wait_until_empty(members, command)
         cpu = group.cpu() if group else _waited_children() - before
     method = f"cgroup v{group.version}" if group else "waited children"
-    return Measurement(cpu, wall, peak[0], status, method)
+    return Measurement(cpu, wall, peak[0], status, method, stopped)
 
 
 def _waited_children() -> float:
@@ -153,14 +180,37 @@ def _own_children() -> set[int]:
     return {child.pid for child in psutil.Process().children(recursive=True)}
 
 
+def _stop_at(
+    limits: Limits,
+    process: subprocess.Popen[bytes],
+    members: Callable[[], set[int]],
+    peak: Sequence[int],
+) -> str:
+    """Wait until the process ends or a limit is reached, and kill its tree in that case."""
+    started = time.monotonic()
+    while True:
+        try:
+            process.wait(SAMPLE_SECONDS)
+        except subprocess.TimeoutExpired:
+            if reached := limits.reached(time.monotonic() - started, peak[0]):
+                _kill(members())
+                return reached
+        else:
+            return ""
+
+
+def _kill(pids: set[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def _wait_until_empty(members: Callable[[], set[int]], command: Sequence[str]) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while left := members():
         _reap(left)
         if time.monotonic() > deadline:
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill(left)
             raise LeftRunning(f"{len(left)} processes of `{command[0]}` went on after it ended")
         time.sleep(0.05)
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
-import re
-import statistics
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.figures import comparisons, cpu, median, names, peak, wall, with_range
+from bench.machine import facts
 from bench.measure import Measurement
 
 PACKAGES = ("lakeload", "pyspark", "pyarrow", "arro3-io", "duckdb", "ministack", "boto3")
 CPU_BAR_AGAINST_SPARK = 0.85
 PEAK_BAR = 1.15
-MEBIBYTE = 2**20
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
     verdicts: list[tuple[str, bool]] = []
     for form in dict.fromkeys(run.form for run in timed):
         of_form = [run for run in timed if run.form == form]
-        lines += [*_table(form, of_form), "", *_comparisons(of_form), ""]
+        lines += [*_table(form, of_form), "", *comparisons(of_form), ""]
         if setting.rows >= setting.bars_from_rows:
             verdicts += _cpu_verdicts(form, of_form)
     memory_lines, memory_verdicts = _memory(timed, large)
@@ -75,26 +70,6 @@ def write_results(text: str, folder: Path) -> Path:
     return path
 
 
-def _median(runs: Sequence[Run], name: str, value: Callable[[Run], float]) -> float:
-    return statistics.median(value(run) for run in runs if run.name == name)
-
-
-def _cpu(run: Run) -> float:
-    return run.cost.cpu
-
-
-def _wall(run: Run) -> float:
-    return run.cost.wall
-
-
-def _peak(run: Run) -> float:
-    return run.cost.peak / MEBIBYTE
-
-
-def _names(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(run.name for run in runs))
-
-
 def _table(form: str, runs: Sequence[Run]) -> list[str]:
     """Median and range of every contestant on one input form."""
     size = runs[0].input_bytes / 1e6
@@ -104,48 +79,23 @@ def _table(form: str, runs: Sequence[Run]) -> list[str]:
         "| contestant | CPU s (range) | wall s (range) | peak MiB | out MB | files |",
         "|---|---|---|---|---|---|",
     ]
-    for name in sorted(_names(runs), key=lambda name: _median(runs, name, _cpu)):
+    for name in sorted(names(runs), key=lambda name: median(runs, name, cpu)):
         cells = [
             name,
-            _with_range(runs, name, _cpu),
-            _with_range(runs, name, _wall),
-            f"{_median(runs, name, _peak):,.0f}",
-            f"{_median(runs, name, lambda run: run.output_bytes / 1e6):,.1f}",
-            f"{_median(runs, name, lambda run: run.files):.0f}",
+            with_range(runs, name, cpu),
+            with_range(runs, name, wall),
+            f"{median(runs, name, peak):,.0f}",
+            f"{median(runs, name, lambda run: run.output_bytes / 1e6):,.1f}",
+            f"{median(runs, name, lambda run: run.files):.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def _with_range(runs: Sequence[Run], name: str, value: Callable[[Run], float]) -> str:
-    values = [value(run) for run in runs if run.name == name]
-    return f"**{statistics.median(values):.1f}** ({min(values):.1f}–{max(values):.1f})"
-
-
-def _comparisons(runs: Sequence[Run]) -> list[str]:
-    """lakeload against each peer, in both directions: what was slower is said too."""
-    if "lakeload" not in _names(runs):
-        return []
-    lines = []
-    for peer in _names(runs):
-        if peer == "lakeload":
-            continue
-        ratios = [
-            ("CPU", _median(runs, "lakeload", _cpu) / _median(runs, peer, _cpu)),
-            ("wall", _median(runs, "lakeload", _wall) / _median(runs, peer, _wall)),
-            ("peak memory", _median(runs, "lakeload", _peak) / _median(runs, peer, _peak)),
-        ]
-        worse = [f"{what} ({ratio:.2f} ×)" for what, ratio in ratios if ratio > 1]
-        said = ", ".join(f"{what} {ratio:.2f} ×" for what, ratio in ratios)
-        verdict = f"worse in {', '.join(worse)}" if worse else "worse in nothing measured here"
-        lines.append(f"- lakeload / {peer}: {said}: {verdict}.")
-    return lines
-
-
 def _cpu_verdicts(form: str, runs: Sequence[Run]) -> list[tuple[str, bool]]:
-    if not {"lakeload", "spark"} <= set(_names(runs)):
+    if not {"lakeload", "spark"} <= set(names(runs)):
         return []
-    ratio = _median(runs, "lakeload", _cpu) / _median(runs, "spark", _cpu)
+    ratio = median(runs, "lakeload", cpu) / median(runs, "spark", cpu)
     text = f"{form}: CPU {ratio:.2f} × Spark's own writer, bar ≤ {CPU_BAR_AGAINST_SPARK}"
     return [(text, ratio <= CPU_BAR_AGAINST_SPARK)]
 
@@ -155,13 +105,13 @@ def _memory(timed: Sequence[Run], large: Sequence[Run]) -> tuple[list[str], list
     lines, verdicts = [], []
     for run in large:
         same = [other for other in timed if other.form == run.form]
-        small = _median(same, "lakeload", _peak)
-        ratio = _peak(run) / small
+        small = median(same, "lakeload", peak)
+        ratio = peak(run) / small
         text = (
-            f"{run.form}: peak {_peak(run):,.0f} MiB at {run.rows:,} rows, {small:,.0f} MiB at "
+            f"{run.form}: peak {peak(run):,.0f} MiB at {run.rows:,} rows, {small:,.0f} MiB at "
             f"{same[0].rows:,}: {ratio:.2f} ×, bar ≤ {PEAK_BAR}"
         )
-        lines.append(f"- {text} ({_cpu(run):.1f} s CPU, {_wall(run):.1f} s wall)")
+        lines.append(f"- {text} ({cpu(run):.1f} s CPU, {wall(run):.1f} s wall)")
         verdicts.append((text, ratio <= PEAK_BAR))
     return (["## Memory with more rows", "", *lines, ""] if lines else []), verdicts
 
@@ -173,40 +123,15 @@ def _bars(verdicts: list[tuple[str, bool]], setting: Setting) -> list[str]:
 
 
 def _heading(setting: Setting, runs: Sequence[Run]) -> list[str]:
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     return [
         f"# Benchmark of {datetime.now(UTC).strftime('%Y-%m-%d %H:%M')} UTC",
         "",
         f"{setting.rows:,} rows × 13 columns, 18 written; median of {setting.runs} interleaved "
         f"runs; `local[{setting.cores}]`, heap {setting.heap}; every output verified.",
         "",
-        f"- Machine: {_processor()}, {os.cpu_count()} cores, {_memory_size():.0f} GiB, "
-        f"{platform.system()} {platform.release()}; load at the end {os.getloadavg()[0]:.1f}",
-        f"- Versions: Python {platform.python_version()}, {_java()}, {versions}",
-        f"- Commit: {_commit()}",
+        *facts(PACKAGES),
         f"- CPU: {', '.join(sorted({run.cost.method for run in runs}))}; peak: sampled PSS of the "
         "tree; the AWS emulator is in neither",
         "- `_supa_index`: lakeload and duckdb dense, spark `monotonically_increasing_id()`; "
         "lakeload writes to S3 with its commit protocol, the others to a local folder",
     ]
-
-
-def _processor() -> str:
-    found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
-
-
-def _memory_size() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-
-
-def _java() -> str:
-    answer = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
-    return answer.stderr.splitlines()[0].replace('"', "")
-
-
-def _commit() -> str:
-    here = Path(__file__).parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unknown"

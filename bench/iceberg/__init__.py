@@ -1,0 +1,1 @@
+"""`python -m bench.iceberg`: Iceberg tables by lakeload, Spark alone, pyiceberg and dlt."""

@@ -1,0 +1,7 @@
+"""`python -m bench.iceberg`."""
+
+import sys
+
+from bench.iceberg.run import main
+
+sys.exit(main())

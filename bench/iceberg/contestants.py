@@ -1,0 +1,171 @@
+"""lakeload and Spark alone: how each one appends to and merges into an Iceberg table."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+from bench.contestants import PEERS, plain_environment
+from bench.data import KEY, SPARK_TYPES, bench_dir
+from bench.iceberg.setting import SCHEMA, Run, Setting
+from bench.lake import BUCKET, PREFIX
+from bench.measure import Measurement
+
+
+class Merger(Protocol):
+    """Who merges changes into a table of its own."""
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds it takes part in, from the first on."""
+        ...
+
+    def prepare(self) -> str:
+        """Make the table, unmeasured; return why this contestant cannot run, empty if it can."""
+        ...
+
+    def merge(self, number: int) -> Run:
+        """Merge the changes of a round, measured."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lakeload:
+    """The whole command: role assumed, counting, staging branch, publication."""
+
+    setting: Setting
+    name: str = "lakeload"
+
+    @property
+    def rounds(self) -> int:
+        """Every round."""
+        return self.setting.runs
+
+    def append(self, number: int) -> Run:
+        """Append the data set to a new table."""
+        source = self.setting.data.folder / "parquet"
+        table: dict[str, Any] = {"table": f"lakeload_{number}", "path": f"{source}/*.parquet"}
+        return Run("append", self.name, number, self._sync(f"append-lakeload-{number}", table))
+
+    def prepare(self) -> str:
+        """Spark makes the table; a first merge writes down what lakeload keeps of its own there."""
+        Spark(self.setting).make("merged_lakeload")
+        self.merge(self.setting.runs)
+        return ""
+
+    def merge(self, number: int) -> Run:
+        """Merge a round's changes."""
+        path = f"{self.setting.changed(number)}/*.parquet"
+        table: dict[str, Any] = {"table": "merged_lakeload", "path": path, "mode": "UPSERT"}
+        return Run("merge", self.name, number, self._sync(f"merge-lakeload-{number}", table))
+
+    def _sync(self, name: str, table: dict[str, Any]) -> Measurement:
+        setting, folder = self.setting, self.setting.scratch / name
+        folder.mkdir()
+        destination = setting.lake.destination("iceberg")
+        destination["endpoints"]["glue"] = setting.lake.endpoint
+        destination["table_format"] = "ICEBERG"
+        destination["glue_database_prefix"] = ""
+        document = {
+            "version": 1,
+            "name": "bench",
+            "destination": destination,
+            "namespace": SCHEMA,
+            "table_handling": "APPEND",
+            "source": {"type": "FILES", "format": "PARQUET"},
+            "tables": [{"primary_key": [KEY], **table}],
+            "spark": {"master": f"local[{setting.cores}]", "driver_memory": setting.heap},
+        }
+        (folder / "pipeline.yml").write_text(yaml.safe_dump(document, sort_keys=False))
+        own = {
+            "LAKELOAD_CACHE_DIR": str(bench_dir() / "lakeload-cache"),
+            "LAKELOAD_RUN_DIR": str(folder / "runs"),
+        }
+        command = [str(Path(sys.executable).with_name("lakeload")), "sync", "pipeline.yml"]
+        environment = plain_environment() | setting.lake.environment() | own
+        return setting.run([*command, "--output", "json"], environment, name)
+
+
+@dataclass(frozen=True)
+class Spark:
+    """`df.writeTo(t).append()` and a bare MERGE with the same dedupe, given to spark-submit."""
+
+    setting: Setting
+    name: str = "spark"
+
+    @property
+    def rounds(self) -> int:
+        """Every round."""
+        return self.setting.runs
+
+    def append(self, number: int) -> Run:
+        """Append the data set to a new table."""
+        cost = self._submit(f"append-spark-{number}", "append", self._data(), f"spark_{number}")
+        return Run("append", self.name, number, cost)
+
+    def make(self, table: str) -> None:
+        """Make a table of the data set, for whoever merges into it."""
+        self._submit(f"made-{table}", "append", self._data(), table)
+
+    def prepare(self) -> str:
+        """Make the table; merge once, as lakeload has."""
+        self.make("merged_spark")
+        self.merge(self.setting.runs)
+        return ""
+
+    def merge(self, number: int) -> Run:
+        """Merge a round's changes."""
+        source = self.setting.changed(number)
+        cost = self._submit(f"merge-spark-{number}", "merge", source, "merged_spark")
+        return Run("merge", self.name, number, cost)
+
+    def _data(self) -> Path:
+        return self.setting.data.folder / "parquet"
+
+    def _submit(self, name: str, what: str, source: Path, table: str) -> Measurement:
+        setting, lake = self.setting, self.setting.lake
+        properties = setting.scratch / "spark.conf"
+        properties.touch(mode=0o600)
+        properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
+        command = [str(Path(sys.executable).with_name("spark-submit"))]
+        command += ["--master", f"local[{setting.cores}]", "--driver-memory", setting.heap]
+        command += ["--properties-file", str(properties), str(PEERS / "iceberg_bare.py")]
+        schema = ", ".join(f"{column} {kind}" for column, kind in SPARK_TYPES.items())
+        command += [what, str(source), f"{SCHEMA}.{table}", str(uuid.uuid4()), schema]
+        environment = plain_environment() | lake.environment()
+        environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        environment |= {f"AWS_ENDPOINT_URL_{service}": lake.endpoint for service in ("GLUE", "STS")}
+        return setting.run(command, environment, name)
+
+    def _properties(self) -> dict[str, str]:
+        """Spark's own catalog on the same Glue, through the same role."""
+        lake = self.setting.lake
+        catalog = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "glue",
+            ".warehouse": f"s3://{BUCKET}/{PREFIX}/iceberg",
+            ".s3.endpoint": lake.endpoint,
+            ".s3.path-style-access": "true",
+            ".client.factory": "org.apache.iceberg.aws.AssumeRoleAwsClientFactory",
+            ".client.assume-role.arn": lake.seeded.role_arn,
+            ".client.assume-role.region": lake.seeded.region,
+            ".client.assume-role.external-id": lake.seeded.external_id,
+        }
+        extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        return {
+            "spark.ui.enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.extensions": extensions,
+            "spark.driver.extraClassPath": ":".join(map(str, self.setting.jars)),
+            **{f"spark.sql.catalog.lake{name}": value for name, value in catalog.items()},
+        }
