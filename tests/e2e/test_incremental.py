@@ -65,7 +65,7 @@ def test_files_that_arrive_are_loaded_once_although_a_run_is_killed_after_its_co
 
     _arrives(tmp_path, "3.csv", 4)
     plan = lakeload(lake, tmp_path, "plan", "pipeline.yml")
-    assert "shop.orders: new files: 1 (4 B); known: 2" in plan.stdout
+    assert "new files: 1 (4 B); known: 2" in plan.stdout
     committed, release = threading.Event(), threading.Event()
 
     def hold(request: object) -> None:

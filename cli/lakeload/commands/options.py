@@ -35,6 +35,16 @@ Reload = Annotated[
     typer.Option("--reload", help="Load all files again, whatever was loaded before: appends."),
 ]
 
+Schema = Annotated[
+    bool | None,
+    typer.Option(
+        "--schema/--no-schema",
+        help="In a plan also the columns that would change, which takes Spark: for Iceberg tables "
+        "unless --no-schema says otherwise, for Parquet with --schema.",
+        show_default=False,
+    ),
+]
+
 _Verbose = Annotated[
     int,
     typer.Option(

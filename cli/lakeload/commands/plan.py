@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
-from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Tables
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Schema, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
@@ -26,15 +27,7 @@ def plan(
     job_id: JobId = None,
     limit: Limit = None,
     reload: Reload = False,
-    schema: Annotated[
-        bool | None,
-        typer.Option(
-            "--schema/--no-schema",
-            help="Also the columns that would change, which takes Spark: for Iceberg tables "
-            "unless --no-schema says otherwise, for Parquet with --schema.",
-            show_default=False,
-        ),
-    ] = None,
+    schema: Schema = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing.
@@ -65,10 +58,12 @@ def show_plan(
     full_refresh: bool = False,
     schema: bool | None = None,
     limit: int | None = None,
+    conf: Sequence[str] = (),
 ) -> None:
     """Look, show, exit with the plan's code.
 
-    `schema` None: the columns are looked at where tables are of Iceberg.
+    `schema` None: the columns are looked at where tables are of Iceberg. `master`, `conf` and
+    `limit` are the flags of a load.
     """
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
@@ -86,11 +81,16 @@ def show_plan(
     if schema if schema is not None else destination.table_format == "ICEBERG":
         from lakeload.commands.plan_schema import add_schema
 
-        plans = add_schema(plans, document, tables, look, master, limit)
+        plans = add_schema(plans, document, tables, look, master, limit, conf)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
-        show_text(plans, console.out, console.err)
+        from lakeload.policy.recipes import Asked, readers
+
+        engines = readers(destination, Asked(attempt.synced, tables))
+        file = str(document.path)
+        quiet = console.quiet()
+        show_text(plans, console.out, console.err, quiet=quiet, readers=engines, file=file)
     raise typer.Exit(exit_code_of(plans))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ def add_schema(
     look: Look,
     master: str | None,
     limit: int | None,
+    conf: Sequence[str] = (),
 ) -> tuple[TablePlan, ...]:
     """Return the plans with the change of columns of each table that would be loaded.
 
@@ -49,7 +51,7 @@ def add_schema(
     if not chosen:
         return plans
     console.note(f"note: {STARTED}")
-    settings = spark_settings(document, master, ())
+    settings = spark_settings(document, master, conf)
     installation = find_installation()
     table_format = look.destination.table_format
     jars = jars_of(document, features_of((table.input for table in chosen), table_format))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Tables
+from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Schema, Tables
 from lakeload.commands.spark_job import Conf, Master, jars_of, spark_settings
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
@@ -61,6 +61,7 @@ def sync(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
     ] = False,
+    schema: Schema = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
@@ -73,6 +74,8 @@ def sync(
     from lakeload.launch.spec import check_full_refresh, check_limit, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
 
+    if schema is not None and not dry_run:
+        raise InvalidInput("`--schema` and `--no-schema` go with `--dry-run`")
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)
@@ -94,6 +97,9 @@ def sync(
                 output,
                 reload=reload,
                 full_refresh=full_refresh,
+                schema=schema,
+                limit=limit,
+                conf=conf or (),
             )
             return
         _finish(job, master, conf or (), output, stop)
@@ -140,25 +146,27 @@ def _load(
     try:
         settings = spark_settings(job.document, master, conf)
         installation = find_installation()
-        if outcome := _without_spark(job, settings.master):
-            return outcome, None
-        what_is_lost = _conditional_writes(job)
+        done, doubts = _without_spark(job, settings.master)
+        if done is not None:
+            return done, None
+        doubts |= {_conditional_writes(job)}
         jars = _jars(job)
         archive = class_data_of(installation, jars, settings.master)
         settings = replace(settings, jars=jars, archive=archive)
         runs = runs_directory(os.environ)
         folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
         outcome = _with_spark(job, settings, installation, folder, stop)
-        if what_is_lost:
-            outcome = with_warning(outcome, what_is_lost)
+        for warning in filter(None, doubts):
+            outcome = with_warning(outcome, warning)
         prune_run_folders(runs)
     except LakeloadError as error:
         return refused(error), folder
     return outcome, folder
 
 
-def _without_spark(job: _Job, master: str) -> Outcome | None:
-    """Refuse what can be refused, and return the outcome where Spark has nothing to do."""
+def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | None]]:
+    """Refuse what can be refused, and return the outcome where Spark has nothing to do; also what
+    could not be found out before Spark starts."""
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
     from lakeload.launch.inputs import refuse_without_any_input
@@ -182,7 +190,7 @@ def _without_spark(job: _Job, master: str) -> Outcome | None:
         reload=job.reload,
         full_refresh=job.full_refresh,
     )
-    return outcome_without_spark(seen)
+    return outcome_without_spark(seen), {table.doubt for table in seen}
 
 
 def _conditional_writes(job: _Job) -> str | None:

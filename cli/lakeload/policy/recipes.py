@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -64,6 +65,19 @@ def recipes(destination: DestinationSpec, engine: Engine, asked: Asked) -> tuple
         "trino": _trino,
     }[engine]
     return tuple(write(destination, asked))
+
+
+def readers(destination: DestinationSpec, asked: Asked) -> tuple[Engine, ...]:
+    """Return the engines that can read this destination, the one most at hand first."""
+    found: list[Engine] = []
+    for engine in _READERS:
+        with contextlib.suppress(InvalidInput):
+            recipes(destination, engine, asked)
+            found.append(engine)
+    return tuple(found)
+
+
+_READERS: tuple[Engine, ...] = ("athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino")
 
 
 def _athena(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:

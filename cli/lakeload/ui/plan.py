@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,8 +13,10 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.launch.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.ui.amounts import counted
 from lakeload.ui.plan_columns import schema_lines
 from lakeload.ui.plan_iceberg import iceberg_lines
+from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.rules.sizes import format_size
 
@@ -39,15 +42,54 @@ def to_document(pipeline: str, attempt: Attempt, plans: Sequence[TablePlan]) -> 
     }
 
 
-def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
-    """Write the tables and where they would go to stdout, what stands in the way to stderr."""
+def show_text(
+    plans: Sequence[TablePlan],
+    out: Console,
+    err: Console,
+    *,
+    quiet: bool = False,
+    readers: Sequence[str] = (),
+    file: str = "pipeline.yml",
+) -> None:
+    """Write the tables and where they would go to stdout, what stands in the way to stderr.
+
+    `readers` are the engines that queries of these tables can be written for, from `file`.
+    """
+    out.print(_grid(plans))
+    for plan in plans:
+        if lines := _details(plan):
+            out.print(Text(printable(plan.target), "bold"), soft_wrap=True)
+            for line in lines:
+                out.print(Text(f"  {printable(line)}"), soft_wrap=True)
+    for plan in plans:
+        for error in (plan.error, plan.schema.error if plan.schema else None):
+            if error is not None:
+                show_trouble(err, plan.target, error)
+        for warning in (*plan.warnings, *(plan.schema.warnings if plan.schema else ())):
+            say(err, "warning", f"{plan.target}: {warning}")
+        if plan.catalog is not None and plan.catalog.unasked is not None:
+            show_trouble(err, plan.target, plan.catalog.unasked, warning=True)
+    if not quiet:
+        say(err, "note", "nothing was written")
+        for line in _reading(readers, file):
+            say(err, "note", line)
+
+
+def _reading(readers: Sequence[str], file: str) -> Iterator[str]:
+    """Yield what writes the queries; it depends on the destination, and so does what can read."""
+    if readers:
+        yield f"to read these tables: `lakeload policy {shlex.quote(file)} --for {readers[0]}`"
+    if readers[1:]:
+        yield f"`--for` also takes {', '.join(readers[1:])}"
+
+
+def _grid(plans: Sequence[TablePlan]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("table", overflow="fold")
     grid.add_column("target", overflow="fold")
     grid.add_column("mode", no_wrap=True)
     for name in ("files", "size"):
         grid.add_column(name, justify="right", no_wrap=True)
-    grid.add_column("index", overflow="fold")
     grid.add_column("action", no_wrap=True)
     for plan in plans:
         grid.add_row(
@@ -56,49 +98,30 @@ def show_text(plans: Sequence[TablePlan], out: Console, err: Console) -> None:
             plan.mode,
             f"{plan.files:,}",
             format_size(plan.bytes),
-            f"{plan.index}, {plan.numbering}",
             Text(plan.action, STYLES[plan.action]),
         )
-    out.print(grid)
-    for plan in plans:
-        _details(plan, out)
-        if plan.error is not None:
-            _line(err, "error:", "bold red", f"{plan.target}: {plan.error.message}")
-            if plan.error.hint:
-                _line(err, " hint:", "green", plan.error.hint)
-        if plan.schema is not None and plan.schema.error is not None:
-            _line(err, "error:", "bold red", f"{plan.target}: {plan.schema.error.message}")
-            if plan.schema.error.hint:
-                _line(err, " hint:", "green", plan.schema.error.hint)
-        for warning in (*plan.warnings, *(plan.schema.warnings if plan.schema else ())):
-            _line(err, "warning:", "bold yellow", f"{plan.target}: {warning}")
-        if plan.catalog is not None and (unasked := plan.catalog.unasked) is not None:
-            _line(err, "warning:", "bold yellow", f"{plan.target}: {unasked.message}")
-            if unasked.hint:
-                _line(err, " hint:", "green", unasked.hint)
-    _line(err, "note:", "dim", "nothing was written")
+    return grid
 
 
-def _details(plan: TablePlan, out: Console) -> None:
-    """The first key, and what would come before the load."""
-    if plan.iceberg is not None:
-        for line in iceberg_lines(plan.target, plan.iceberg, plan.mode):
-            out.print(Text(printable(line), "dim"), soft_wrap=True)
-    if plan.action == "LOAD" and plan.example:
-        first = " (first run)" if plan.first_run else ""
-        out.print(Text(f"{plan.example}{first}", "dim"), soft_wrap=True)
-    if plan.action == "LOAD" and plan.catalog is not None:
-        out.print(Text(printable(_glue(plan.catalog)), "dim"), soft_wrap=True)
+def _details(plan: TablePlan) -> list[str]:
+    """Return what the table is, what would become of it, and what would come before the load."""
+    lines = iceberg_lines(plan.iceberg, plan.mode) if plan.iceberg else []
+    if plan.action == "LOAD":
+        if plan.example:
+            lines.append(plan.example + (" (first run)" if plan.first_run else ""))
+        if plan.catalog is not None:
+            lines.append(_glue(plan.catalog))
     if plan.incremental is not None:
-        text = f"{plan.target}: {_new_files(plan.incremental)}"
-        out.print(Text(printable(text), "dim"), soft_wrap=True)
+        lines.append(_new_files(plan.incremental))
     if plan.schema is not None:
-        for line in schema_lines(plan.target, plan.schema):
-            out.print(Text(printable(line)), soft_wrap=True)
+        lines += schema_lines(plan.schema)
+    if plan.action == "LOAD":
+        lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
     for job in plan.recovery:
-        text = f"{plan.target}: would first {_VERBS[job.action]} what job {job.job_id} of pipeline "
-        text += f"{job.pipeline} left: {job.files:,} files, {job.rows:,} rows"
-        out.print(Text(printable(text)), soft_wrap=True)
+        lines.append(f"would first {_VERBS[job.action]} what job {job.job_id} left:")
+        amount = f"{counted(job.files, 'file')}, {counted(job.rows, 'row')}"
+        lines.append(f"  {amount} of pipeline {job.pipeline}")
+    return lines
 
 
 def _new_files(found: IncrementalPlan) -> str:
@@ -120,7 +143,3 @@ def _glue(change: CatalogPlan) -> str:
     if change.adds_columns:
         return f"{table}, would get the columns {', '.join(change.adds_columns)}"
     return f"{table}, exists"
-
-
-def _line(console: Console, label: str, style: str, text: str) -> None:
-    console.print(Text.assemble((label, style), " ", printable(text)), soft_wrap=True)

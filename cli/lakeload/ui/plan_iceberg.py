@@ -6,27 +6,29 @@ from lakeload.launch.plan_model import IcebergPlan
 from lakeload.ui.amounts import counted
 
 
-def iceberg_lines(target: str, found: IcebergPlan, mode: str) -> list[str]:
+def iceberg_lines(found: IcebergPlan, mode: str) -> list[str]:
     """Return what a table is now and what would become of it, each a line."""
-    lines = [f"{target}: {_state(found)}", f"  {_place(found)}"]
+    lines = [_state(found), _place(found)]
     shape = []
     if found.partition_by:
         shape.append(f"partitioned by {', '.join(found.partition_by)}")
     if found.identifiers:
         shape.append(f"key {', '.join(found.identifiers)}")
     if shape:
-        lines.append(f"  {'; '.join(shape)}")
+        lines.append("; ".join(shape))
     for left in found.branches:
-        what = "would be dropped" if left.drops else "of an attempt that may be at work: stays"
-        lines.append(f"  branch {left.name}: {what}")
+        if left.drops:
+            lines.append(f"would drop branch {left.name}")
+        else:
+            lines += [f"leaves branch {left.name}", "  its attempt may be at work"]
     if mode == "OVERWRITE" and found.exists and found.already is None:
-        lines.append("  all of its rows would be replaced, in one snapshot")
+        lines.append("all of its rows would be replaced, in one snapshot")
     return lines
 
 
 def _state(found: IcebergPlan) -> str:
     if found.exists is None:
-        return "Iceberg; nothing is known before Spark starts: Nessie's native interface is its own"
+        return "Iceberg; only Spark can ask Nessie's native interface what is there"
     if not found.exists:
         return f"Iceberg, would be created (format version {found.format_version})"
     if found.already is not None:

@@ -153,7 +153,7 @@ def test_a_table_of_another_pipeline_and_a_rollback_are_refused_before_spark(
     writer: IcebergWriter, command: Command
 ) -> None:
     writer.load("night", 4, pipeline="warehouse")
-    ended = command("plan", "pipeline.yml", "--no-schema", "--table", "orders")
+    ended = command("sync", "pipeline.yml", "--dry-run", "--no-schema", "--table", "orders")
     assert ended.code == 3
     assert "pipeline `warehouse` loads into it" in ended.err
     assert "table_handling: APPEND" in ended.err

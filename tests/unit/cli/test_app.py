@@ -265,6 +265,13 @@ def test_full_refresh_is_refused_with_what_there_is_instead() -> None:
     assert "`lakeload reset`" in process.stderr
 
 
+def test_columns_are_a_matter_of_plans() -> None:
+    process = lakeload("sync", VALID, "--no-schema")
+
+    assert process.returncode == 2
+    assert "`--schema` and `--no-schema` go with `--dry-run`" in process.stderr
+
+
 @pytest.mark.parametrize("command", ["sync", "plan"])
 def test_a_limit_and_files_that_are_loaded_once_exclude_each_other(
     command: str, tmp_path: Path

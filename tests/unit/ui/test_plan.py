@@ -1,0 +1,91 @@
+"""What a plan looks like: 80 columns, no markup, and where to go on."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from lakeload.launch.plan_model import BranchLeft, IcebergPlan, IncrementalPlan, Recovery, TablePlan
+from lakeload.ui.plan import show_text
+from lakeload_jobs.contract.result import ErrorInfo
+
+BRANCH = f"lakeload_20261121t101500z_{'a' * 32}"
+ORDERS = TablePlan(
+    table="public.orders",
+    target="supaflow_postgres.orders",
+    action="LOAD",
+    mode="UPSERT",
+    reader="jvm",
+    index="dense",
+    numbering="counting pass",
+    example="",
+    first_run=False,
+    files=3,
+    bytes=12_345_678,
+    missing=(),
+    incremental=IncrementalPlan(3, 12_345_678, 100, 100, 1, 2000, reload=False),
+    iceberg=IcebergPlan(
+        "GLUE",
+        "main",
+        exists=True,
+        location="s3://lake/data/supaflow_postgres/orders",
+        format_version=2,
+        partition_by=("day(created_at)", "bucket(16, id)"),
+        identifiers=("id",),
+        snapshot_id=7364552010188932144,
+        rows=3_000_000,
+        branches=(BranchLeft(BRANCH, "2026-11-21T10:15:00Z", drops=True),),
+    ),
+)
+
+
+def shown(*plans: TablePlan, quiet: bool = False) -> tuple[list[str], list[str]]:
+    """Return the lines of stdout and stderr in 80 columns."""
+    streams = [Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in "ab"]
+    readers = ("athena", "spark", "trino")
+    show_text(plans, *streams, quiet=quiet, readers=readers, file="my shop.yml")
+    out, err = (stream.file.getvalue() for stream in streams)  # type: ignore[attr-defined]
+    return [line.rstrip() for line in out.splitlines()], err.splitlines()
+
+
+def test_each_table_is_a_row_and_below_its_name_what_would_become_of_it() -> None:
+    out, err = shown(ORDERS)
+    assert out == [
+        "table          target                    mode    files      size  action",
+        "public.orders  supaflow_postgres.orders  UPSERT      3  11.8 MiB  LOAD",
+        "supaflow_postgres.orders",
+        "  Iceberg, exists; branch main at snapshot 7364552010188932144, 3,000,000 rows",
+        "  s3://lake/data/supaflow_postgres/orders",
+        "  partitioned by day(created_at), bucket(16, id); key id",
+        f"  would drop branch {BRANCH}",
+        "  new files: 3 (11.8 MiB), 1 of them new versions; known: 100",
+        "  _supa_index: dense, counting pass",
+    ]
+    assert max(map(len, out)) <= 80
+    assert err == [
+        "note: nothing was written",
+        "note: to read these tables: `lakeload policy 'my shop.yml' --for athena`",
+        "note: `--for` also takes spark, trino",
+    ]
+
+
+def test_a_table_of_which_nothing_is_to_be_said_is_its_row_alone() -> None:
+    idle = replace(ORDERS, action="NO_OP", iceberg=None, incremental=None)
+    out, _ = shown(idle)
+    assert len(out) == 2
+
+
+def test_what_stands_in_the_way_is_said_even_when_little_is_wanted() -> None:
+    wrong = ErrorInfo("LoadFailed", "no [red]way[/red]\x1b", 3, "mend it")
+    left = Recovery("job-1", "shop", 5, 1, "publish")
+    out, err = shown(replace(ORDERS, action="REFUSED", error=wrong, recovery=(left,)), quiet=True)
+    assert err == [
+        "error: supaflow_postgres.orders: no [red]way[/red]\\x1b",
+        " hint: mend it",
+    ]
+    assert out[-2:] == [
+        "  would first publish what job job-1 left:",
+        "    1 file, 5 rows of pipeline shop",
+    ]
