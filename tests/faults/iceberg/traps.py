@@ -1,11 +1,11 @@
-"""Many kills by one: each table of a sync is held at a place of its own; then everything dies."""
+"""Many ends by one: each table of a sync is held at a place of its own; then everything ends."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from tests.faults.iceberg.steps import Point, Step
 from tests.faults.product.syncs import Sync, Told
@@ -19,12 +19,12 @@ GATHER_SECONDS = 50.0
 
 
 class Traps:
-    """Holds each table's request at its place until `spring`; with `late` even longer: then the
-    requests of the dead arrive when `deliver` says so."""
+    """Holds each table's request at its place until `spring`, and those of the tables `late` even
+    longer: the requests of the dead arrive when `deliver` says so."""
 
-    def __init__(self, places: Mapping[str, Point], *, late: bool = False) -> None:
+    def __init__(self, places: Mapping[str, Point], *, late: Collection[str] = ()) -> None:
         self._places = dict(places)
-        self._late = late
+        self._late = frozenset(late)
         self._delivered = threading.Event()
         self.statuses: dict[str, int] = {}
         """What late requests were answered, by table."""
@@ -41,7 +41,8 @@ class Traps:
     def act(self, step: Step, request: Request, forward: Forward) -> Response | None:
         """Let a request pass, or hold it: before or after the server acts on it."""
         place = self._places.get(step.table)
-        if place is None:
+        if place is None or self._sprung.is_set():
+            # What comes now is of another sync: the one to be held is dead.
             return None
         with self._news:
             self._counts[step] += 1
@@ -56,7 +57,7 @@ class Traps:
             self._held.add(step.table)
             self._news.notify_all()
         self._sprung.wait(START_SECONDS)
-        if self._late and arrived:
+        if step.table in self._late and arrived:
             self._delivered.wait(START_SECONDS)
             status = forward(request).status
             with self._news:
@@ -64,21 +65,22 @@ class Traps:
                 self._news.notify_all()
         raise Drop
 
-    def spring(self, sync: Sync) -> Told:
-        """Wait until every table is held, kill the sync, and let go of the requests."""
+    def spring(self, sync: Sync, end: Callable[[Sync], object] = Sync.kill) -> Told:
+        """Wait until every table is held, end the sync, and let go of the requests."""
         self._wait_for(1, START_SECONDS, sync)
         self._wait_for(len(self._places), GATHER_SECONDS, sync)
         if sync.running:
-            sync.kill()
+            end(sync)
+        told = sync.end()
         self._sprung.set()
-        return sync.end()
+        return told
 
     def deliver(self) -> None:
         """Let the held requests reach the server, and wait for its answers."""
         self._delivered.set()
         end = time.monotonic() + GATHER_SECONDS
         with self._news:
-            while len(self.statuses) < len(self._held) and time.monotonic() < end:
+            while len(self.statuses) < len(self._held & self._late) and time.monotonic() < end:
                 self._news.wait(0.2)
 
     def _wait_for(self, count: int, seconds: float, sync: Sync) -> None:
