@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, Partit
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from lakeload_jobs.rules.fingerprint import fingerprint
+from tests.integration.iceberg.catalog_upkeep import kept_in_order
 from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.catalog_worlds import VARIANTS, WORLDS, worlds
 from tests.integration.iceberg.table_oracle import (
@@ -116,6 +118,12 @@ class Life:
         for snapshot, rows in self.oracle.at.items():
             assert_same(read(now, snapshot), rows, f"{self.world.name} at {snapshot}")
 
+    def forget(self) -> None:
+        """Leave out of the oracle what has expired."""
+        snapshots = self.world.read(self.world.schema, TABLE).snapshots()
+        kept = {one.snapshot_id for one in snapshots}
+        self.oracle.at = {one: rows for one, rows in self.oracle.at.items() if one in kept}
+
 
 @pytest.fixture
 def make_world(
@@ -158,13 +166,18 @@ def test_a_table_lives_through_everything_in(
     last = [row(20, version=2, wide=True), row(76, wide=True)]
     removed = [row(number, version=2, gone=True, wide=True) for number in (21, 22)]
     batch = [*last, *removed]
-    deleted = life.load(life.spec(batch, version=SECOND, mode="UPSERT", deletes="DELETE"), batch)
+    merge = life.spec(batch, version=SECOND, mode="UPSERT", deletes="DELETE")
+    deleted = life.load(merge, batch)
     assert deleted.changes is not None
     assert (deleted.changes.inserted, deleted.changes.updated, deleted.changes.deleted) == (1, 1, 2)
+    life.travel()
+    kept_in_order(spark, merge, life.world.name)
+    life.compare("the maintenance")
+    life.forget()
 
     whole = [row(number, version=4, wide=True) for number in range(1, 16)]
     life.load(life.spec(whole, version=SECOND, mode="OVERWRITE"), whole)
-    assert len(life.oracle.at) == 7
+    assert life.jobs == 7
     life.travel()
     _nothing_of_lakeload_is_left(life)
     _was_asked_as_configured(life.world)
@@ -181,6 +194,19 @@ def test_another_way_to_be_let_in_loads_as_well(
     life.load(life.spec(batch, mode="UPSERT"), batch)
     life.travel()
     _was_asked_as_configured(life.world)
+    _token_is_shown_nowhere(life)
+
+
+def _token_is_shown_nowhere(life: Life) -> None:
+    """Neither in the session's settings nor in what the job writes on this machine."""
+    reference = life.world.destination.iceberg.catalog.token
+    if reference is None:
+        return
+    token = os.environ[reference.name]
+    assert token not in str(dict(life.spark.conf.getAll))
+    written = [path.read_text() for path in life.folder.glob("events-*.jsonl")]
+    assert len(written) == life.jobs
+    assert not any(token in text for text in written)
 
 
 def _number_of_a_job_is_dense(life: Life, job: str, rows: int) -> None:
@@ -202,7 +228,7 @@ def _nothing_of_lakeload_is_left(life: Life) -> None:
             named[snapshot.snapshot_id] = snapshot.summary["lakeload.job-id"]
     assert list(named) == list(life.oracle.at)
     assert len(set(named.values())) == len(named)
-    assert int(table.properties["lakeload.seq"]) == len(named)
+    assert int(table.properties["lakeload.seq"]) == life.jobs
 
 
 def _was_asked_as_configured(world: CatalogWorld) -> None:

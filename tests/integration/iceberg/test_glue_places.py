@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,17 @@ import boto3
 
 from lakeload.demo.aws_policies import embedded_policy
 from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import CatalogSpec, EncryptionSpec, EndpointsSpec, IcebergSpec
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.catalogs.opening import open_catalog
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.iceberg.glue_world import glue_world
+from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
+
+OTHER_ACCOUNT = "210987654321"
+KEY = "arn:aws:kms:us-east-1:123456789012:key/6b1f0000-4d5e-4b6c-8d7e-000000000042"
+WRITES = ("PutObject", "CreateMultipartUpload")
 
 
 def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identity: Lake) -> None:
@@ -46,6 +55,39 @@ def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identit
     loads.destination = replace(loads.destination, prefix=f"{lake.seeded.prefix}/moved")
     moved = told(loads.load(loads.table(loads.file([{"id": 3}]))))
     assert "it was moved after the first load" in moved
+
+
+def test_every_call_names_the_account_and_every_object_the_key(
+    loads: Loads, base_identity: Lake, fault_proxy: FaultProxy
+) -> None:
+    lake, place = base_identity, fault_proxy.endpoint
+    world, loads.schema = glue_world(lake), "lakes_recorded"
+    # The emulator's own account answers for any, and is what the role's policy names.
+    lake.server.admin.put_role_policy(lake.seeded.role, embedded_policy(world.destination))
+    loads.destination = replace(
+        world.destination,
+        endpoints=EndpointsSpec(s3=place, sts=place, glue=place),
+        encryption=EncryptionSpec("SSE_KMS", KEY),
+        iceberg=IcebergSpec(catalog=CatalogSpec(glue_id=OTHER_ACCOUNT)),
+    )
+    for number in (1, 2):
+        file = loads.file([{"id": number}])
+        loads.loaded(loads.table(file, primary_key=("id",), mode="UPSERT"))
+    outside = open_catalog(loads.destination, AwsSession(loads.destination))
+    outside.set_property(loads.schema, "orders", "owner", "team")
+
+    asked = [request for request in fault_proxy.requests if request.service == "glue"]
+    calls = {request.operation for request in asked}
+    assert calls >= {"GetDatabase", "CreateDatabase", "GetTable", "CreateTable", "UpdateTable"}
+    agents = {request.header("User-Agent").partition("/")[0] for request in asked}
+    assert agents == {"aws-sdk-java", "Boto3"}
+    assert {json.loads(request.body)["CatalogId"] for request in asked} == {OTHER_ACCOUNT}
+
+    written = [r for r in fault_proxy.requests if r.operation in WRITES]
+    assert {r.key.rpartition(".")[2] for r in written} >= {"parquet", "avro", "json"}
+    encrypted = "x-amz-server-side-encryption"
+    assert {r.header(encrypted) for r in written} == {"aws:kms"}
+    assert {r.header(f"{encrypted}-aws-kms-key-id") for r in written} == {KEY}
 
 
 def told(result: TableResult) -> str:
