@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from tests.model.rules import Rules
@@ -119,7 +120,7 @@ class Scenario:
     source_rows: int = 1
     rules: Rules = field(default_factory=Rules)
 
-    @property
+    @cached_property
     def everybody(self) -> tuple[Process, ...]:
         """The scenario's processes, and those that come when all is quiet."""
         pipelines = {p.pipeline: p for p in self.processes if p.kind == "writer"}
@@ -133,7 +134,7 @@ class Scenario:
             ),
         )
 
-    @property
+    @cached_property
     def jobs(self) -> tuple[str, ...]:
         """Job ids: what keys are made of, whatever the pipeline."""
         return tuple(dict.fromkeys(p.job for p in self.everybody if p.kind == "writer"))

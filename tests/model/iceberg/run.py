@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,6 +42,7 @@ class Run:
         self._facts: dict[int, TableFacts] = {}
         self._starts: dict[tuple[int, int], Start | LakeloadError] = {}
         self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self._properties: dict[tuple[int, int, Snap], Mapping[str, str]] = {}
 
     def number(self, table: Table) -> int:
         """Return the number of a metadata file."""
@@ -89,6 +91,12 @@ class Run:
 
     def properties(self, base: int, index: int, snap: Snap) -> Mapping[str, str]:
         """Return what a publish based on a metadata file sets."""
+        key = (base, index, snap)
+        if key not in self._properties:
+            self._properties[key] = self._next_properties(base, index, snap)
+        return self._properties[key]
+
+    def _next_properties(self, base: int, index: int, snap: Snap) -> Mapping[str, str]:
         me, facts = self.everybody[index], self.facts(base)
         known = state_of(facts, me.pipeline)
         rows_job = me.job_id if snap.rows else (known.rows_job if known else None)
@@ -183,6 +191,7 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
             yield
 
 
+@functools.cache
 def _name(attempt: int) -> str:
     return staging_branch(_BEGUN, str(UUID(int=attempt + 1)))
 
