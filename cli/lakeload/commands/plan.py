@@ -14,7 +14,7 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
-    from lakeload.launch.foresee import Look
+    from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
     from lakeload_jobs.contract.spec import TableSpec
@@ -67,7 +67,7 @@ def show_plan(
     """
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
-    from lakeload.launch.foresee import Look, session_before_spark
+    from lakeload.launch.look import Look, session_before_spark
     from lakeload.launch.plan_model import exit_code_of
     from lakeload.probes.preflight import preflight
     from lakeload.ui.plan import show_text, to_document

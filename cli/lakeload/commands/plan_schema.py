@@ -12,7 +12,7 @@ from lakeload.ui import console
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
-    from lakeload.launch.foresee import Look
+    from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload_jobs.contract.spec import TableSpec
 

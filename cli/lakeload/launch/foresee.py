@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
+from lakeload.launch.look import AT_ONCE, Look
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
@@ -25,8 +26,6 @@ from lakeload_jobs.lake.source_readers import SourceReaders
 from lakeload_jobs.lake.table_log import Opened, TableLog
 from lakeload_jobs.rules.input_files import FileState
 from lakeload_jobs.rules.layout import TableLocation
-
-AT_ONCE = 8
 
 
 class Foresight(Protocol):
@@ -103,31 +102,6 @@ class Foreseen:
             reader="jvm",
             index=record.index,
         )
-
-
-@dataclass(frozen=True)
-class Look:
-    """What all tables of one look have in common."""
-
-    destination: DestinationSpec
-    pipeline: str
-    attempt: Attempt
-    table_handling: TableHandling
-    reload: bool = False
-    full_refresh: bool = False
-    loads: bool = False
-    """A load follows: what only a commit can tell is asked too."""
-
-
-def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
-    """Return a session with enough connections for `AT_ONCE` tables. Nothing is called yet."""
-    return AwsSession(
-        destination,
-        label=attempt.attempt_id,
-        read_timeout=10,
-        max_attempts=3,
-        max_connections=AT_ONCE,
-    )
 
 
 def foresee(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from lakeload.launch.foresee import AT_ONCE, Look
+from lakeload.launch.look import AT_ONCE, Look
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec

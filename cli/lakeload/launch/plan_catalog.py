@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakeload.launch.foresee import AT_ONCE, Foreseen
+from lakeload.launch.foresee import Foreseen
+from lakeload.launch.look import AT_ONCE
 from lakeload.launch.outcome import error_info
 from lakeload.launch.plan_model import CatalogPlan, TablePlan
 from lakeload_jobs.contract.errors import LakeloadError

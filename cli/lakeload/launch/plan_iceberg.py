@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from lakeload.launch.foresee import Look
 from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
 from lakeload.launch.inputs import InputFound, look_at_input
+from lakeload.launch.look import Look
 from lakeload.launch.outcome import error_info
 from lakeload.launch.plan import incremental_plan, nothing_there, numbering
 from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan

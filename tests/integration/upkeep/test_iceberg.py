@@ -15,8 +15,8 @@ from pyiceberg.catalog import load_catalog
 from lakeload.config.load import load_destination, load_pipeline
 from lakeload.config.spec import destination_spec, table_specs
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.launch.foresee import Look
 from lakeload.launch.foresee_iceberg import foresee_iceberg
+from lakeload.launch.look import Look
 from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.policy_set import merged

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from lakeload.launch.foresee import Look
 from lakeload.launch.foresee_iceberg import ForeseenIceberg
+from lakeload.launch.look import Look
 from lakeload.launch.plan_iceberg import plan_iceberg
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
