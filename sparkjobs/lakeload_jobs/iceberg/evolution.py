@@ -18,6 +18,8 @@ from lakeload_jobs.iceberg.branches import LOST, UNSURE
 from lakeload_jobs.iceberg.catalog_errors import refused
 from lakeload_jobs.iceberg.creation import Definition
 from lakeload_jobs.iceberg.java import Java, caused_by, jvm, sentence
+from lakeload_jobs.iceberg.tables import schema_columns
+from lakeload_jobs.rules.iceberg_changes import spelled_in
 from lakeload_jobs.rules.iceberg_repartition import NO_PARTITION, Repartition
 from lakeload_jobs.rules.iceberg_schema import SchemaPlan
 
@@ -39,15 +41,16 @@ def apply_plan(
 
 
 def _change_columns(spark: SparkSession, update: Java, plan: SchemaPlan, incoming: Java) -> None:
+    columns = schema_columns(spark, incoming)
     for added in plan.add:
-        kind = incoming.findType(".".join(added.path))
+        kind = incoming.findType(".".join(spelled_in(columns, added.path)))
         if len(added.path) == 1:
             update.addColumn(added.path[0], kind)
         else:
             update.addColumn(".".join(added.path[:-1]), added.path[-1], kind)
     for widened in plan.widen:
-        kind = incoming.findType(".".join(widened.path)).asPrimitiveType()
-        update.updateColumn(".".join(widened.path), kind)
+        kind = incoming.findType(".".join(spelled_in(columns, widened.path)))
+        update.updateColumn(".".join(widened.path), kind.asPrimitiveType())
     if plan.require:
         # The rows have been asked for nulls: `count_nulls`.
         update.allowIncompatibleChanges()

@@ -6,11 +6,18 @@ long, float to double, a decimal to more digits (https://iceberg.apache.org/spec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lakeload_jobs.rules.iceberg_types import IcebergType, ListOf, MapOf, Primitive, Struct
+from lakeload_jobs.rules.iceberg_types import (
+    IcebergType,
+    ListOf,
+    MapOf,
+    Primitive,
+    Struct,
+    parse_type,
+)
 
 Path: TypeAlias = tuple[str, ...]
 """A column, or a field in one: `("address", "city")`; `element` and `value` lead into lists and
@@ -80,6 +87,29 @@ def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[
     elif not fits(load, table):
         kind = Widened if widens(table, load) else Incompatible
         yield kind(path, str(table), str(load))
+
+
+def spelled_in(columns: Mapping[str, str], path: Path) -> Path:
+    """Return a path as these columns spell it: names that differ in case alone are one.
+
+    `columns` are name → Iceberg type. Raises `KeyError` for what is not in them.
+    """
+    named: Mapping[str, str | IcebergType] = columns
+    found = []
+    for name in path:
+        own = {known.lower(): known for known in named}[name.lower()]
+        found.append(own)
+        kind = named[own]
+        named = _parts(parse_type(kind) if isinstance(kind, str) else kind)
+    return tuple(found)
+
+
+def _parts(kind: IcebergType) -> dict[str, IcebergType]:
+    if isinstance(kind, Struct):
+        return {field.name: field.type for field in kind.fields}
+    if isinstance(kind, ListOf):
+        return {"element": kind.element}
+    return {"key": kind.key, "value": kind.value} if isinstance(kind, MapOf) else {}
 
 
 def fits(load: IcebergType, table: IcebergType) -> bool:

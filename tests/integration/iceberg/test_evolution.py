@@ -24,7 +24,7 @@ def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> N
         pa.field("id", pa.int64()),
         pa.field("price", pa.decimal128(10, 2)),
         pa.field("ratio", pa.float64()),
-        pa.field("place", pa.struct([("street", pa.string()), ("zip", pa.int64())])),
+        pa.field("place", pa.struct([("street", pa.string()), ("ZIP", pa.int64())])),
         pa.field("new", pa.string()),
     ]
     wide = pa.schema(wide_fields)
@@ -35,7 +35,7 @@ def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> N
     )
 
     result = loads.loaded(
-        loads.table(loads.file([two | {"place": {"street": "y", "zip": 2}}], wide)), nested="NATIVE"
+        loads.table(loads.file([two | {"place": {"street": "y", "ZIP": 2}}], wide)), nested="NATIVE"
     )
 
     assert any("`old` is not in the source" in warning for warning in result.warnings)

@@ -12,6 +12,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
+from lakeload_jobs.rules.iceberg_changes import spelled_in
 from lakeload_jobs.rules.iceberg_keys import key_is_null
 from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls, with_partitions
 
@@ -144,6 +145,15 @@ def test_changes_within_nested_columns_are_found_where_they_are() -> None:
         (("Items", "element", "tax"), "decimal(5, 2)")
     ]
     assert plan.removed == plan.make_optional == (("Items", "element", "gone"),)
+
+
+def test_a_path_is_spelled_as_the_load_spells_it() -> None:
+    columns = {"id": "int", "ITEMS": "list<struct<PRICE: double, M: map<string, struct<a: int>>>>"}
+    assert spelled_in(columns, ("Items", "element", "price")) == ("ITEMS", "element", "PRICE")
+    path = ("items", "element", "m", "value", "A")
+    assert spelled_in(columns, path) == ("ITEMS", "element", "M", "value", "a")
+    with pytest.raises(KeyError):
+        spelled_in(columns, ("items", "element", "tax"))
 
 
 def test_the_values_of_a_map_change_and_its_keys_do_not() -> None:
