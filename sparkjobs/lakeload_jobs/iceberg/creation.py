@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.iceberg.branches import UNSURE
 from lakeload_jobs.iceberg.catalog_errors import refused
@@ -26,7 +26,7 @@ from lakeload_jobs.iceberg.java import (
     jvm,
     namespace,
 )
-from lakeload_jobs.iceberg.tables import schema_columns
+from lakeload_jobs.iceberg.tables import load, schema_columns
 from lakeload_jobs.rules.iceberg_facts import CREATED_BY, TableFacts
 from lakeload_jobs.rules.iceberg_keys import identifier_fields
 from lakeload_jobs.rules.iceberg_partitions import partition_spec_problem
@@ -103,7 +103,10 @@ def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
         "format-version": str(spec.destination.iceberg.format_version),
         # Many loads commit to one table at once; Iceberg's own four tries are soon used up.
         "commit.retry.num-retries": "20",
-        "write.metadata.delete-after-commit.enabled": "true",
+        # Nessie's other branches, tags and earlier commits name older metadata files.
+        "write.metadata.delete-after-commit.enabled": (
+            "false" if spec.destination.iceberg.catalog.type == "NESSIE" else "true"
+        ),
         "write.merge.mode": "merge-on-read",
         "write.update.mode": "merge-on-read",
         "write.delete.mode": "merge-on-read",
@@ -132,12 +135,7 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
             properties = jvm(spark).java.util.HashMap()
             if wanted:
                 properties.put("location", wanted)
-            try:
-                catalog.createNamespace(name, properties)
-            except Py4JJavaError as error:
-                if not caused_by(error, "AlreadyExistsException"):
-                    raise
-            found = _location(catalog, name)
+            found = _made(catalog, name, properties)
     except Py4JJavaError as error:
         if failure := refused(error, f"making the namespace `{schema}`"):
             raise failure from None
@@ -166,7 +164,9 @@ def check_location(facts: TableFacts, destination: DestinationSpec, target: str)
 def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
     """Create the table, empty; return False when somebody else did meanwhile, or nobody knows.
 
-    Raises `LoadFailed` for what the catalog refuses.
+    Whatever the catalog answers, a table that is there now was made by another load: in a crowd of
+    creators Nessie tells some of them that their request was a bad one. Raises `LoadFailed` for
+    what the catalog refuses.
     """
     ident = identifier(spark, table.schema, table.table)
     builder = java_catalog(spark).buildTable(ident, made.schema)
@@ -178,12 +178,20 @@ def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
     try:
         builder.create()
     except Py4JJavaError as error:
-        if caused_by(error, "AlreadyExistsException", *UNSURE):
+        if caused_by(error, "AlreadyExistsException", *UNSURE) or _is_there(spark, table):
             return False
         if failure := refused(error, f"creating the table `{table.target}`"):
             raise failure from None
         raise
     return True
+
+
+def _is_there(spark: SparkSession, table: TableSpec) -> bool:
+    """Look again; a look that fails tells less than the failure it follows."""
+    try:
+        return load(spark, table.schema, table.table) is not None
+    except (LakeloadError, Py4JJavaError):
+        return False
 
 
 def _with_key(spark: SparkSession, schema: Java, key: Sequence[str]) -> Java:
@@ -206,6 +214,18 @@ def _sort_order(spark: SparkSession, schema: Java, key: Sequence[str]) -> Java:
     for name in key:
         builder.asc(name)
     return builder.build()
+
+
+def _made(catalog: Java, name: Java, properties: Java) -> str | None:
+    """Make a namespace, unless another load does, and return where it lies."""
+    try:
+        catalog.createNamespace(name, properties)
+    except Py4JJavaError:
+        # As with tables: what counts is whether it is there now.
+        if (found := _location(catalog, name)) is None:
+            raise
+        return found
+    return _location(catalog, name)
 
 
 def _location(catalog: Java, name: Java) -> str | None:

@@ -220,6 +220,32 @@ def test_a_refused_commit_leaves_nothing(loads: Loads, make_proxy: MakeProxy) ->
     assert list(loads.read().metadata.refs) == ["main"]
 
 
+def test_a_creator_that_is_told_nonsense_looks_whether_the_table_is_there(
+    loads: Loads, make_proxy: MakeProxy
+) -> None:
+    proxy = make_proxy(loads.uri)
+    told: list[str] = []
+
+    def refuse(request: Request, forward: Forward) -> Response:
+        what = request.target.rpartition("/")[2]
+        if request.method != "POST" or what not in ("tables", "namespaces"):
+            return forward(request)
+        # It is there, as if somebody else's came first, and the answer does not say so.
+        forward(request)
+        told.append(what)
+        body = b'{"error": {"message": "no", "type": "BadRequestException", "code": 400}}'
+        return Response(400, (("Content-Type", "application/json"),), body)
+
+    proxy.on("*", refuse)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+
+    assert (told, loads.rows()) == (["namespaces", "tables"], [{"id": 1}])
+
+
 def test_loads_at_once_all_come_in(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 0}])))
     specs = [loads.spec(loads.table(loads.file([{"id": n}]))) for n in range(1, 7)]

@@ -1,0 +1,81 @@
+"""Many first loads of one table at once, in the catalog that tells some of a crowd nonsense."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
+from lakeload_jobs.iceberg.catalog_settings import connect
+from lakeload_jobs.iceberg.write import IcebergLoad, load_table
+from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.rules.fingerprint import fingerprint
+from tests.integration.iceberg.catalog_worlds import worlds
+from tests.integration.iceberg.table_oracle import row, write_rows
+
+CREATORS = 8
+
+
+def test_first_loads_at_once_all_come_in(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    with worlds(request, monkeypatch) as make:
+        world = make("nessie")
+        session = AwsSession(world.destination)
+        connect(spark, world.destination, session)
+
+        def load(number: int) -> str:
+            spec = _spec(world.destination, world.schema, tmp_path, number)
+            objects = Objects(session, spec.destination)
+            table = spec.tables[0]
+            given = IcebergLoad(
+                spark, spec, table, objects, session, enter=_say_nothing, notify=_say_nothing
+            )
+            return load_table(given).status
+
+        with ThreadPoolExecutor(CREATORS) as pool:
+            statuses = list(pool.map(load, range(1, CREATORS + 1)))
+
+        found = world.read(world.schema, "crowd")
+        ids = sorted(one["id"] for one in found.scan().to_arrow().to_pylist())
+        assert statuses == ["LOADED"] * CREATORS
+        assert ids == list(range(1, CREATORS + 1))
+        assert found.properties["lakeload.seq"] == str(CREATORS)
+        assert set(found.metadata.refs) == {"main"}
+
+
+def _spec(destination: DestinationSpec, schema: str, folder: Path, number: int) -> JobSpec:
+    path = write_rows(folder / f"{number}.parquet", [row(number)])
+    table = TableSpec(
+        source="crowd",
+        schema=schema,
+        table="crowd",
+        input=FilesInput("PARQUET", (str(path),), {}),
+        fingerprint=fingerprint(str(number)),
+    )
+    return JobSpec(
+        contract=1,
+        pipeline="shop",
+        job_id=f"job-{number}",
+        attempt_id=str(uuid.uuid4()),
+        synced=datetime(2026, 11, 21, 10, number, tzinfo=UTC),
+        destination=destination,
+        tables=(table,),
+        events_path="",
+        result_path="",
+        schema_changes="EVOLVE",
+        nested="JSON",
+    )
+
+
+def _say_nothing(_: str) -> None:
+    """What a load tells while it runs is no matter here."""
