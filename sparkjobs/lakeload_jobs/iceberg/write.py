@@ -203,7 +203,9 @@ def _publish(
     ledger: str | None,
 ) -> Publish:
     spec, table, before = load.spec, load.table, opened.start.state
-    rows_job = spec.job_id if given.counted.rows else (before.rows_job if before else None)
+    # Where every row is replaced, those of an earlier job are gone too.
+    earlier = before.rows_job if before and not given.replaces else None
+    rows_job = spec.job_id if given.counted.rows else earlier
 
     def state(snapshot: int) -> PipelineState:
         return PipelineState(
@@ -226,7 +228,8 @@ def _publish(
         start=opened.start,
         staged=staged,
         state=state,
-        sets_state=selection is not None,
+        # What replaces every row leaves no file of an earlier account in the table.
+        sets_state=selection is not None or given.replaces,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from lakeload_jobs.contract.spec import FilesInput
 from tests.integration.iceberg.conftest import Loads
 
 
@@ -41,3 +44,20 @@ def test_columns_that_do_not_fit_are_replaced_with_the_rows(loads: Loads) -> Non
     schema = loads.read().schema()
     assert schema.identifier_field_names() == {"id"}
     assert schema.find_field("id").required
+
+
+def test_an_overwrite_ends_the_account_of_loaded_files(loads: Loads) -> None:
+    """Its rows are of files that no account names: going on from the old one would double them."""
+    pattern = str(loads.folder / "*.parquet")
+    source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=str(loads.folder))
+    incremental = loads.table(input=source)
+    loads.file([{"id": 1}])
+    loads.loaded(incremental)
+    loads.file([{"id": 2}])
+    loads.loaded(loads.table(input=replace(source, incremental=False), mode="OVERWRITE"))
+
+    stopped = loads.load(incremental)
+
+    assert stopped.error is not None
+    assert "without `incremental`" in stopped.error.message
+    assert loads.rows() == [{"id": 1}, {"id": 2}]
