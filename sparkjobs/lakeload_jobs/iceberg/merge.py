@@ -68,18 +68,16 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
     values = {c: f"s.{_q(c)}" if c in given else "NULL" for c in merge.columns}
     update = ", ".join(f"t.{_q(name)} = {value}" for name, value in values.items())
     names = ", ".join(_q(name) for name in values)
+    deletes = merge.deletes == "DELETE"
+    new = f"WHEN NOT MATCHED AND NOT s.{_q(_DELETE)}" if deletes else "WHEN NOT MATCHED"
     # Names are quoted, and values are arguments of the statement.
     clauses = [
         f"MERGE INTO {merge.target} AS t USING {_q(merge.view)} AS s ON {' AND '.join(on)}",
+        *((f"WHEN MATCHED AND s.{_q(_DELETE)} THEN DELETE",) * deletes),
         f"WHEN MATCHED THEN UPDATE SET {update}",
-        f"WHEN NOT MATCHED THEN INSERT ({names}) "  # noqa: S608
+        f"{new} THEN INSERT ({names}) "  # noqa: S608
         f"VALUES ({', '.join(values.values())})",
     ]
-    if merge.deletes == "DELETE":
-        clauses.insert(1, f"WHEN MATCHED AND s.{_q(_DELETE)} THEN DELETE")
-        clauses[3] = clauses[3].replace(
-            "WHEN NOT MATCHED THEN", f"WHEN NOT MATCHED AND NOT s.{_q(_DELETE)} THEN", 1
-        )
     return "\n".join(clauses)
 
 

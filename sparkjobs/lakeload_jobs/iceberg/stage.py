@@ -179,11 +179,18 @@ def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
 def _head(given: Stage) -> Snapshot:
     table = given.table
     java_table = load(given.spark, table.schema, table.table)
-    facts = read_facts(java_table) if java_table is not None else None
-    if facts is None or given.branch not in facts.refs:
+    if java_table is None:
         raise LoadFailed(
-            f"somebody has dropped `{table.target}`, or the staging branch of this load",
-            hint="run again: nothing was committed",
+            f"the table `{table.target}` was dropped while it was loaded",
+            hint="run again to create it anew",
+            retryable=True,
+        )
+    facts = read_facts(java_table)
+    if given.branch not in facts.refs:
+        raise LoadFailed(
+            f"the catalog says that `{table.target}` has no branch `{given.branch}`, where the "
+            "rows of this load were to wait: somebody has dropped it, or the catalog keeps none",
+            hint="run again, nothing was committed; should it say so again, it keeps no branches",
             retryable=True,
         )
     return facts.snapshots[facts.refs[given.branch]]
