@@ -131,8 +131,8 @@ def after_drop(*, dropped: bool, unknown: bool) -> Literal["NOTHING_COMMITTED", 
 def unknown_outcome(job: Job) -> LoadFailed:
     """Return the error of a commit of which nobody can say whether it came in."""
     return LoadFailed(
-        f"job `{job.job_id}` sent the commit of `{job.target}` and had no answer, and its staging "
-        "branch is gone: its rows are in, or they are not",
+        f"job `{job.job_id}` sent the commit of `{job.target}`, and nothing says what became of "
+        "it: its rows are in, or they are not",
         hint=f"run again with `--job-id {job.job_id}`: what is in stays, and is not loaded twice",
         retryable=True,
     )

@@ -116,4 +116,5 @@ def _says_unknown(result: dict[str, object]) -> bool:
     """Whether a failure warns that the job may be in."""
     error = result["error"]
     text = f"{error}".lower()
-    return "nothing was committed" not in text and ("unknown" in text or "may be" in text)
+    unknown = ("unknown", "may be", "it is in, or it is not", "rows are in, or they are not")
+    return "nothing was committed" not in text and any(words in text for words in unknown)

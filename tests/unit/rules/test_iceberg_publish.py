@@ -157,7 +157,7 @@ def test_the_staging_branch_is_gone() -> None:
     verdict = load.ask(unknown=55)
     assert verdict.decision is Decision.FAIL
     assert verdict.error is not None
-    assert "had no answer" in str(verdict.error)
+    assert "its rows are in, or they are not" in str(verdict.error)
     assert "`--job-id j9`" in str(verdict.error.hint)
 
 
