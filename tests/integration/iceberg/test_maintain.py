@@ -2,140 +2,37 @@
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from lakeload.demo.aws_policies import embedded_policy
-from lakeload.policy.iam import PolicyOptions, role_policies
-from lakeload_jobs.contract.maintain import (
-    ICEBERG_STEPS,
-    MaintainSpec,
-    Step,
-    StepResult,
-    TableMaintenance,
-)
-from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.iceberg.branches import create_branch
-from lakeload_jobs.iceberg.catalog_settings import connect
 from lakeload_jobs.iceberg.maintain import compact as compact_module
-from lakeload_jobs.iceberg.tables import load
-from lakeload_jobs.jobs.event_log import EventLog
-from lakeload_jobs.jobs.maintain import run
-from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.rules.iceberg_branches import staging_branch
-from tests.integration.iceberg.catalog_world import CatalogWorld
-from tests.integration.iceberg.conftest import Loads
-from tests.integration.iceberg.glue_world import glue_world
 from tests.integration.iceberg.test_publish_races import before_publishing
+from tests.integration.iceberg.upkeep import (
+    NOW,
+    Upkeep,
+    glue_upkeep,
+    incremental,
+    small_files,
+    statuses,
+)
 from tests.servers.ministack import Lake
 
 # Many commits, each of which a busy machine takes seconds for.
 pytestmark = pytest.mark.timeout(600)
 
 ATTEMPT = "0b6f3c1e-7d7b-4c7e-9d0f-1f2e3d4c5b6a"
-NOW: dict[str, Any] = {"older_than": 0, "orphans_older_than": 0}
-
-
-@dataclass
-class Upkeep(Loads):
-    """Loads into Glue, and the maintenance of what they made."""
-
-    world: CatalogWorld = field(kw_only=True)
-    lake: Lake = field(kw_only=True)
-
-    def read(self, name: str = "orders") -> Table:
-        """Return the table as pyiceberg sees it now."""
-        return self.world.read(self.schema, name)
-
-    def allow(self, *, maintain: bool) -> None:
-        """Give the role what a load needs, and with `maintain` what `--with maintain` adds."""
-        load_policy = dict(embedded_policy(self.destination))
-        found = load_policy["Statement"]
-        statements = list(found) if isinstance(found, list) else [found]
-        if maintain:
-            documents = role_policies(self.destination, PolicyOptions(maintain=True))
-            (extra,) = (one for one in documents if one.name == "maintain")
-            statements += [one.as_json() for one in extra.statements]
-        role = self.lake.seeded.role
-        self.lake.server.admin.put_role_policy(role, {**load_policy, "Statement": statements})
-
-    def sql(self, text: str) -> None:
-        """Somebody else writes: `{t}` is the table."""
-        connect(self.spark, self.destination, AwsSession(self.destination))
-        self.spark.sql(text.format(t=f"lake.`{self.schema}`.orders"))
-
-    def keep(self, table: TableSpec, *steps: Step, apply: bool = True, **options: Any) -> Steps:
-        """Take the steps, all when none are named, and return what became of each."""
-        wanted = MaintainSpec(steps=steps or ICEBERG_STEPS, apply=apply, **options)
-        done = self.maintained(table, wanted)
-        assert done.error is None, done.error
-        return {step.step: step for step in done.steps}
-
-    def maintained(self, table: TableSpec, wanted: MaintainSpec) -> TableMaintenance:
-        """Run a job of maintenance with one table."""
-        spec = replace(self.spec(table), job="maintain", maintain=wanted)
-        connect(self.spark, self.destination, AwsSession(self.destination))
-        with EventLog(spec.events_path) as events:
-            result = run(self.spark, spec, events)
-        assert result.error is None, result.error
-        return result.tables[0]
-
-    def java(self) -> Any:
-        """Return the table as Iceberg's Java has it."""
-        return load(self.spark, self.schema, "orders")
-
-    def objects(self) -> dict[str, int]:
-        """Return every object below the table's location, with its size."""
-        table = self.java()
-        listed = table.io().listPrefix(table.location()).iterator()
-        found = {}
-        while listed.hasNext():
-            entry = listed.next()
-            found[str(entry.location())] = int(entry.size())
-        return found
-
-
-Steps = dict[Step, StepResult]
 
 
 @pytest.fixture
 def upkeep(spark: SparkSession, base_identity: Lake, tmp_path: Path) -> Upkeep:
-    world = glue_world(base_identity)
-    schema = f"lakes_t{uuid.uuid4().hex[:8]}"
-    made = Upkeep(
-        spark, world.destination, tmp_path, schema, "", {}, world=world, lake=base_identity
-    )
-    made.allow(maintain=True)
-    return made
-
-
-def statuses(steps: Steps) -> dict[Step, str]:
-    """Return the status of each step; shows what failed."""
-    assert [step.error for step in steps.values() if step.status == "FAILED"] == []
-    return {name: step.status for name, step in steps.items()}
-
-
-def incremental(upkeep: Upkeep, **changes: Any) -> TableSpec:
-    """Return a table that is loaded from every new file of a folder."""
-    pattern, folder = str(upkeep.folder / "*.parquet"), str(upkeep.folder)
-    source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=folder)
-    return upkeep.table(input=source, **changes)
-
-
-def small_files(upkeep: Upkeep, *, commits: int = 1) -> None:
-    """Somebody else appends rows with ids from 100, six files of a row in each commit."""
-    connect(upkeep.spark, upkeep.destination, AwsSession(upkeep.destination))
-    for number in range(commits):
-        first = 100 + number * 6
-        frame = upkeep.spark.range(first, first + 6, 1, 6)
-        frame.writeTo(f"lake.`{upkeep.schema}`.orders").append()
+    return glue_upkeep(spark, base_identity, tmp_path)
 
 
 def test_a_dry_run_says_what_is_then_done_and_writes_nothing(upkeep: Upkeep) -> None:

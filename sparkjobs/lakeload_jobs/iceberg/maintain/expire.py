@@ -16,7 +16,13 @@ from lakeload_jobs.iceberg.java import Java
 from lakeload_jobs.iceberg.maintain.keep import kept_snapshots
 from lakeload_jobs.iceberg.maintain.permission import check_deleting
 from lakeload_jobs.iceberg.maintain.races import until_won
-from lakeload_jobs.iceberg.maintain.work import Work, keeps_files, not_possible, nothing
+from lakeload_jobs.iceberg.maintain.work import (
+    Work,
+    keeps_files,
+    metadata_table,
+    not_possible,
+    nothing,
+)
 
 _BEGINNING = 1
 """Milliseconds since 1970: expires nothing, so that only the snapshots that are named go."""
@@ -112,12 +118,10 @@ def _without(work: Work, snapshots: Collection[int]) -> Java:
 
 def _files(work: Work, table: Java) -> DataFrame:
     """Return path and size of every data file, delete file and manifest of a table's snapshots."""
-    iceberg = work.java.org.apache.iceberg
 
     def read(kind: str, path: str, size: str) -> DataFrame:
-        of = iceberg.MetadataTableType.valueOf(kind)
-        rows = iceberg.spark.SparkTableUtil.loadMetadataTable(work.spark._jsparkSession, table, of)
-        return DataFrame(rows, work.spark).selectExpr(f"{path} AS path", f"{size} AS size")
+        rows = metadata_table(work, table, kind)
+        return rows.selectExpr(f"{path} AS path", f"{size} AS size")
 
     files = read("ALL_FILES", "file_path", "file_size_in_bytes")
     return files.union(read("ALL_MANIFESTS", "path", "length"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, Step, StepResult
 from lakeload_jobs.iceberg.java import Java, jvm, spark_name
@@ -14,6 +14,8 @@ from lakeload_jobs.iceberg.tables import read_facts
 from lakeload_jobs.rules.iceberg_facts import TableFacts
 
 _GC_ENABLED = "gc.enabled"
+_NESSIE_COMMIT = "nessie.commit.id"
+"""Set by Nessie's client on every table that it reads."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,25 @@ def shown(items: list[str]) -> tuple[str, ...]:
     return tuple(items[:LISTED])
 
 
+def metadata_table(work: Work, table: Java, kind: str) -> DataFrame:
+    """Return the rows of a metadata table, such as `ALL_FILES`, of `table` as it is in memory."""
+    iceberg = work.java.org.apache.iceberg
+    of = iceberg.MetadataTableType.valueOf(kind)
+    rows = iceberg.spark.SparkTableUtil.loadMetadataTable(work.spark._jsparkSession, table, of)
+    return DataFrame(rows, work.spark)
+
+
 def keeps_files(properties: Mapping[str, str]) -> str | None:
     """Return why no file of the table may be removed, None when it may.
 
-    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/
+    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
+    client makes every table so: https://projectnessie.org/nessie-latest/gc/
     """
-    if properties.get(_GC_ENABLED, "true").lower() == "false":
-        return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
-    return None
+    if properties.get(_GC_ENABLED, "true").lower() != "false":
+        return None
+    if _NESSIE_COMMIT in properties:
+        return (
+            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): its own "
+            "`nessie-gc` removes those that none of them needs"
+        )
+    return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
