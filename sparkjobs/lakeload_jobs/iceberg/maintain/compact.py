@@ -23,10 +23,12 @@ _MAX_FILES = "max-files-to-rewrite"
 
 def compact(work: Work) -> StepResult:
     """Rewrite the files that are worth it, within `where` and `max_bytes`, or say how many."""
-    if work.branch != MAIN:
-        return not_possible("compact", "Iceberg compacts the branch `main` alone")
+    work.table.refresh()
     if work.head() is None:
         return nothing("compact")
+    if work.table.currentSnapshot() is None:
+        why = f"Iceberg compacts `{work.branch}` only once the branch `{MAIN}` has a snapshot too"
+        return not_possible("compact", why)
     expression = _filter(work)
     groups = _plan(work, expression, {})
     options: dict[str, str] = {}
@@ -113,7 +115,5 @@ def _sizes(groups: Sequence[Java]) -> list[int]:
 
 
 def _rewrite(work: Work, expression: Java, options: dict[str, str]) -> Java:
-    action = work.actions.rewriteDataFiles(work.table)
-    return (
-        action.filter(expression).options({**options, "remove-dangling-deletes": "true"}).execute()
-    )
+    action = work.actions.rewriteDataFiles(work.table).toBranch(work.branch).filter(expression)
+    return action.options({**options, "remove-dangling-deletes": "true"}).execute()
