@@ -14,10 +14,11 @@ from lakeload_jobs.iceberg.maintain.work import Work
 def check_deleting(work: Work) -> None:
     """Raise `LoadFailed`, naming action and key, where an object of the table may not be deleted.
 
-    The object does not exist: S3 looks at permissions first, and deleting nothing is no error.
+    The object does not exist: S3 looks at permissions first, and deleting nothing is no error. It is
+    named as a manifest would be: a bucket for tables alone denies every other name.
     """
     location = str(work.table.location()).rstrip("/")
-    key = f"{location}/metadata/lakeload-{uuid.uuid4()}.may-delete"
+    key = f"{location}/metadata/{uuid.uuid4()}-m0.avro"
     try:
         work.table.io().deleteFile(key)
     except Py4JJavaError as error:
