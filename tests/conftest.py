@@ -7,11 +7,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-# How quick a machine is decides no verdict.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
 
 pytest_plugins = [
     "tests.servers.ministack",
@@ -57,15 +52,39 @@ def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     return home
 
 
-_QUICK_FIRST = ("unit", "", "model", "servers", "integration", "faults", "e2e")
+_FIRST = ("e2e/test_class_data.py",)
+"""What others would wait for: it makes the class-data archive that all syncs of tests share."""
+_QUICK = ("unit", "", "model", "servers")
+_LONGEST = (
+    "integration/iceberg/test_catalog_loads.py",
+    "faults/test_product.py",
+    "faults/mutations/test_mutations.py",
+    "e2e/test_executors.py",
+    "e2e/test_iceberg.py",
+    "faults/test_iceberg.py",
+    "e2e/test_demo.py",
+    "e2e/test_incremental.py",
+    "e2e/test_iceberg_rest.py",
+    "e2e/test_iceberg_executors.py",
+)
+"""Files of a minute and more, the longest first: none of them is to be alone at the end."""
+_FOLDERS = (*_QUICK, "e2e", "faults", "integration")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what takes milliseconds before what starts servers, and that before what starts Spark."""
-    items.sort(key=lambda item: _QUICK_FIRST.index(_folder(item.path)))
+    """Run what takes milliseconds before what starts Spark and servers, and of that the long files
+    before the short ones."""
+    items.sort(key=lambda item: _rank(item.path))
 
 
-def _folder(path: Path) -> str:
-    """Return the folder of `tests` a test lies in; '' for one at its top."""
-    first, *rest = path.relative_to(Path(__file__).parent).parts
-    return first if rest else ""
+def _rank(path: Path) -> tuple[int, int]:
+    """Return the place of a file in the run: a stage, and a place in it."""
+    parts = path.relative_to(Path(__file__).parent).parts
+    name, folder = "/".join(parts), parts[0] if parts[1:] else ""
+    if name in _FIRST:
+        return 0, 0
+    if folder in _QUICK:
+        return 1, _QUICK.index(folder)
+    if name in _LONGEST:
+        return 2, _LONGEST.index(name)
+    return 3, _FOLDERS.index(folder)

@@ -6,10 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
 from lakeload.machine.fetch import fetch
 from lakeload.machine.jars import Jar, pinned
+from lakeload.machine.spark import find_spark
 from tests.servers.jars import CACHE, REPOSITORY
 
 _PINS = Path(__file__).with_name("catalog_jars.toml")
@@ -46,12 +45,12 @@ def rest_class_path() -> list[Path]:
     """Return the class path of the REST fixture: its own jars, AWS's of the product, and what
     Spark brings (Jackson, Hadoop, py4j)."""
     bundle = [jar for jar in pinned("iceberg") if jar.artifact == "iceberg-aws-bundle"]
-    spark = Path(pyspark.__file__).with_name("jars")
+    spark = find_spark({}).home / "jars"
     aws = fetch(bundle, CACHE / "jars", REPOSITORY)
     return [*catalog_jars("rest"), *aws, *sorted(spark.glob("*.jar"))]
 
 
 def py4j_jar() -> Path:
     """Return the jar that lets Python drive a JVM."""
-    (jar,) = Path(pyspark.__file__).with_name("jars").glob("py4j-*.jar")
+    (jar,) = find_spark({}).home.glob("jars/py4j-*.jar")
     return jar

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.ministack import ENDPOINT_VARIABLE, AwsServer
+
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[2]
 _PATCHES = sorted(_HERE.glob("*.patch"))
@@ -24,7 +26,7 @@ _BROKEN = re.compile(r"^E +(\w*Import|Syntax|Name|Attribute|Type|Indentation)Err
 
 
 @pytest.mark.parametrize("patch", _PATCHES, ids=lambda patch: patch.stem)
-def test_a_missing_safety_is_noticed(patch: Path, tmp_path: Path) -> None:
+def test_a_missing_safety_is_noticed(patch: Path, aws: AwsServer, tmp_path: Path) -> None:
     head = dict(line.split(": ", 1) for line in patch.read_text().splitlines()[:2])
     shutil.copytree(
         _ROOT / "sparkjobs", tmp_path / "sparkjobs", ignore=shutil.ignore_patterns("__pycache__")
@@ -33,7 +35,11 @@ def test_a_missing_safety_is_noticed(patch: Path, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", head["Test"]],
         cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "sparkjobs")},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tmp_path / "sparkjobs"),
+            ENDPOINT_VARIABLE: aws.endpoint,
+        },
         capture_output=True,
         text=True,
         check=False,
