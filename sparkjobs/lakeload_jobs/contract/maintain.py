@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal
 
 from lakeload_jobs.contract.result import ErrorInfo, RunStatus
 
@@ -23,7 +23,6 @@ ICEBERG_STEPS: tuple[Step, ...] = (
 )
 """In the order they are taken: what is replaced first is what can be removed afterwards."""
 PARQUET_STEPS: tuple[Step, ...] = ("uploads",)
-STEP_STATUSES: tuple[StepStatus, ...] = get_args(StepStatus)
 
 LISTED = 1000
 """Names of files, branches and uploads that a step's result holds at most."""

@@ -1,15 +1,13 @@
-"""Sizes and durations as people write them."""
+"""Sizes as people write them."""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 from lakeload_jobs.contract.errors import InvalidInput
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?B|B)?", re.IGNORECASE | re.ASCII)
 _JVM_MEMORY = re.compile(r"(\d+)([kmgt])b?", re.IGNORECASE | re.ASCII)
-_DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,6})?)S)?", re.ASCII)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -53,18 +51,3 @@ def format_size(size: int) -> str:
             break
         amount, unit = amount / 1024, larger
     return f"{amount:.1f} {unit}"
-
-
-def parse_duration(text: str) -> timedelta:
-    """Return the duration of ISO 8601 `PT1H30M5S`: hours, minutes and seconds.
-
-    Raises `InvalidInput` for anything else.
-    """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise InvalidInput(f"`{text}` is not a duration", hint="write it as `PT5M` or `PT1H30M`")
-    seconds = timedelta(seconds=0)
-    if match[3]:
-        whole, _, fraction = match[3].partition(".")
-        seconds = timedelta(seconds=int(whole), microseconds=int(fraction.ljust(6, "0") or 0))
-    return timedelta(hours=int(match[1] or 0), minutes=int(match[2] or 0)) + seconds

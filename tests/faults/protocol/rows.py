@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
 
 Files = tuple[tuple[str, ...], ...]
 """The payloads of each file of a job, in the order of `{seq}`."""
@@ -34,12 +33,6 @@ def ranged_rows(pipeline: str, before: int, after: int) -> Files:
         tuple(payload(f"{pipeline}:{number}") for number in _share(numbers, seq, count))
         for seq in range(count)
     )
-
-
-def range_of(payloads: Sequence[str], pipeline: str) -> list[int]:
-    """Return the source numbers of incremental rows of `pipeline` among `payloads`."""
-    start = f"{pipeline}:"
-    return [int(text.split()[0][len(start) :]) for text in payloads if text.startswith(start)]
 
 
 def _share(numbers: range, seq: int, count: int) -> range:

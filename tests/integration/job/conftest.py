@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ class Job:
     spark: SparkSession
     lake: Lake
     folder: Path
-    spec_changes: dict[str, Any] = field(default_factory=dict)
     events_path: Path | None = None
 
     def file(self, name: str, content: str | bytes) -> str:

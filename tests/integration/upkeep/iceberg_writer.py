@@ -77,10 +77,6 @@ class IcebergWriter:
         self.table().append(_rows(1), snapshot_properties=_summary("dead", 1), branch=name)
         return name
 
-    def append_by_hand(self) -> None:
-        """Write a row as any other program would."""
-        self.table().append(_rows(1))
-
     def table(self) -> Table:
         """Return pyiceberg's own table, read now."""
         return self.catalog.load_table((self.namespace, self.name))

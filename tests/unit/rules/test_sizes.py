@@ -1,15 +1,13 @@
-"""Sizes and durations as people write them."""
+"""Sizes as people write them."""
 
 from __future__ import annotations
-
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.rules.sizes import format_size, parse_duration, parse_jvm_memory, parse_size
+from lakeload_jobs.rules.sizes import format_size, parse_jvm_memory, parse_size
 
 
 @pytest.mark.parametrize(
@@ -68,25 +66,3 @@ def test_a_size_is_shown_in_its_largest_unit(size: int, text: str) -> None:
 @given(st.integers(0, 1 << 50))
 def test_a_shown_size_is_within_five_percent(size: int) -> None:
     assert abs(parse_size(format_size(size)) - size) <= max(1, size * 0.05)
-
-
-@pytest.mark.parametrize(
-    ("text", "duration"),
-    [
-        ("PT5M", timedelta(minutes=5)),
-        ("PT1H30M", timedelta(hours=1, minutes=30)),
-        ("PT0.25S", timedelta(milliseconds=250)),
-        ("PT36H", timedelta(hours=36)),
-        ("PT1H1S", timedelta(hours=1, seconds=1)),
-    ],
-)
-def test_a_duration_is_read(text: str, duration: timedelta) -> None:
-    assert parse_duration(text) == duration
-
-
-@pytest.mark.parametrize(
-    "text", ["", "PT", "5M", "P1D", "PT5", "PT-5M", "PT5m", "PT1M1H", "PT1.5M"]
-)
-def test_anything_else_is_not_a_duration(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is not a duration"):
-        parse_duration(text)
