@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import pytest
 
-from lakeload.policy.recipes import Engine, recipes
+from lakeload.policy.recipes import Engine, readers, recipes
 from lakeload.policy.secret_variables import credential, headers, token
 from lakeload.policy.snippets import properties_text
 from lakeload.policy.spark import PACKAGES
@@ -18,7 +18,15 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
 from lakeload_jobs.rules import iceberg_facts
 from tests.unit.policy.iceberg_cases import AUDITED, ICEBERG_CASES
-from tests.unit.policy.recipe_cases import ANSWERS, ICEBERG, ONE, ORDERS, answer, with_catalog
+from tests.unit.policy.recipe_cases import (
+    ANSWERS,
+    HOURS,
+    ICEBERG,
+    ONE,
+    ORDERS,
+    answer,
+    with_catalog,
+)
 
 SCRIPTS = [name for name in ICEBERG_CASES if name.endswith(".py.txt")]
 FILES = [name for name in ICEBERG_CASES if name.startswith(("spark-", "trino-"))]
@@ -137,3 +145,11 @@ def test_the_page_names_what_a_snapshot_says_of_its_job() -> None:
     keys = [value for name, value in vars(iceberg_facts).items() if name.startswith("SUMMARY_")]
     assert len(keys) > 5
     assert [key for key in keys if f"`{key}`" not in page] == []
+
+
+def test_the_engines_that_can_read_follow_from_format_and_catalog() -> None:
+    nessie = with_catalog(CatalogSpec("NESSIE", uri="https://x", api="NATIVE"))
+    everything = ("athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino")
+    assert readers(ICEBERG, ONE) == everything
+    assert readers(nessie, ONE) == ("spark", "duckdb", "pyiceberg", "trino")
+    assert readers(HOURS, ONE) == ("athena", "duckdb")
