@@ -11,6 +11,15 @@ from lakeload_jobs.contract.spec import DestinationSpec
 SMALL_INPUT = 64 << 20
 """Bytes of input below which a JVM ends before its second compiler has earned its keep."""
 FEW_CORES = 2
+LATER = 4
+"""How many times later than by itself Java compiles with the second compiler."""
+_TIER4 = {
+    "Tier4InvocationThreshold": 5_000,
+    "Tier4MinInvocationThreshold": 600,
+    "Tier4CompileThreshold": 15_000,
+    "Tier4BackEdgeThreshold": 40_000,
+}
+"""Java's own numbers of calls and rounds of loops, in 17 to 25."""
 
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
@@ -18,7 +27,7 @@ _CLASS_DATA = re.compile(
     r"-Xshare|-XX:(SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile)|-javaagent|-agent"
     r"|--patch-module|--upgrade-module-path|-Xbootclasspath"
 )
-_COMPILER = re.compile(r"-XX:(TieredStopAtLevel=|[+-]TieredCompilation\b)|-Xint\b")
+_COMPILER = re.compile(r"-XX:(TieredStopAtLevel=|[+-]TieredCompilation\b|Tier4\w+=)|-Xint\b")
 
 
 def inherited_options(environment: Mapping[str, str]) -> str:
@@ -37,12 +46,14 @@ def collector(cores: int | None, users: str) -> str:
 
 
 def compiler(input_bytes: int | None, users: str) -> str:
-    """Return the option for the compiler, '' for Java's own choice.
+    """Return the options for the compilers, '' where the user's options choose.
 
     `input_bytes` is what the job reads, None where that is not known.
     """
-    if input_bytes is None or input_bytes > SMALL_INPUT or _COMPILER.search(users):
+    if _COMPILER.search(users):
         return ""
+    if input_bytes is None or input_bytes > SMALL_INPUT:
+        return " ".join(f"-XX:{name}={own * LATER}" for name, own in _TIER4.items())
     return "-XX:TieredStopAtLevel=1"
 
 

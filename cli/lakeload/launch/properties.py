@@ -157,7 +157,7 @@ def _java_options(
     all_of_executor = f"{inherited if is_local(master) else ''} {users['executor']}"
     driver = [
         collector(in_driver, all_of_driver),
-        compiler(input_bytes if in_driver else None, all_of_driver),
+        compiler(input_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={log_settings.as_uri()}",

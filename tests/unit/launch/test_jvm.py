@@ -31,17 +31,27 @@ def test_few_cores_get_the_small_collector_and_many_the_parallel_one() -> None:
     assert collector(2, "-Xss4m -XX:+UseZGC") == ""
 
 
-def test_small_known_input_is_compiled_once() -> None:
+def test_small_known_input_is_compiled_once_and_other_input_later_than_java_would() -> None:
     assert compiler(SMALL_INPUT, "") == "-XX:TieredStopAtLevel=1"
-    assert compiler(SMALL_INPUT + 1, "") == ""
-    assert compiler(None, "") == ""
+    later = (
+        "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
+        "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
+    )
+    assert compiler(SMALL_INPUT + 1, "") == later
+    assert compiler(None, "") == later
 
 
 @pytest.mark.parametrize(
-    "users", ["-XX:TieredStopAtLevel=4", "-XX:-TieredCompilation", "-Xss4m -Xint"]
+    "users",
+    [
+        "-XX:TieredStopAtLevel=4",
+        "-XX:-TieredCompilation",
+        "-Xss4m -Xint",
+        "-XX:Tier4InvocationThreshold=1",
+    ],
 )
 def test_a_compiler_the_user_chose_stays(users: str) -> None:
-    assert compiler(0, users) == ""
+    assert compiler(0, users) == compiler(None, users) == ""
 
 
 def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> None:
