@@ -20,6 +20,7 @@ from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import CatalogSpec, FilesInput, TableSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.opening import open_catalog
+from tests.fakes.spark_home import fake_spark_home
 from tests.integration.catalogs.world import World, first_failure, problems, secret, told
 from tests.servers.fault_proxy import Action, FaultProxy, MakeProxy, Response
 from tests.servers.oauth2_gate import CATALOG, Gate
@@ -169,24 +170,42 @@ def test_the_connection_test_names_it(shop: Shop) -> None:
     assert verdict.left_behind == ()
 
 
-def test_the_command_ends_before_spark_with_3(
-    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.proxy.on("*", without_requirements)
+@pytest.fixture
+def folder(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The documents of the shop's pipeline in the current folder, with a run folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LAKELOAD_RUN_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "orders.csv").write_text("id\n1\n")
     (tmp_path / "pipeline.yml").write_text(yaml.safe_dump(_pipeline(shop)))
+    yield tmp_path
+    console.configure()
+
+
+def test_the_command_ends_before_spark_with_3(shop: Shop, folder: Path) -> None:
+    shop.proxy.on("*", without_requirements)
     text = CliRunner().invoke(app, ["sync", "pipeline.yml"])
     assert text.exit_code == 3, text.output
     assert "nothing is loaded through" in text.output
     document = CliRunner().invoke(app, ["sync", "pipeline.yml", "--output", "json"])
-    console.configure()
     (table,) = json.loads(document.stdout)["tables"]
     assert (document.exit_code, table["status"], table["error"]["exit_code"]) == (3, "FAILED", 3)
     assert "answered with success" in table["error"]["message"]
-    assert not (tmp_path / "runs").exists(), "Spark's run folder was made"
+    assert not (folder / "runs").exists(), "Spark's run folder was made"
+
+
+def test_a_load_warns_of_what_could_not_be_asked(
+    shop: Shop, folder: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.proxy.on("*", refusing(403, "ForbiddenException"))
+    monkeypatch.setenv("SPARK_HOME", str(fake_spark_home(folder)))
+    monkeypatch.setenv("FAKE_SPARK_SCENARIO", "success")
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
+    ended = CliRunner().invoke(app, ["sync", "pipeline.yml", "--output", "json"])
+    assert ended.exit_code == 0, ended.output
+    (table,) = json.loads(ended.stdout)["tables"]
+    (warning,) = table["warnings"]
+    assert warning.startswith("nobody knows whether the catalog compares commits: ")
 
 
 def _pipeline(shop: Shop) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from lakeload_jobs.lake.records import LoadRecord, Target
 from lakeload_jobs.lake.table_log import TableLog
 from lakeload_jobs.rules.layout import TableLocation
 from tests.e2e.command import Ended, argv, environment, lakeload
+from tests.fakes.spark_home import fake_spark_home
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 
-FAKE = Path(__file__).parents[2] / "fakes" / "fake_spark_submit.py"
 TABLES = [
     {"table": "orders", "path": "orders.csv"},
     {"table": "customers", "path": "customers.csv"},
@@ -39,15 +39,7 @@ def folder(lake: Lake, tmp_path: Path) -> Path:
     for name in ("orders", "customers"):
         (tmp_path / f"{name}.csv").write_text("id,name\n1,a\n2,b\n")
     lake.write_pipeline(tmp_path, tables=TABLES)
-    (tmp_path / "spark" / "bin").mkdir(parents=True)
-    (tmp_path / "spark" / "jars").mkdir()
-    (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
-    submit = tmp_path / "spark" / "bin" / "spark-submit"
-    submit.write_text(
-        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/argv'\n"
-        f'exec "{sys.executable}" "{FAKE}" "$@"\n'
-    )
-    submit.chmod(0o755)
+    fake_spark_home(tmp_path)
     return tmp_path
 
 
