@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.e2e.command import argv
+from tests.servers.class_data import cache_with_class_data
 
 SECONDS = 240
 COMMANDS = [
@@ -51,6 +52,7 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
     # What a user's own settings would be: none of them may reach the embedded AWS.
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(cache_with_class_data()))
     ended = subprocess.run(
         argv("demo", "--output", "json"),
         stdin=subprocess.DEVNULL,

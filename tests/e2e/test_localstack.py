@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.e2e.command import argv
+from tests.servers.class_data import cache_with_class_data
 from tests.servers.localstack import localstack, session
 
 BUCKET = f"second-lake-{secrets.token_hex(4)}"
@@ -40,7 +41,7 @@ def test_a_sync_into_localstack_reads_back_row_for_row(endpoint: str, tmp_path: 
         env={
             **os.environ,
             "LAKELOAD_RUN_DIR": str(tmp_path / "runs"),
-            "LAKELOAD_CACHE_DIR": str(tmp_path / "cache"),
+            "LAKELOAD_CACHE_DIR": str(cache_with_class_data()),
             "LAKE_KEY": "test",
             "LAKE_SECRET": "test",
         },
