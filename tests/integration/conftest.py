@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload.launch.jvm import collector, compiler
 from lakeload_jobs.session import ICEBERG_SETTINGS, configure
 
 
@@ -17,7 +18,8 @@ from lakeload_jobs.session import ICEBERG_SETTINGS, configure
 def spark(
     tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...]
 ) -> Iterator[SparkSession]:
-    """A session on two cores, as spark-submit would start it, with the jars of every feature."""
+    """A session on two cores, as `sync` would start it for small input, with the jars of every
+    feature."""
     folder = tmp_path_factory.mktemp("spark")
     before = dict(os.environ)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -31,6 +33,7 @@ def spark(
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.driver.extraClassPath", ":".join(map(str, jars)))
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", f"{collector(2, '')} {compiler(0, '')}")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.local.dir", str(folder / "local"))
         .getOrCreate()
