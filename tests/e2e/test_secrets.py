@@ -95,7 +95,7 @@ def test_a_load_leaves_no_secret_anywhere(lake: Lake, folder: Path, canaries: Ca
     assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
-@pytest.mark.parametrize("verbosity", [(), ("-vv",), ("-q",)], ids=" ".join)
+@pytest.mark.parametrize("verbosity", [(), ("-vv",)], ids=" ".join)
 @pytest.mark.parametrize(
     "command",
     [
