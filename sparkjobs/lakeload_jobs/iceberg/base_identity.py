@@ -29,13 +29,15 @@ def set_base_identity(
     """Give the driver's JVM the endpoints, the region and the keys of the base identity, so that
     both sides of the process are one identity; keys that expire are renewed while it lives.
 
-    A catalog that lends keys needs none. Raises `AwsError` and `InvalidInput` as `AwsSession` does.
+    A catalog that lends keys needs none, unless requests to it are signed. Raises `AwsError` and
+    `InvalidInput` as `AwsSession` does.
     """
     endpoints = destination.endpoints
     _set(spark, "aws.endpointUrlSts", endpoints.sts)
     _set(spark, "aws.endpointUrlGlue", endpoints.glue)
     _set(spark, "aws.region", destination.region)
-    if vends(destination.iceberg.catalog):
+    catalog = destination.iceberg.catalog
+    if vends(catalog) and catalog.sigv4 is None:
         for name in _KEYS:
             _set(spark, name, None)
         return

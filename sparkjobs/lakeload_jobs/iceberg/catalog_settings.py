@@ -34,6 +34,8 @@ def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
     settings = kinds.get(spec.type, _rest)(destination)
     settings |= _files(destination)
     if not vends(spec):
+        settings |= _role(destination) | _role_of_files(destination)
+    elif spec.sigv4:
         settings |= _role(destination)
     # Commits are made through the Java API: a cached table would be one commit behind.
     settings |= {"cache-enabled": "false", "use-nullable-query-schema": "false"}
@@ -163,12 +165,16 @@ def _files(destination: DestinationSpec) -> dict[str, str]:
     return settings
 
 
+def _role_of_files(destination: DestinationSpec) -> dict[str, str]:
+    return {"client.factory": _ROLE_FACTORY} if destination.credentials.role_arn else {}
+
+
 def _role(destination: DestinationSpec) -> dict[str, str]:
+    """The role, which Iceberg assumes and renews; it signs for REST catalogs too."""
     credentials = destination.credentials
     if not credentials.role_arn:
         return {}
     settings = {
-        "client.factory": _ROLE_FACTORY,
         "client.assume-role.arn": credentials.role_arn,
         "client.assume-role.region": destination.region,
         "client.assume-role.timeout-sec": str(credentials.session_duration),
@@ -196,15 +202,8 @@ def _secrets(destination: DestinationSpec, session: AwsSession) -> dict[str, Sec
     elif spec.client_id and spec.client_secret:
         client, secret = session.resolve(spec.client_id), session.resolve(spec.client_secret)
         found["credential"] = Secret(f"{client.reveal()}:{secret.reveal()}")
-    if spec.sigv4:
-        # Iceberg signs with keys it is given; they are those of the role, for its one session.
-        keys = session.keys()
-        found["rest.access-key-id"] = Secret(keys.access_key_id)
-        found["rest.secret-access-key"] = keys.secret_access_key
-        if keys.session_token:
-            found["rest.session-token"] = keys.session_token
     credentials = destination.credentials
-    if credentials.role_arn and credentials.external_id and not vends(spec):
+    if credentials.role_arn and credentials.external_id and (spec.sigv4 or not vends(spec)):
         found["client.assume-role.external-id"] = session.resolve(credentials.external_id)
     return found
 
