@@ -4,12 +4,9 @@ rest."""
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -30,12 +27,11 @@ from lakeload_jobs.iceberg.maintain.races import LostRace
 from lakeload_jobs.iceberg.maintain.steps import STEPS
 from lakeload_jobs.iceberg.maintain.work import Work
 from lakeload_jobs.iceberg.tables import load
+from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.load import raise_interrupted, read_spec, write_result
 from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.session import build_session
 
 logger = logging.getLogger(__name__)
 
@@ -45,22 +41,12 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    spec = read_spec(spec_path)
-    started_at = datetime.now(UTC)
-    with EventLog(spec.events_path) as events:
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, raise_interrupted)
-            spark = build_session(spec)
-            events.emit("opened", message=spark.version, pid=os.getpid())
-            connect(spark, spec.destination, AwsSession(spec.destination, label=spec.attempt_id))
-            result = run(spark, spec, events)
-        except Exception as error:
-            logger.warning("the job failed", exc_info=True)
-            result = _result(spec, started_at, (), describe(error, "session"))
-        write_result(Path(spec.result_path), result)
-        events.emit("closed", name=result.status)
-    return exit_status(result)
+    return exit_status(attempt(spec_path, _connected_run, _failed))
+
+
+def _connected_run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
+    connect(spark, spec.destination, AwsSession(spec.destination, label=spec.attempt_id))
+    return run(spark, spec, events)
 
 
 def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
@@ -152,3 +138,7 @@ def _result(
         tables=tables,
         error=error,
     )
+
+
+def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> MaintainResult:
+    return _result(spec, started_at, (), error)

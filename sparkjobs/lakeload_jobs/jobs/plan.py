@@ -6,11 +6,8 @@ Nothing is written, and no row is read beyond what finding the types takes.
 from __future__ import annotations
 
 import logging
-import os
-import signal
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,9 +17,9 @@ from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.load import raise_interrupted, read_spec, write_result
 from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.identity import table_settings
@@ -31,7 +28,6 @@ from lakeload_jobs.lake.table_log import TableLog
 from lakeload_jobs.rules.iceberg_admission import is_empty
 from lakeload_jobs.rules.iceberg_facts import TableFacts, state_of
 from lakeload_jobs.rules.layout import TableLocation
-from lakeload_jobs.session import build_session
 
 logger = logging.getLogger(__name__)
 
@@ -41,28 +37,20 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    spec = read_spec(spec_path)
-    started_at = datetime.now(UTC)
-    with EventLog(spec.events_path) as events:
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, raise_interrupted)
-            spark = build_session(spec)
-            events.emit("opened", message=spark.version, pid=os.getpid())
-            session = AwsSession(spec.destination, label=spec.attempt_id)
-            if spec.destination.table_format == "ICEBERG":
-                from lakeload_jobs.iceberg.catalog_settings import connect
-
-                connect(spark, spec.destination, session)
-            with Progress(spark.sparkContext, events):
-                tables = look(spark, spec, Objects(session, spec.destination), events)
-            result = _result(spec, started_at, tables)
-        except Exception as error:
-            logger.warning("the job failed", exc_info=True)
-            result = _result(spec, started_at, (), describe(error, "session"))
-        write_result(Path(spec.result_path), result)
-        events.emit("closed", name=result.status)
+    result = attempt(spec_path, _work, _failed)
     return int(ExitCode.OK if result.error is None else result.error.exit_code)
+
+
+def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
+    started_at = datetime.now(UTC)
+    session = AwsSession(spec.destination, label=spec.attempt_id)
+    if spec.destination.table_format == "ICEBERG":
+        from lakeload_jobs.iceberg.catalog_settings import connect
+
+        connect(spark, spec.destination, session)
+    with Progress(spark.sparkContext, events):
+        tables = look(spark, spec, Objects(session, spec.destination), events)
+    return _result(spec, started_at, tables)
 
 
 def look(
@@ -175,3 +163,7 @@ def _result(
         tables=tables,
         error=error,
     )
+
+
+def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> PlanResult:
+    return _result(spec, started_at, (), error)

@@ -1,0 +1,86 @@
+"""One attempt at a job, whichever it is: from the file of its spec to that of its result."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.codec import CodecError, from_json, to_json
+from lakeload_jobs.contract.errors import Interrupted, InvalidInput
+from lakeload_jobs.contract.maintain import MaintainResult
+from lakeload_jobs.contract.plan import PlanResult
+from lakeload_jobs.contract.result import ErrorInfo, RunResult
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.session import build_session
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result", RunResult, MaintainResult, PlanResult)
+
+
+def attempt(
+    spec_path: str,
+    work: Callable[[SparkSession, JobSpec, EventLog], Result],
+    failed: Callable[[JobSpec, datetime, ErrorInfo], Result],
+) -> Result:
+    """Do the work of a spec file and return its result, which is then written as well.
+
+    `failed` makes the result of a job that began at that time and ended with that error. Raises
+    `InvalidInput` for a spec that cannot be read; every other failure is in the result.
+    """
+    spec = read_spec(spec_path)
+    started_at = datetime.now(UTC)
+    with EventLog(spec.events_path) as events:
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _raise_interrupted)
+            spark = build_session(spec)
+            events.emit("opened", message=spark.version, pid=os.getpid())
+            result = work(spark, spec, events)
+        except Exception as error:
+            logger.warning("the job failed", exc_info=True)
+            result = failed(spec, started_at, describe(error, "session"))
+        write_result(Path(spec.result_path), result)
+        events.emit("closed", name=result.status)
+    return result
+
+
+def read_spec(path: str) -> JobSpec:
+    """Read spec.json. Raises `InvalidInput` for a file of another contract version or shape."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if data.get("contract") != CONTRACT_VERSION:
+            raise InvalidInput(
+                f"`{path}` follows contract {data.get('contract')}; this job knows "
+                f"{CONTRACT_VERSION}",
+                hint="install the same version of lakeload on both sides",
+            )
+        return from_json(JobSpec, data)
+    except (OSError, ValueError, CodecError) as error:
+        raise InvalidInput(f"`{path}` is no spec of this job: {error}") from error
+
+
+def write_result(path: Path, result: RunResult | MaintainResult | PlanResult) -> None:
+    """Write the result at once: a reader sees all of it or nothing."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(to_json(result), indent=1), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _raise_interrupted(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise `Interrupted` where the job is at; the handler of its signals."""
+    # A second signal must not interrupt the tidying up that the first one started.
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda *_: None)
+    raise Interrupted(f"stopped by {signal.Signals(number).name}")
