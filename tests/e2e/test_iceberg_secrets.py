@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, rows, write_pipeline
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import CATALOG
+from tests.servers.oauth2_gate import CATALOG, Gate
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -79,7 +80,15 @@ def _run(
         "spark.ui.port": str(port),
     }
     flags = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    arguments = ("sync", "pipeline.yml", "-vv", "--log-file", "load.log", "--output", "json")
+    with ArgvWatcher() as watcher, spark_pages(port) as pages:
+        ended = _sync(lake, folder, canaries, cache, *flags, log="load.log")
+    return ended, watcher.seen, pages
+
+
+def _sync(
+    lake: Lake, folder: Path, canaries: Canaries, cache: Path, *flags: str, log: str
+) -> Ended:
+    arguments = ("sync", "pipeline.yml", "--job-id", "canary", "-vv", "--log-file", log)
     changes: dict[str, str | None] = {
         "AWS_ACCESS_KEY_ID": None,
         "AWS_SECRET_ACCESS_KEY": None,
@@ -88,11 +97,30 @@ def _run(
         "TMPDIR": str(folder / "tmp"),
         **canaries.environment,
         "CREDENTIAL": f"loader-id:{CLIENT_SECRET}",
+        "TOKEN": canaries.values.get("fixed token"),
         "TENANT": HEADER,
     }
-    with ArgvWatcher() as watcher, spark_pages(port) as pages:
-        ended = lakeload(lake, folder, *arguments, *flags, **changes)
-    return ended, watcher.seen, pages
+    return lakeload(lake, folder, *arguments, "--output", "json", *flags, **changes)
+
+
+def _write(lake: Lake, folder: Path, catalog: dict[str, Any], endpoint: str) -> None:
+    """Write documents whose every secret is a reference."""
+    references = {name: {"env": f"CANARY_{name.upper()}"} for name in SETTINGS}
+    write_pipeline(lake, folder, catalog, "orders")
+    lake.write_destination(
+        folder,
+        endpoint=endpoint,
+        credentials={"role_arn": lake.seeded.role_arn, **references},
+        table_format="ICEBERG",
+        iceberg={"catalog": catalog},
+    )
+
+
+def _issued(gate: Gate) -> str:
+    """Return a token that somebody else has asked for."""
+    client = {"client_id": "loader-id", "client_secret": CLIENT_SECRET}
+    _, answer = gate.token_for({**client, "scope": "PRINCIPAL_ROLE:ALL"})
+    return str(answer["access_token"])
 
 
 def test_a_load_through_a_rest_catalog_shows_no_secret_anywhere(
@@ -109,25 +137,20 @@ def test_a_load_through_a_rest_catalog_shows_no_secret_anywhere(
             "type": "REST",
             "uri": gate.uri,
             "warehouse": CATALOG,
-            "credential": {"env": "CREDENTIAL"},
-            "scope": "PRINCIPAL_ROLE:ALL",
             "access_delegation": "NONE",
             "headers": {"X-Tenant": {"env": "TENANT"}},
         }
-        references = {name: {"env": f"CANARY_{name.upper()}"} for name in SETTINGS}
-        write_pipeline(lake, folder, catalog, "orders")
-        lake.write_destination(
-            folder,
-            endpoint=fault_proxy.endpoint,
-            credentials={"role_arn": lake.seeded.role_arn, **references},
-            table_format="ICEBERG",
-            iceberg={"catalog": catalog},
-        )
+        client = {"credential": {"env": "CREDENTIAL"}, "scope": "PRINCIPAL_ROLE:ALL"}
+        _write(lake, folder, catalog | client, fault_proxy.endpoint)
         spec = destination_spec(load_destination(folder / "destination.yml", {}))
         lake.server.admin.put_role_policy(lake.seeded.role, destination_policy(spec))
         ended, argvs, pages = _run(lake, folder, canaries, jars_cache, _free_port())
         assert ended.code == 0, ended.stdout + ended.stderr
         assert rows(lake, gate, "orders") == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        canaries.values["fixed token"] = _issued(gate)
+        _write(lake, folder, catalog | {"token": {"env": "TOKEN"}}, fault_proxy.endpoint)
+        again = _sync(lake, folder, canaries, jars_cache, log="again.log")
+        assert (again.code, again.tables["orders"]["status"]) == (0, "NO_OP"), again.stderr
 
     canaries.values |= {"client secret": CLIENT_SECRET, "header": HEADER}
     canaries.values |= {f"token {n}": token for n, token in enumerate(gate._tokens)}
@@ -151,4 +174,5 @@ def test_a_load_through_a_rest_catalog_shows_no_secret_anywhere(
         assert canaries.found_in(page) == [], "on a page of Spark's web interface"
     for key in objects:
         assert canaries.found_in(lake.read(key)) == [], f"in the object {key}"
-    assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
+    for one in (ended, again):
+        assert canaries.found_in((one.stdout + one.stderr).encode()) == []
