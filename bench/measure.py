@@ -62,7 +62,7 @@ class Limits:
         if peak > self.memory:
             return f"{self.memory / 2**20:,.0f} MiB"
         if psutil.virtual_memory().available < self.left:
-            return "the machine's memory"
+            return "the machine's last memory, with what the emulator holds"
         return ""
 
 

@@ -34,6 +34,9 @@ class Place:
             "type": "glue",
             "glue.endpoint": self.endpoint,
             "s3.endpoint": self.endpoint,
+            # An emulator that shares the cores with its client may be slow to answer.
+            "s3.connect-timeout": "60",
+            "s3.request-timeout": "300",
             "client.region": self.region,
             "client.access-key-id": keys["AccessKeyId"],
             "client.secret-access-key": keys["SecretAccessKey"],
