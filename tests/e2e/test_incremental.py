@@ -46,16 +46,13 @@ def _ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, stdout, stderr)
 
 
-def test_files_that_arrive_are_loaded_once_although_a_run_is_killed_after_its_commit(
+def test_files_are_loaded_once_by_runs_that_meet_or_are_killed_and_again_by_a_reload(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     _arrives(tmp_path, "1.csv", 1, 2)
     _arrives(tmp_path, "2.csv", 3)
-    first = sync(lake, tmp_path)
-    assert first.code == 0, first.stderr
-    assert first.tables["orders"]["rows"] == 3
-    assert first.tables["orders"]["notes"] == ["2 new files (0 known)"]
+    _two_at_once(lake, tmp_path, fault_proxy)
 
     idle = sync(lake, tmp_path)
     assert idle.code == 0, idle.stderr
@@ -66,14 +63,50 @@ def test_files_that_arrive_are_loaded_once_although_a_run_is_killed_after_its_co
     _arrives(tmp_path, "3.csv", 4)
     plan = lakeload(lake, tmp_path, "plan", "pipeline.yml")
     assert "new files: 1 (4 B); known: 2" in plan.stdout
+    _killed_after_its_commit(lake, tmp_path, fault_proxy)
+
+    _arrives(tmp_path, "4.csv", 5)
+    after_crash = sync(lake, tmp_path)
+    assert after_crash.code == 0, after_crash.stderr
+    assert _numbers(lake, tmp_path / "seen", "orders") == [1, 2, 3, 4, 5]
+    assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3, 4, 5]
+
+    again = sync(lake, tmp_path, "--reload", "--table", "orders")
+    assert again.code == 0, again.stderr
+    assert "`--reload` appended all files (4)" in again.tables["orders"]["warnings"][0]
+    assert _numbers(lake, tmp_path / "reloaded", "orders") == sorted([1, 2, 3, 4, 5] * 2)
+    idle = sync(lake, tmp_path, "--table", "orders")
+    assert idle.tables["orders"]["status"] == "NO_OP"
+
+
+def _two_at_once(lake: Lake, folder: Path, proxy: FaultProxy) -> None:
+    """Only one of two syncs loads the files of a table."""
+    met = threading.Barrier(2)
+
+    def meet(request: Request) -> None:
+        met.wait(SECONDS)
+
+    # Both have chosen their files and staged them before either may commit.
+    proxy.on("PutObject", before(meet), key="*/orders/log/*1.json", times=2)
+    ended = [_ended(process) for process in [_start(lake, folder), _start(lake, folder)]]
+    by_status = {one.tables["orders"]["status"]: one.tables["orders"] for one in ended}
+    assert sorted(by_status) == ["FAILED", "LOADED"]
+    assert by_status["FAILED"]["error"]["retryable"]
+    assert by_status["LOADED"]["rows"] == 3
+    assert by_status["LOADED"]["notes"] == ["2 new files (0 known)"]
+    assert _numbers(lake, folder / "met", "orders") == [1, 2, 3]
+    assert lake.uploads() == []
+
+
+def _killed_after_its_commit(lake: Lake, folder: Path, proxy: FaultProxy) -> None:
     committed, release = threading.Event(), threading.Event()
 
     def hold(request: object) -> None:
         committed.set()
         release.wait(60)
 
-    fault_proxy.on("PutObject", after(hold), key="*/log/*.json", times=1)
-    killed = _start(lake, tmp_path)
+    proxy.on("PutObject", after(hold), key="*/log/*.json", times=1)
+    killed = _start(lake, folder)
     assert committed.wait(SECONDS)
     for process in [
         *psutil.Process(killed.pid).children(recursive=True),
@@ -82,37 +115,3 @@ def test_files_that_arrive_are_loaded_once_although_a_run_is_killed_after_its_co
         process.kill()
     killed.communicate(timeout=60)
     release.set()
-
-    _arrives(tmp_path, "4.csv", 5)
-    after_crash = sync(lake, tmp_path)
-    assert after_crash.code == 0, after_crash.stderr
-    assert _numbers(lake, tmp_path / "seen", "orders") == [1, 2, 3, 4, 5]
-    assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3, 4, 5]
-
-
-def test_of_two_syncs_at_once_only_one_loads_a_file_and_a_reload_loads_it_again(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
-) -> None:
-    _pipeline(lake, tmp_path, fault_proxy)
-    _arrives(tmp_path, "1.csv", *range(1000))
-    met = threading.Barrier(2)
-
-    def meet(request: Request) -> None:
-        if "/orders/" in (request.key or ""):
-            met.wait(SECONDS)
-
-    # Both have chosen their files and staged them before either may commit.
-    fault_proxy.on("PutObject", before(meet), key="*/orders/log/*1.json", times=2)
-    ended = [_ended(process) for process in [_start(lake, tmp_path), _start(lake, tmp_path)]]
-    assert sorted(one.tables["orders"]["status"] for one in ended) == ["FAILED", "LOADED"]
-    [loser] = [one for one in ended if one.tables["orders"]["status"] == "FAILED"]
-    assert loser.tables["orders"]["error"]["retryable"]
-    assert _numbers(lake, tmp_path / "seen", "orders") == list(range(1000))
-    assert lake.uploads() == []
-
-    again = sync(lake, tmp_path, "--reload", "--table", "orders")
-    assert again.code == 0, again.stderr
-    assert "`--reload` appended all files (1)" in again.tables["orders"]["warnings"][0]
-    assert _numbers(lake, tmp_path / "reloaded", "orders") == sorted([*range(1000)] * 2)
-    idle = sync(lake, tmp_path, "--table", "orders")
-    assert idle.tables["orders"]["status"] == "NO_OP"
