@@ -165,12 +165,12 @@ def _show_table(table: TableMaintenance, err: Console, *, quiet: bool) -> None:
         show_trouble(err, table.target, table.error)
     for step in table.steps:
         about = f"{table.target}: {step.step}"
-        if step.step in _LISTS and step.step != "optimizers" and not quiet:
-            for item in step.items[:ITEMS_SHOWN]:
-                err.print(Text(f"  {step.step}: {printable(item)}", "dim"), soft_wrap=True)
-            total = step.files or len(step.items)
-            if (more := total - min(len(step.items), ITEMS_SHOWN)) > 0:
-                err.print(Text(f"  {step.step}: and {more:,} more", "dim"), soft_wrap=True)
+        if step.step in _LISTS and step.step != "optimizers" and step.items and not quiet:
+            items = [printable(item) for item in step.items[:ITEMS_SHOWN]]
+            if (more := (step.files or len(step.items)) - len(items)) > 0:
+                items.append(f"and {more:,} more")
+            for line in (f"{printable(about)}:", *(f"  {item}" for item in items)):
+                err.print(Text(line, "dim"), soft_wrap=True)
         for note in step.notes if not quiet else ():
             say(err, "note", f"{about}: {note}")
         if step.error is not None:

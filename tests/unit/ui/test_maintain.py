@@ -67,7 +67,8 @@ def test_each_step_that_has_work_is_a_line() -> None:
     assert "note: shop.orders: expire: 1 kept" in err
     assert "warning: shop.orders: manifests: others came" in err
     assert "error: shop.bad: no [red]way[/red]\n hint: so" in err
-    assert "orphans: s3://lake/t/data/x.parquet" in err
+    assert "shop.orders: orphans:\n  s3://lake/t/data/x.parquet\n" in err
+    assert "shop.orders: branches:\n  lakeload_20261120t101500z_0b6f\n" in err
     assert "nothing was written; the same command with `--apply` does it" in err
 
 
