@@ -11,7 +11,7 @@ import pytest
 from lakeload.demo.aws_policies import allow_assume_role
 from tests.e2e.command import sync
 from tests.servers.ministack import Lake
-from tests.servers.standalone_spark import StandaloneSpark
+from tests.servers.standalone_spark import ON_A_CLUSTER, StandaloneSpark
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -62,7 +62,7 @@ def test_an_executor_loads_with_an_identity_of_its_own_and_without_one_says_what
         "AWS_ACCESS_KEY_ID": lake.seeded.base_key.access_key_id,
         "AWS_SECRET_ACCESS_KEY": lake.seeded.base_key.secret_access_key,
     }
-    arguments = ("--master", standalone_spark.master, "--conf", "spark.cores.max=1")
+    arguments = ("--master", standalone_spark.master, *ON_A_CLUSTER)
 
     standalone_spark.add_worker("own", own)
     loaded = sync(lake, tmp_path, *arguments, "--job-id", "own", **secrets_endpoint)

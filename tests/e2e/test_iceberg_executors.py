@@ -19,7 +19,7 @@ from lakeload_jobs.lake.catalogs.rows import read_rows
 from tests.e2e.command import sync
 from tests.e2e.test_executors import keep_external_id
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
-from tests.servers.standalone_spark import StandaloneSpark
+from tests.servers.standalone_spark import ON_A_CLUSTER, StandaloneSpark
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -51,7 +51,7 @@ def test_executors_write_iceberg_files_with_the_role_they_assume_themselves(
     )
     spec = destination_spec(load_destination(tmp_path / "destination.yml", {}))
     lake.server.admin.put_role_policy(lake.seeded.role, embedded_policy(spec))
-    arguments = ("--master", standalone_spark.master, "--conf", "spark.cores.max=1")
+    arguments = ("--master", standalone_spark.master, *ON_A_CLUSTER)
     variables = {
         "AWS_ENDPOINT_URL_SECRETS_MANAGER": endpoint,
         "LAKELOAD_CACHE_DIR": str(jars_cache),

@@ -11,11 +11,21 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pyspark
 import pytest
 
-SPARK_HOME = Path(pyspark.__file__).parent
+from lakeload.launch.jvm import collector, compiler
+from lakeload.machine.spark import find_spark
+
+SPARK_HOME = find_spark({}).home
 START_SECONDS = 60.0
+QUICK = f"{collector(1, '')} {compiler(0, '')}"
+"""Options of JVMs that do little, as `sync` has them on a local master."""
+ON_A_CLUSTER = (
+    *("--conf", f"spark.driver.extraJavaOptions={QUICK}"),
+    *("--conf", f"spark.executor.extraJavaOptions={QUICK}"),
+    *("--conf", "spark.cores.max=1"),
+)
+"""What a sync is given beside its master."""
 _BOUND = re.compile(r"Starting Spark master at (spark://\S+)")
 _LOOPBACK = ("--host", "127.0.0.1", "--webui-port", "0")
 _REGISTERED = "Successfully registered with master"
@@ -83,6 +93,8 @@ class StandaloneSpark:
         needed = {
             "PATH": os.environ["PATH"],
             "PYSPARK_PYTHON": sys.executable,
+            # Master and worker end before Java's second compiler has earned its keep.
+            "SPARK_DAEMON_JAVA_OPTS": QUICK,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
