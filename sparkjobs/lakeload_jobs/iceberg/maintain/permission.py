@@ -14,8 +14,8 @@ from lakeload_jobs.iceberg.maintain.work import Work
 def check_deleting(work: Work) -> None:
     """Raise `LoadFailed`, naming action and key, where an object of the table may not be deleted.
 
-    The object does not exist: S3 looks at permissions first, and deleting nothing is no error. It is
-    named as a manifest would be: a bucket for tables alone denies every other name.
+    The object does not exist: S3 looks at permissions first, and deleting nothing is no error. Its
+    name is that of a manifest: a bucket for tables alone denies all but Iceberg's.
     """
     location = str(work.table.location()).rstrip("/")
     key = f"{location}/metadata/{uuid.uuid4()}-m0.avro"
