@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Sequence
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from lakeload.launch.stop import StopRequests
     from lakeload_jobs.contract.maintain import MaintainSpec
     from lakeload_jobs.contract.spec import TableSpec
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -170,11 +167,11 @@ def _maintain(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | No
 
 
 def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | None]:
-    from lakeload.commands.installation import class_data_of, find_installation
-    from lakeload.commands.spark_job import jars_of, spark_settings
+    from lakeload.commands.installation import find_installation
+    from lakeload.commands.spark_job import prepared, spark_settings
     from lakeload.config.spec import destination_spec
     from lakeload.launch.maintain import launch_maintenance
-    from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
+    from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.probes.preflight import preflight
     from lakeload.ui.progress import Progress
@@ -182,23 +179,19 @@ def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | 
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation()
     preflight(destination_spec(job.document.destination))
-    jars = jars_of(job.document, ("iceberg",))
-    archive = class_data_of(installation, jars, settings.master)
-    runs = runs_directory(os.environ)
-    folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
+    settings, folder = prepared(job.document, settings, installation, ("iceberg",), job.attempt)
     spec = build_job_spec(job.document, job.tables, job.attempt, folder, None)
     spec = replace(spec, job="maintain", maintain=job.wanted)
-    logger.info("the run folder is %s", folder.path)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet(), doing="maintaining") as progress:
         outcome = launch_maintenance(
             spec,
             folder,
             installation,
-            replace(settings, jars=jars, archive=archive),
+            settings,
             environment=os.environ,
             stop=stop,
             show=progress.show,
         )
-    prune_run_folders(runs)
+    prune_run_folders(folder.path.parent)
     return outcome, folder

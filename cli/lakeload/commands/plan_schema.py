@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload_jobs.contract.spec import TableSpec
-
-logger = logging.getLogger(__name__)
 
 STARTED = (
     "Spark is started to see the columns of the source; it writes nothing. "
@@ -37,10 +34,10 @@ def add_schema(
 
     Raises `MachineLacks` without Java, Spark or jars, and what ends the job.
     """
-    from lakeload.commands.installation import class_data_of, find_installation
-    from lakeload.commands.spark_job import jars_of, spark_settings
+    from lakeload.commands.installation import find_installation
+    from lakeload.commands.spark_job import prepared, spark_settings
     from lakeload.launch.plan_schema import find_columns, with_schema
-    from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
+    from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.launch.stop import StopRequests
     from lakeload.machine.jars import features_of
@@ -53,12 +50,8 @@ def add_schema(
     console.note(f"note: {STARTED}")
     settings = spark_settings(document, master, conf)
     installation = find_installation()
-    table_format = look.destination.table_format
-    jars = jars_of(document, features_of((table.input for table in chosen), table_format))
-    archive = class_data_of(installation, jars, settings.master)
-    runs = runs_directory(os.environ)
-    folder = create_run_folder(runs, look.attempt.synced, look.attempt.attempt_id)
-    logger.info("the run folder is %s", folder.path)
+    features = features_of((table.input for table in chosen), look.destination.table_format)
+    settings, folder = prepared(document, settings, installation, features, look.attempt)
     spec = build_job_spec(
         document,
         chosen,
@@ -78,10 +71,10 @@ def add_schema(
             spec,
             folder,
             installation,
-            replace(settings, jars=jars, archive=archive),
+            settings,
             environment=os.environ,
             stop=stop,
             show=progress.show,
         )
-    prune_run_folders(runs)
+    prune_run_folders(folder.path.parent)
     return with_schema(plans, found, spec, chosen)

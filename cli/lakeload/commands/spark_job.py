@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,12 @@ from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.config.load import PipelineDocument
+    from lakeload.launch.command import Installation
     from lakeload.launch.run import SparkSettings
+    from lakeload.launch.run_folder import RunFolder
+    from lakeload.launch.spec import Attempt
+
+logger = logging.getLogger(__name__)
 
 Master = Annotated[
     str | None,
@@ -70,3 +77,22 @@ def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, 
     with FetchProgress(console.err, quiet=console.quiet()) as progress:
         folder = cache_directory(os.environ) / JARS
         return fetch(jars, folder, os.environ, origin=origin, listener=progress)
+
+
+def prepared(
+    document: PipelineDocument,
+    settings: SparkSettings,
+    installation: Installation,
+    features: Sequence[str],
+    attempt: Attempt,
+) -> tuple[SparkSettings, RunFolder]:
+    """Return the settings with the jars of these sets and their class data, and a folder for the
+    attempt. Raises `MachineLacks`."""
+    from lakeload.commands.installation import class_data_of
+    from lakeload.launch.run_folder import create_run_folder, runs_directory
+
+    jars = jars_of(document, features)
+    archive = class_data_of(installation, jars, settings.master)
+    folder = create_run_folder(runs_directory(os.environ), attempt.synced, attempt.attempt_id)
+    logger.info("the run folder is %s", folder.path)
+    return replace(settings, jars=jars, archive=archive), folder

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Schema, Tables
-from lakeload.commands.spark_job import Conf, Master, jars_of, spark_settings
+from lakeload.commands.spark_job import Conf, Master, prepared, spark_settings
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
     from lakeload_jobs.contract.spec import TableSpec
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -138,9 +134,9 @@ def _load(
 
     A refusal is an outcome too: in JSON it needs the job id like any other end.
     """
-    from lakeload.commands.installation import class_data_of, find_installation
+    from lakeload.commands.installation import find_installation
     from lakeload.launch.outcome import refused, with_warning
-    from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
+    from lakeload.launch.run_folder import prune_run_folders
 
     folder: RunFolder | None = None
     try:
@@ -150,15 +146,12 @@ def _load(
         if done is not None:
             return done, None
         doubts |= {_conditional_writes(job)}
-        jars = _jars(job)
-        archive = class_data_of(installation, jars, settings.master)
-        settings = replace(settings, jars=jars, archive=archive)
-        runs = runs_directory(os.environ)
-        folder = create_run_folder(runs, job.attempt.synced, job.attempt.attempt_id)
+        features = _features(job)
+        settings, folder = prepared(job.document, settings, installation, features, job.attempt)
         outcome = _with_spark(job, settings, installation, folder, stop)
         for warning in filter(None, doubts):
             outcome = with_warning(outcome, warning)
-        prune_run_folders(runs)
+        prune_run_folders(folder.path.parent)
     except LakeloadError as error:
         return refused(error), folder
     return outcome, folder
@@ -207,13 +200,12 @@ def _conditional_writes(job: _Job) -> str | None:
     return conditional_writes(destination_spec(job.document.destination))
 
 
-def _jars(job: _Job) -> tuple[Path, ...]:
-    """Return the jars these tables need, fetched if need be. Raises `MachineLacks`."""
+def _features(job: _Job) -> tuple[str, ...]:
+    """Return the sets of jars that these tables need."""
     from lakeload.machine.jars import features_of
 
     table_format = job.document.destination.model.table_format
-    features = features_of((table.input for table in job.tables), table_format)
-    return jars_of(job.document, features)
+    return features_of((table.input for table in job.tables), table_format)
 
 
 def _with_spark(
@@ -237,7 +229,6 @@ def _with_spark(
         reload=job.reload,
         full_refresh=job.full_refresh,
     )
-    logger.info("the run folder is %s", folder.path)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet()) as progress:
         return launch(
