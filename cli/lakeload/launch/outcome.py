@@ -25,6 +25,8 @@ COMMIT_STAGES = frozenset({"commit", "publish"})
 
 NOTHING_COMMITTED = "nothing was committed"
 MAYBE_COMMITTED = "committed or unknown: the next sync or `lakeload recover` finishes it"
+MAYBE_IN = "committed or unknown: the same `--job-id`, run again, loads it only if it is not in"
+"""Of an Iceberg table: its commit happened or did not, and leaves nothing to be finished."""
 
 _IN: dict[str, TableStatus] = {
     "LOADED": "LOADED",
@@ -97,17 +99,21 @@ def decide(
     observed: Observed,
     specs: Sequence[TableSpec],
     cause: Cause,
+    *,
+    maybe: str = MAYBE_COMMITTED,
 ) -> Outcome:
-    """Return the outcome. `cause` is what the log suggests; it is used where no result tells."""
+    """Return the outcome. `cause` is what the log suggests; it is used where no result tells.
+
+    `maybe` is said of a table that had reached its commit.
+    """
     if isinstance(result, RunResult):
-        return _with_result(ending, result, observed, specs)
+        return _with_result(ending, result, observed, specs, maybe)
     if ending.stopped_by is not None:
-        return _interrupted(ending, _presumed(specs, observed, "INTERRUPTED"))
+        return _interrupted(ending, _presumed(specs, observed, "INTERRUPTED", maybe), maybe)
+    tables = _presumed(specs, observed, "FAILED", maybe)
     if ending.exit_status == 0 or not result.missing:
         error = ErrorInfo("NoResult", result.message, ExitCode.TABLE_FAILED, result.hint)
-        tables = _presumed(specs, observed, "FAILED")
         return Outcome("NO_RESULT", ExitCode.TABLE_FAILED, tables, error)
-    tables = _presumed(specs, observed, "FAILED")
     error = ErrorInfo(
         "DriverDied" if observed.opened else "NeverStarted",
         f"{_how_it_ended(ending, observed)}: {cause.message}",
@@ -156,19 +162,19 @@ def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
 
 
 def _with_result(
-    ending: Ending, result: RunResult, observed: Observed, specs: Sequence[TableSpec]
+    ending: Ending, result: RunResult, observed: Observed, specs: Sequence[TableSpec], maybe: str
 ) -> Outcome:
     reported = {table.table for table in result.tables}
     missing = [spec for spec in specs if spec.source not in reported]
     status: Literal["INTERRUPTED", "FAILED"] = "INTERRUPTED" if ending.stopped_by else "FAILED"
-    tables = result.tables + _presumed(missing, observed, status)
+    tables = result.tables + _presumed(missing, observed, status, maybe)
     succeeded = result.status == "SUCCEEDED" and result.error is None
     if succeeded and ending.exit_status == 0:
         code = exit_code_of(tables)
         # A signal that came when all was done changes nothing about that.
         return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
     if ending.stopped_by is not None:
-        return _interrupted(ending, tables)
+        return _interrupted(ending, tables, maybe)
     if succeeded:
         return Outcome("DISAGREES", *_disagreement(ending, tables))
     if result.error is not None:
@@ -195,7 +201,7 @@ def _disagreement(
     return code, tables, error
 
 
-def _interrupted(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
+def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) -> Outcome:
     """Say what the interruption left: the job's own words where it had time for them."""
     how = f"stopped by {ending.stopped_by.name}" if ending.stopped_by else "stopped"
     if ending.killed:
@@ -203,7 +209,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
     done = sum(table.status in _IN for table in tables)
     unknown = [table for table in tables if _in_commit(table)]
     if unknown:
-        what = f"`{unknown[0].table}` is {MAYBE_COMMITTED}"
+        what = f"`{unknown[0].table}` is {maybe}"
         what += f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     elif done:
         what = f"{done} of {len(tables)} tables had been loaded; nothing else was committed"
@@ -219,25 +225,28 @@ def _in_commit(table: TableResult) -> bool:
 
 
 def _presumed(
-    specs: Sequence[TableSpec], observed: Observed, status: Literal["FAILED", "INTERRUPTED"]
+    specs: Sequence[TableSpec],
+    observed: Observed,
+    status: Literal["FAILED", "INTERRUPTED"],
+    maybe: str,
 ) -> tuple[TableResult, ...]:
     """Results for tables the job could not report on, from the events it had written."""
-    return tuple(_presume(spec, observed, status) for spec in specs)
+    return tuple(_presume(spec, observed, status, maybe) for spec in specs)
 
 
 def _presume(
-    spec: TableSpec, observed: Observed, status: Literal["FAILED", "INTERRUPTED"]
+    spec: TableSpec, observed: Observed, status: Literal["FAILED", "INTERRUPTED"], maybe: str
 ) -> TableResult:
     table = TableResult(spec.source, spec.target, status)
     said = observed.ended.get(spec.source)
     if said in _IN:
         lost = "the job ended before its result was written: rows and files are not known here"
         return replace(table, status=_IN[said], warnings=(lost,))
-    maybe = spec.source in observed.committing and said is None
+    committing = spec.source in observed.committing and said is None
     code = ExitCode.INTERRUPTED if status == "INTERRUPTED" else ExitCode.TABLE_FAILED
     error = ErrorInfo(
         "Interrupted" if status == "INTERRUPTED" else "LoadFailed",
-        MAYBE_COMMITTED if maybe else NOTHING_COMMITTED,
+        maybe if committing else NOTHING_COMMITTED,
         code,
         stage=observed.stages.get(spec.source),
         retryable=True,

@@ -15,7 +15,14 @@ from lakeload.launch.failure import Cause, probable_cause
 from lakeload.launch.inputs import input_bytes
 from lakeload.launch.jvm import executor_options
 from lakeload.launch.log_file import read_log
-from lakeload.launch.outcome import Ending, Observed, Outcome, decide
+from lakeload.launch.outcome import (
+    MAYBE_COMMITTED,
+    MAYBE_IN,
+    Ending,
+    Observed,
+    Outcome,
+    decide,
+)
 from lakeload.launch.process import PATIENCE, Patience, Running
 from lakeload.launch.properties import render, spark_properties
 from lakeload.launch.result_file import read_result
@@ -72,7 +79,9 @@ def launch(
         patience=patience,
     )
     result = read_result(folder.result, spec.attempt_id)
-    return decide(ended.ending, result, ended.observed, spec.tables, ended.cause)
+    iceberg = spec.destination.table_format == "ICEBERG"
+    maybe = MAYBE_IN if iceberg else MAYBE_COMMITTED
+    return decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
 
 
 def run_job(

@@ -31,6 +31,8 @@ _MEMORY_HINT = (
     "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
     "`spark.executor.memory` in `spark.conf`)"
 )
+JAVA_GONE = "JavaGone"
+"""The type of the error of a job whose JVM has died."""
 _MAX_TEXT = 400
 _MAX_CAUSES = 16
 
@@ -201,7 +203,7 @@ def _expected(error: BaseException) -> LakeloadError:
 
 def _java_gone() -> ErrorInfo:
     return ErrorInfo(
-        type="JavaGone",
+        type=JAVA_GONE,
         message="Spark's Java process ended in the middle of the work; when memory ran out, "
         "`spark.driver_memory` is too small",
         exit_code=int(ExitCode.MACHINE),

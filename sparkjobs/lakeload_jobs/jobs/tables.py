@@ -7,18 +7,19 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Literal
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import Interrupted
+from lakeload_jobs.contract.errors import Interrupted, LakeloadError
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.iceberg.write import IcebergLoad
 from lakeload_jobs.iceberg.write import load_table as load_iceberg_table
 from lakeload_jobs.jobs.event_log import EventLog
-from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.failures import JAVA_GONE, describe
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalog import Catalog
 from lakeload_jobs.lake.objects import Objects
@@ -105,12 +106,18 @@ class Tables:
         if stopped and stage != "commit":
             # Spark's complaints about its cancelled jobs say nothing the user does not know.
             error = Interrupted("stopped before the commit: nothing of this table is visible")
+        elif stopped and not isinstance(error, LakeloadError):
+            error = Interrupted("stopped while it was committed: " + self._finishing())
+        told = describe(error, stage)
+        if stage == "commit" and told.type == JAVA_GONE:
+            ended = f"Spark's Java process ended during the commit: {self._finishing()}"
+            told = replace(told, message=ended)
         return TableResult(
             table=table.source,
             target=table.target,
             status="INTERRUPTED" if stopped else "FAILED",
             seconds=seconds,
-            error=describe(error, stage),
+            error=told,
         )
 
     def _enter(self, table: TableSpec, stage: str) -> None:

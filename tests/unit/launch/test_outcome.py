@@ -1,12 +1,24 @@
-"""Exit codes of finished tables."""
+"""Exit codes of finished tables, and what is said of those that no result tells about."""
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
-from lakeload.launch.outcome import exit_code_of
+from lakeload.launch.failure import Cause
+from lakeload.launch.outcome import (
+    MAYBE_IN,
+    NOTHING_COMMITTED,
+    Ending,
+    Observed,
+    decide,
+    exit_code_of,
+)
+from lakeload.launch.result_file import ResultProblem
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
+from tests.unit.launch.specs import table
 
 
 def result(status: TableStatus, code: int | None = None) -> TableResult:
@@ -34,3 +46,20 @@ def result(status: TableStatus, code: int | None = None) -> TableResult:
 )
 def test_the_tables_decide_the_exit_code(tables: list[TableResult], code: ExitCode) -> None:
     assert exit_code_of(tables) == code
+
+
+def test_a_stopped_commit_of_iceberg_is_said_to_be_in_or_not() -> None:
+    observed = Observed(opened=True, stages={"orders": "commit"}, committing={"orders"})
+    outcome = decide(
+        Ending(143, signal.SIGTERM),
+        ResultProblem("no result", missing=True),
+        observed,
+        [table("orders"), table("customers")],
+        Cause("stopped", None, ExitCode.TABLE_FAILED),
+        maybe=MAYBE_IN,
+    )
+    assert outcome.exit_code == ExitCode.INTERRUPTED
+    assert outcome.error is not None
+    assert outcome.error.message == f"stopped by SIGTERM: `orders` is {MAYBE_IN}"
+    said = [one.error.message for one in outcome.tables if one.error]
+    assert said == [MAYBE_IN, NOTHING_COMMITTED]
