@@ -1,10 +1,12 @@
 """kill -9 at every step of a load, the inside of the MERGE included, before and after the server
-acted; and requests of the dead that arrive late."""
+acted; SIGTERM; and requests of the dead that arrive late."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lakeload.launch.outcome import MAYBE_IN
+from lakeload_jobs.contract.errors import ExitCode
 from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
 from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, Point, points
@@ -12,6 +14,7 @@ from tests.faults.iceberg.traps import Traps
 from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import Sync, run_sync
 
+SIGTERM = "SIGTERM"
 Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 
@@ -48,20 +51,26 @@ def kill_at(
     *,
     at_once: int,
     then: Sequence[str] = (JOB, NEXT),
+    stopped: Sequence[tuple[Mode, bool, Point]] = (),
 ) -> list[Case]:
     """Kill one load at each place: mode, whether the table was loaded before, and where. The jobs
-    of `then` take turns at coming next."""
+    of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends."""
     cases, chosen = [], {}
-    for number, (mode, later, point) in enumerate(places):
+    for number, (mode, later, point) in enumerate([*places, *stopped]):
+        how = "kill -9" if number < len(places) else SIGTERM
         table = table_name("kill", number)
         chosen[table] = point
         state = "later" if later else "first"
-        name = f"{world.catalog} {mode} {state}, killed {point}"
+        name = f"{world.catalog} {mode} {state}, {how} {point}"
         after = then[number % len(then)]
-        cases.append(Case(f"kill -9, {world.catalog}", name, table, mode, later, after))
+        cases.append(Case(f"{how}, {world.catalog}", name, table, mode, later, after))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
-        _kill(world, name, group, {case.table: chosen[case.table] for case in group})
+        for end, ended in ((_kill, "kill -9"), (_stop, SIGTERM)):
+            these = [case for case in group if case.kind.startswith(ended)]
+            where = {case.table: chosen[case.table] for case in these}
+            if these:
+                end(world, f"{name}-{end.__name__}", these, where)
 
     run_cases(world, "kills", cases, trouble, at_once=at_once, note=note)
     return cases
@@ -92,6 +101,30 @@ def _kill(world: World, name: str, group: Sequence[Case], where: dict[str, Point
             )
 
 
+def _stop(world: World, name: str, group: Sequence[Case], where: dict[str, Point]) -> None:
+    """End a sync in order. Its publishes that were on their way then arrive, and are taken."""
+    late = [table for table, point in where.items() if point.kind == COMMIT and not point.after]
+    traps = Traps(where, late=late)
+    sync = Sync(world, world.write(name, modes(group), JOB), JOB)
+    with world.watching(traps.act):
+        told = traps.spring(sync, Sync.terminate)
+        left = sync.left
+        traps.deliver()
+    said = str(told.document.get("error"))
+    for case in group:
+        case.told.append(told)
+        case.counted = case.table in traps.held
+        if where[case.table].kind == COMMIT and MAYBE_IN not in said:
+            case.findings.problems.append(f"{case.name}: nobody was told that it may be in: {said}")
+        status = told.tables.get(case.table, {}).get("status")
+        if (told.code, status, left) != (ExitCode.INTERRUPTED, "INTERRUPTED", []):
+            case.findings.problems.append(
+                f"{case.name}: ended {told.code}, {status}, processes {left}: {told.stderr[-1500:]}"
+            )
+        if case.table in late and traps.statuses.get(case.table) != 200:
+            case.findings.problems.append(f"{case.name}: its late commit was not taken")
+
+
 def late_commits(world: World, found: Places, note: Note) -> list[Case]:
     """Kill loads whose publishing commit is on its way, load another job, then let it arrive."""
     cases, chosen = [], {}
@@ -105,7 +138,8 @@ def late_commits(world: World, found: Places, note: Note) -> list[Case]:
             cases.append(Case(f"late commit, {world.catalog}", name, table, mode, later))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
-        traps = Traps({case.table: chosen[case.table] for case in group}, late=True)
+        tables = [case.table for case in group]
+        traps = Traps({table: chosen[table] for table in tables}, late=tables)
         folder = world.write(name, modes(group), JOB)
         with world.watching(traps.act):
             killed = traps.spring(Sync(world, folder, JOB))

@@ -99,6 +99,16 @@ class Sync:
                 kill_session(session)
         return len(family) > 1
 
+    def terminate(self) -> None:
+        """SIGTERM to the command alone, as a scheduler sends it."""
+        self._spark = self._below()
+        self._process.terminate()
+
+    @property
+    def left(self) -> list[int]:
+        """What still lives of the sessions that the command had when it was ended."""
+        return [process for session in self._spark for process in members(session)]
+
     @property
     def running(self) -> bool:
         """Whether the command has not ended."""
@@ -107,7 +117,7 @@ class Sync:
     def kill_command_only(self) -> None:
         """kill -9 of the command; spark-submit has a session of its own and goes on."""
         self.killed = True
-        self._spark = {s for process in self._family() if (s := _session(process))}
+        self._spark = self._below()
         self._process.kill()
 
     def wait_for_spark(self) -> None:
@@ -135,6 +145,9 @@ class Sync:
         except ValueError:
             document = {}
         return Told(self.job_id, self._process.returncode, stderr, document)
+
+    def _below(self) -> set[int]:
+        return {session for process in self._family() if (session := _session(process))}
 
     def _family(self) -> list[psutil.Process]:
         """The command first, then everything below it."""
