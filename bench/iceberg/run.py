@@ -166,5 +166,6 @@ def _judged(setting: Setting, peer: Peer, runs: Sequence[Run]) -> tuple[list[Run
     if fault := found.fault(setting, finished, [run.number for run in stopped]):
         remarks.append(f"{peer.name} left a table that holds {fault}: its runs do not count.")
         return [run for run in runs if run.name != peer.name], remarks
-    print(f"the table that {peer.name} upserted into holds what it must", flush=True)
+    if not stopped:
+        print(f"the table that {peer.name} upserted into holds what it must", flush=True)
     return list(runs), remarks
