@@ -28,7 +28,10 @@ def catalog(lake: Lake, tmp_path: Path) -> Iterator[Catalog]:
     place = lake.server.endpoint
     lake.write_pipeline(
         tmp_path,
-        tables=[{"table": name, "path": f"{name}.csv"} for name in ("orders", "visits", "new")],
+        tables=[
+            *({"table": name, "path": f"{name}.csv"} for name in HAS),
+            {"table": "new", "path": "new.csv", "mode": "UPSERT", "primary_key": ["id"]},
+        ],
         source={
             "type": "FILES",
             "format": "CSV",
@@ -86,5 +89,6 @@ def test_a_plan_shows_the_columns_that_change_and_writes_nothing(
     assert "`at`" in visits["error"]["message"]
     assert visits["columns"] == {"id": "int", "at": "string"}
     assert (new["creates"], new["columns"]) == (True, {"id": "int"})
+    assert ended.tables["new"]["mode"] == "UPSERT"
     assert lake.keys() == before
     assert not catalog.table_exists((NAMESPACE, "new"))
