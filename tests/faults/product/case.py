@@ -35,8 +35,16 @@ class Case:
 Note = Callable[[str], None]
 
 
-def run_cases(world: World, cases: Sequence[Case], *, at_once: int, note: Note) -> None:
-    """Disturb every case, load all tables untroubled, and compare; the findings are in the cases.
+def run_cases(
+    world: World,
+    cases: Sequence[Case],
+    *,
+    at_once: int,
+    note: Note,
+    then: Sequence[str] = (JOB, "next"),
+) -> None:
+    """Disturb every case, load the jobs of `then` untroubled into all tables, and compare; the
+    findings are in the cases.
 
     The untroubled syncs take the tables of many cases together: starting Spark costs the most.
     """
@@ -47,7 +55,7 @@ def run_cases(world: World, cases: Sequence[Case], *, at_once: int, note: Note) 
     for case in cases:
         if case.alone:
             _disturb(world, case, note)
-    _settle(world, cases)
+    _settle(world, cases, then)
     snapshot = Snapshot(world, [table for case in cases for table in case.tables])
     for case in cases:
         told = {table: _told_in(case, table) for table in case.tables}
@@ -78,11 +86,11 @@ def _disturb(world: World, case: Case, note: Note) -> None:
     note(f"{case.name}: {len(case.tables)} tables, exit codes {codes}")
 
 
-def _settle(world: World, cases: Sequence[Case]) -> None:
-    """Run the job again, then another, then recover; each must go through."""
+def _settle(world: World, cases: Sequence[Case], jobs: Sequence[str]) -> None:
+    """Run each job, then recover; each must go through."""
     tables = [table for case in cases for table in case.tables]
     name = f"untroubled-{tables[0]}"
-    for told in untroubled(world, name, tables, JOB, "next"):
+    for told in untroubled(world, name, tables, *jobs):
         for case in cases:
             case.told.append(told)
             case.findings.problems += [
