@@ -43,20 +43,29 @@ def test_files_of_deletes_are_rewritten_where_that_leaves_fewer(upkeep: Upkeep) 
     assert delete_files(upkeep) == 6
     assert statuses(upkeep.keep(table, "deletes")) == {"deletes": "NOTHING_TO_DO"}
 
-    upkeep.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.granularity' = 'partition')")
+    granularity(upkeep, "partition")
     upsert(101, 103)
     upsert(105, 107)
     expected, before = upkeep.rows(), delete_files(upkeep)
-    said = upkeep.keep(table, "deletes", apply=False)["deletes"]
-    did = upkeep.keep(table, "deletes")["deletes"]
-
     assert len(expected) == 14
     assert before > 6
-    assert (said.status, said.files, said.files_after) == ("WOULD_DO", before, 1)
-    assert did == replace(said, status="DONE")
-    assert delete_files(upkeep) == 1
-    assert upkeep.rows() == expected
-    assert statuses(upkeep.keep(table, "deletes")) == {"deletes": "NOTHING_TO_DO"}
+
+    # Six data files have deleted rows; then all is one partition.
+    for wanted, left in (("file", 6), ("partition", 1)):
+        granularity(upkeep, wanted)
+        said = upkeep.keep(table, "deletes", apply=False)["deletes"]
+        did = upkeep.keep(table, "deletes")["deletes"]
+        assert (said.status, said.files, said.files_after) == ("WOULD_DO", before, left)
+        assert did == replace(said, status="DONE")
+        assert delete_files(upkeep) == left
+        assert upkeep.rows() == expected
+        assert statuses(upkeep.keep(table, "deletes")) == {"deletes": "NOTHING_TO_DO"}
+        before = left
+
+
+def granularity(upkeep: Upkeep, value: str) -> None:
+    """Say of what a file of deletes is: one data file, or a partition."""
+    upkeep.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('write.delete.granularity' = '{value}')")
 
 
 def test_another_branch_is_compacted_and_main_stays_as_it_is(upkeep: Upkeep) -> None:
