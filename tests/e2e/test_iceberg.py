@@ -1,4 +1,5 @@
-"""A pipeline of Iceberg tables in Glue through the command line: two jobs, one of them twice."""
+"""A pipeline of Iceberg tables in Glue through the command line: jobs, one of them twice, the
+maintenance of what they made, and a full refresh."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from pyiceberg.table import Table
 from lakeload.config.load import load_destination
 from lakeload.config.spec import destination_spec
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import destination_policy
-from tests.e2e.command import lakeload, sync
+from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.model import PolicyDocument
+from tests.e2e.command import Ended, lakeload, sync
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
 
@@ -38,6 +40,7 @@ TABLES: list[dict[str, Any]] = [
     },
 ]
 CSV = {"header": True, "inferSchema": True}
+PROMISED = ("files", "files_after", "bytes", "snapshots")
 
 
 @pytest.fixture
@@ -63,6 +66,7 @@ def folder(lake: Lake, tmp_path: Path) -> Iterator[Path]:
         "1,old,1,false",
         "2,b,1,false",
         "3,never,1,true",
+        "5,e,1,false",
     )
     yield tmp_path
     glue = glue_of(lake)
@@ -70,19 +74,23 @@ def folder(lake: Lake, tmp_path: Path) -> Iterator[Path]:
         glue.delete_database(Name=database["Name"])
 
 
-def allow(lake: Lake, path: Path) -> None:
-    """Give the lake's role what `policy` writes for a destination.
+def allow(lake: Lake, path: Path, *, maintain: bool = False) -> None:
+    """Give the lake's role what `policy` writes for a destination, `--with maintain` or not.
 
     Where AWS checks a call on a database against that database, the emulator looks for a table of
     its name.
     """
-    policy = destination_policy(destination_spec(load_destination(path, {})))
+    destination = destination_spec(load_destination(path, {}))
+    documents = role_policies(destination, PolicyOptions(maintain=maintain))
     table = f"arn:aws:glue:{lake.seeded.region}:{ACCOUNT_ID}:table/{DATABASE}"
     emulators = {"Effect": "Allow", "Action": "glue:*Database", "Resource": table}
-    statements = policy["Statement"]
-    assert isinstance(statements, list)
-    whole = {**policy, "Statement": [*statements, emulators]}
-    lake.server.admin.put_role_policy(lake.seeded.role, whole)
+    statements = [one for document in documents for one in document.statements]
+    whole = PolicyDocument("all", tuple(statements)).as_json()
+    listed = whole["Statement"]
+    assert isinstance(listed, list)
+    lake.server.admin.put_role_policy(
+        lake.seeded.role, {**whole, "Statement": [*listed, emulators]}
+    )
 
 
 def write(path: Path, *lines: str) -> None:
@@ -102,18 +110,17 @@ def table(lake: Lake, name: str) -> Table:
     return catalog.load_table((DATABASE, name))
 
 
-def rows(lake: Lake, name: str, *columns: str) -> list[tuple[Any, ...]]:
-    found = table(lake, name).scan().to_arrow().select(list(columns)).to_pylist()
+def rows(lake: Lake, name: str, *columns: str, at: Ended | None = None) -> list[tuple[Any, ...]]:
+    """Return rows as they are now, or as a sync left them."""
+    snapshot = at.tables[name]["snapshot_id"] if at else None
+    scan = table(lake, name).scan(snapshot_id=snapshot)
+    found = scan.to_arrow().select(list(columns)).to_pylist()
     return sorted(tuple(row.values()) for row in found)
 
 
 def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     lake: Lake, folder: Path
 ) -> None:
-    planned = lakeload(lake, folder, "plan", "pipeline.yml")
-    assert planned.code == 0, planned.stderr
-    assert "UPSERT" in planned.stdout
-
     first = sync(lake, folder, "--job-id", "job-1")
     assert first.code == 0, first.stderr + first.stdout
     assert {name: found["status"] for name, found in first.tables.items()} == {
@@ -125,7 +132,7 @@ def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     assert [str(field.transform) for field in visits.spec().fields] == ["day"]
     assert visits.properties["write.parquet.compression-codec"] == "gzip"
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1")]
-    assert rows(lake, "customers", "id", "name") == [(1, "new"), (2, "b")]
+    assert rows(lake, "customers", "id", "name") == [(1, "new"), (2, "b"), (5, "e")]
 
     again = sync(lake, folder, "--job-id", "job-1")
     assert again.code == 0, again.stderr
@@ -141,22 +148,42 @@ def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     second = sync(lake, folder, "--job-id", "job-2")
     assert second.code == 0, second.stderr + second.stdout
     assert second.tables["customers"]["changes"] == {"inserted": 1, "updated": 1, "deleted": 1}
-    assert rows(lake, "customers", "id", "name") == [(1, "newer"), (4, "d")]
+    merged = [(1, "newer"), (4, "d"), (5, "e")]
+    assert rows(lake, "customers", "id", "name") == merged
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1"), ("b", "job-2")]
-
-    flags = ("--older-than", "0", "--only", "compact,expire,orphans", "--output", "json")
-    maintained = lakeload(lake, folder, "maintain", "pipeline.yml", *flags)
-    assert maintained.code == 0, maintained.stderr + maintained.stdout
-    found = {
-        name: {step["step"]: (step["status"], step["snapshots"]) for step in one["steps"]}
-        for name, one in maintained.tables.items()
-    }
-    assert found["visits"]["expire"] == ("WOULD_DO", len(table(lake, "visits").snapshots()) - 1)
-    # Most of the rows of the customers' first file are deleted.
-    compact = {name: steps["compact"][0] for name, steps in found.items()}
-    assert compact == {"visits": "NOTHING_TO_DO", "customers": "WOULD_DO"}
-    assert {found[name]["orphans"][0] for name in found} == {"NOTHING_TO_DO"}
-    assert not maintained.document["applied"]
-
     other = sync(lake, folder, "--job-id", "job-2", "--full-refresh", "--table", "customers")
     assert other.code == 2, "the same id with other settings is no repetition"
+
+    allow(lake, folder / "destination.yml", maintain=True)
+    before = len(table(lake, "customers").snapshots())
+    said, did = (maintain(lake, folder, *apply) for apply in ((), ("--apply",)))
+    # Most of the rows of the first file are deleted, and both are small. The latest load stays.
+    assert (said["compact"]["status"], said["compact"]["files"]) == ("WOULD_DO", 2)
+    assert said["expire"]["status"] == "WOULD_DO"
+    assert said["expire"]["snapshots"] == before - 1
+    for name, step in said.items():
+        assert did[name]["status"] == "DONE"
+        assert [did[name][what] for what in PROMISED] == [step[what] for what in PROMISED]
+    left = {one.snapshot_id for one in table(lake, "customers").snapshots()}
+    assert second.tables["customers"]["snapshot_id"] in left
+    assert first.tables["customers"]["snapshot_id"] not in left
+    assert rows(lake, "customers", "id", "name") == merged
+
+    # What is in the folder now is all that is in the table afterwards: files are known no longer.
+    (folder / "customers" / "1.csv").unlink()
+    third = sync(lake, folder, "--job-id", "job-3", "--full-refresh", "--table", "customers")
+    assert third.code == 0, third.stderr + third.stdout
+    assert rows(lake, "customers", "id", "name") == [(1, "newer"), (4, "d")]
+    assert rows(lake, "customers", "id", "name", at=second) == merged
+    nothing = sync(lake, folder)
+    assert {found["status"] for found in nothing.tables.values()} == {"NO_OP"}
+    assert nothing.document["log"] is None, "Spark was started for nothing"
+
+
+def maintain(lake: Lake, folder: Path, *flags: str) -> dict[str, dict[str, Any]]:
+    """Run `lakeload maintain` for the customers, and return what it says of each step."""
+    steps = ("--only", "compact,expire", "--older-than", "0", "--table", "customers")
+    ended = lakeload(lake, folder, "maintain", "pipeline.yml", *steps, "--output", "json", *flags)
+    assert ended.code == 0, ended.stderr + ended.stdout
+    assert ended.document["applied"] == ("--apply" in flags)
+    return {step["step"]: step for step in ended.tables["customers"]["steps"]}
