@@ -45,14 +45,15 @@ def past_runs(runs: Path) -> tuple[LocalRun, ...]:
 
 
 def dead_attempts(runs: Path) -> tuple[str, ...]:
-    """Return the attempts in `runs` whose driver was there and is gone without a result.
+    """Return the attempts in `runs` that have not succeeded, and whose driver is gone.
 
-    A driver holds a lock on its events for as long as it lives; the system takes it away.
+    A driver holds a lock on its events for as long as it lives; the system takes it away. One that
+    failed, or was stopped, could tidy up only what the catalog let it.
     """
     return tuple(
         run.attempt_id
         for run in past_runs(runs)
-        if run.outcome == "NO_RESULT" and _is_gone(RunFolder(run.folder).events)
+        if run.outcome != "SUCCEEDED" and _is_gone(RunFolder(run.folder).events)
     )
 
 

@@ -82,10 +82,10 @@ def test_the_author_is_a_user_at_a_host() -> None:
 
 def test_an_attempt_is_dead_when_its_driver_was_there_and_is_gone(tmp_path: Path) -> None:
     write_folder(tmp_path, "never-started")
-    ended = write_folder(tmp_path, "ended", result="FAILED")
-    EventLog(str(ended / "events.jsonl")).close()
+    for name, result in (("in", "SUCCEEDED"), ("failed", "FAILED")):
+        EventLog(str(write_folder(tmp_path, name, result=result) / "events.jsonl")).close()
     killed = write_folder(tmp_path, "killed")
     with EventLog(str(killed / "events.jsonl")):
-        assert dead_attempts(tmp_path) == ()
-    assert dead_attempts(tmp_path) == ("killed",)
+        assert dead_attempts(tmp_path) == ("failed",)
+    assert dead_attempts(tmp_path) == ("killed", "failed")
     assert dead_attempts(tmp_path / "nowhere") == ()
