@@ -165,7 +165,8 @@ def test_the_reader_refuses_what_athena_would(loader: Loader) -> None:
 
 def test_a_load_without_rows_makes_no_table_and_later_no_partition(loader: Loader) -> None:
     assert loader.load("job-0", {"id": []}, ID).catalog_error is None
-    assert glue_of(loader.lake).get_databases()["DatabaseList"] == []
+    databases = glue_of(loader.lake).get_databases()["DatabaseList"]
+    assert loader.target.database not in {database["Name"] for database in databases}
     loader.load("job-1", {"id": [1]}, ID)
     loader.load("job-2", {"id": []}, ID, synced=TEN + timedelta(hours=5))
     assert list(loader.partitions()) == ["2026/11/21/10"]
