@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lakeload_jobs.contract.result import RowChanges
@@ -68,6 +69,27 @@ def test_deleted_rows_leave_the_table_where_the_load_says_so(loads: Loads) -> No
 
     assert result.changes == RowChanges(inserted=0, updated=1, deleted=1)
     assert loads.rows() == [row(2, 2)]
+
+
+def test_a_table_of_format_version_3_is_appended_to_merged_and_replaced(loads: Loads) -> None:
+    iceberg = replace(loads.destination.iceberg, format_version=3)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+    first = [row(number, 1) for number in range(8)]
+    loads.loaded(loads.table(loads.file(first)))
+    loads.loaded(upsert(loads, [row(1, 2, gone=True), row(2, 2), row(8, 1)], deletes="DELETE"))
+
+    table = loads.read()
+    assert table.metadata.format_version == 3
+    name = f"lake.`{loads.schema}`.orders"
+    deletes = loads.spark.table(f"{name}.delete_files").collect()
+    assert [one.file_format for one in deletes] == ["PUFFIN"]
+    merged = [first[0], row(2, 2), *first[3:], row(8, 1)]
+    seen = loads.spark.table(name).select("id", "version").orderBy("id").collect()
+    assert [tuple(one) for one in seen] == [(one["id"], one["version"]) for one in merged]
+    assert loads.rows() == merged
+
+    loads.loaded(loads.table(loads.file([row(5, 7)]), mode="OVERWRITE"))
+    assert loads.rows() == [row(5, 7)]
 
 
 def test_a_full_refresh_replaces_the_table_by_the_latest_versions(loads: Loads) -> None:
