@@ -47,6 +47,9 @@ def _of_glue(request: Request) -> Step | None:
 def _of_rest(request: Request) -> Step | None:
     if named := _REST_TABLE.search(request.target):
         kind = {"POST": COMMIT, "GET": LOAD}.get(request.method)
+        if kind == COMMIT and not json.loads(request.body)["updates"]:
+            # A sync asks so, about one of its tables, whether the catalog compares commits.
+            return None
         return Step(unquote(named[1]), kind) if kind else None
     if request.method == "POST" and _REST_TABLES.search(request.target):
         return Step(json.loads(request.body)["name"], CREATE)
