@@ -11,14 +11,19 @@ from typing import Any
 import pytest
 from pyiceberg.table import StaticTable, Table
 
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec
 from tests.integration.iceberg.catalog_world import (
     CatalogWorld,
     store_settings,
     stored_destination,
 )
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import FaultProxy, Forward, Response, answer
 from tests.servers.nessie import BUCKET, Nessie
 from tests.servers.seaweedfs import KEY, SECRET
+
+TOKEN = "LAKELOAD_TEST_NESSIE_TOKEN"
 
 
 @contextmanager
@@ -26,7 +31,12 @@ def nessie_world(nessie: Nessie, environment: pytest.MonkeyPatch) -> Iterator[Ca
     """Nessie on a branch of the test's own, by its native interface: the other has no branches of
     tables, and nothing is loaded through it."""
     branch = "lakes"
-    catalog = CatalogSpec(type="NESSIE", uri=nessie.uri, ref=branch, api="NATIVE")
+    gate = FaultProxy(nessie.uri)
+    gate.on("*", _with_token)
+    gate.start()
+    environment.setenv(TOKEN, "nessie-bearer")
+    token = SecretReference("env", TOKEN)
+    catalog = CatalogSpec(type="NESSIE", uri=gate.endpoint, ref=branch, api="NATIVE", token=token)
     destination = stored_destination(nessie.store, environment, BUCKET, catalog)
     store = store_settings(nessie.store.s3_endpoint, KEY, SECRET)
 
@@ -40,8 +50,16 @@ def nessie_world(nessie: Nessie, environment: pytest.MonkeyPatch) -> Iterator[Ca
     try:
         yield CatalogWorld("nessie", destination, read)
     finally:
+        gate.stop()
         head = _nessie(nessie, "GET", f"trees/{branch}")["reference"]["hash"]
         _nessie(nessie, "DELETE", f"trees/{branch}@{head}?type=BRANCH")
+
+
+def _with_token(request: Request, forward: Forward) -> Response:
+    """Let pass who brings the bearer token; Nessie itself asks for none here."""
+    if request.header("Authorization") != "Bearer nessie-bearer":
+        return answer(401, "Unauthorized")(request, forward)
+    return forward(request)
 
 
 def _nessie(nessie: Nessie, method: str, path: str, body: Any = None) -> dict[str, Any]:
