@@ -1,4 +1,4 @@
-"""Opening a table and settling its records: `lake.table_log` and `lake.settle`."""
+"""Steps that open a table and roll its records forward, as `TableLog` and `Settler` do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer from admission to the commit: `lake.admission`, `parquet.stage`, `lake.placing`."""
+"""Steps of a writer from admission to the commit record."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def place(scenario: Scenario, world: World, index: int) -> list[Next]:
 
 
 def winner(scenario: Scenario, world: World, index: int) -> list[Next]:
-    """Read the record that took our number: `lake.placing` and `admission.check_passed`."""
+    """Read the record that took our number, as the append and `check_passed` do."""
     actor, me, rules = world.actors[index], scenario.everybody[index], scenario.rules
     label = f"read record {actor.number}"
     if not exists(world, actor.number):

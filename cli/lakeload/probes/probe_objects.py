@@ -13,8 +13,8 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.lake.answers import Completion, OpenUpload
 from lakeload_jobs.lake.aws import AwsSession, aws_call
+from lakeload_jobs.lake.multipart import Part
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import Part
 from lakeload_jobs.rules.layout import probe_path
 
 BODY = b"written by lakeload test-connection; safe to delete\n"

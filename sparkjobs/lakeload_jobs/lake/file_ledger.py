@@ -1,7 +1,7 @@
 """The files that each job of an Iceberg table has loaded: objects that name the one before.
 
-An Iceberg table's properties keep the fold (rules.loaded_files) and the key of the newest object;
-the objects keep the files themselves, and are read only where the fold is unclear. An object is
+An Iceberg table's properties keep a digest of the loaded files and the key of the newest object;
+the objects keep the files themselves, and are read only where the digest cannot tell. An object is
 written before the publish that names it: one that no publish names counts for nothing.
 """
 

@@ -17,7 +17,7 @@ from lakeload_jobs.lake.answers import (
 )
 from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.lake.conditional_writes import MARKER, Conditions, has_conditional_writes
-from lakeload_jobs.lake.records import Part
+from lakeload_jobs.lake.multipart import Part
 from lakeload_jobs.lake.waits import Waits
 from lakeload_jobs.lake.write_headers import IfAbsent, IfMatch, encryption_headers
 from lakeload_jobs.rules.layout import conditional_writes_key

@@ -8,18 +8,10 @@ from typing import Any, ClassVar, Literal
 
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
+from lakeload_jobs.lake.multipart import Part
 
 ATTEMPT_METADATA = "attempt"
 """Metadata name of the attempt: "ours" is decided by it alone, never by the job id (P3)."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One uploaded part: what CompleteMultipartUpload wants back. `checksum` is base64 CRC32."""
-
-    number: int
-    etag: str
-    checksum: str
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore
 
+from lakeload_jobs.lake.multipart import Part
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import Part
 
 MIN_PART_BYTES = 8 << 20
 """S3 wants at least 5 MiB a part; a little more halves the requests and stays small in memory."""

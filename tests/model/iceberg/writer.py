@@ -1,4 +1,4 @@
-"""A load, step by step: `opening`, `branches`, `stage` and `publish` of `lakeload_jobs.iceberg`."""
+"""Steps of a load: `opening`, `branches`, `stage` and `publish` of the write path."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from lakeload_jobs.lake.log_codec import (
     decode_record,
     encode,
 )
+from lakeload_jobs.lake.multipart import Part
 from lakeload_jobs.lake.records import (
     CatMarker,
     CleanMarker,
@@ -32,7 +33,6 @@ from lakeload_jobs.lake.records import (
     GlueTarget,
     LoadedFolder,
     LoadRecord,
-    Part,
     StagedFile,
     StateChange,
     Target,

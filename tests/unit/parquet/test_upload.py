@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
+from lakeload_jobs.lake.multipart import Part
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import Part
 from lakeload_jobs.parquet.upload import MIN_PART_BYTES, PartWriter, UploadPool, part_bytes
 
 
