@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,12 +31,9 @@ SECONDS = 1800
 """A minute of CPU, which may be several on a machine that is busy."""
 
 _ROOT = Path(__file__).parents[2]
-_MAKERS = (
-    "cli/lakeload/launch/training.py",
-    "sparkjobs/lakeload_jobs/entry/run_training.py",
-    "sparkjobs/lakeload_jobs/jobs/train*.py",
-)
-"""What an archive is made by: one that was made by other code would prove nothing of this."""
+_MAKERS = re.compile(r"train|appcds")
+"""What the modules that make an archive have in their paths: one that was made by other code would
+prove nothing of this."""
 
 
 def cache_with_class_data() -> Path:
@@ -72,9 +70,9 @@ def fetched() -> tuple[Path, dict[str, Any]]:
 
 def _digest() -> str:
     digest = hashlib.sha256()
-    for pattern in _MAKERS:
-        files = sorted(_ROOT.glob(pattern))
-        assert files, f"there is no {pattern}"
-        for file in files:
-            digest.update(file.read_bytes())
+    modules = [path for root in ("cli", "sparkjobs") for path in (_ROOT / root).rglob("*.py")]
+    makers = [path for path in sorted(modules) if _MAKERS.search(str(path.relative_to(_ROOT)))]
+    assert makers, "no module makes class data"
+    for file in makers:
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
