@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.rules.catalog_uris import native_nessie
+from lakeload_jobs.contract.traits import catalog_traits
 
 if TYPE_CHECKING:
     from lakeload.config.load import DestinationDocument, PipelineDocument
@@ -94,7 +94,7 @@ def open_iceberg(
             hint="give it the pipeline document",
         )
     destination = destination_spec(document.destination)
-    if native_nessie(destination.iceberg.catalog):
+    if catalog_traits(destination.iceberg.catalog).spark_only:
         raise InvalidInput(
             f"`lakeload {label}` cannot ask Nessie's native interface: Spark alone has a client "
             "for it",

@@ -10,6 +10,7 @@ from lakeload.launch.look import AT_ONCE, Look
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
+from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.lake.catalogs.facts import facts_of, find_table, partition_fields
@@ -19,8 +20,7 @@ from lakeload_jobs.lake.input_listing import list_files, remote_paths
 from lakeload_jobs.lake.new_files import Selection, choose_files
 from lakeload_jobs.lake.objects import Objects
 from lakeload_jobs.lake.source_readers import SourceReaders
-from lakeload_jobs.rules.catalog_uris import native_nessie
-from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, took_false_commit
+from lakeload_jobs.rules.iceberg_catalogs import took_false_commit
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_ROWS, Snapshot, TableFacts
 from lakeload_jobs.rules.iceberg_history import (
     Job,
@@ -110,7 +110,7 @@ def foresee_iceberg(
     readers = SourceReaders(look.destination, look.attempt.attempt_id)
     objects = Objects(session, look.destination)
     catalog = None
-    if not native_nessie(look.destination.iceberg.catalog):
+    if not catalog_traits(look.destination.iceberg.catalog).spark_only:
         catalog = open_catalog(look.destination, session)
 
     def work(table: TableSpec) -> ForeseenIceberg:
@@ -172,7 +172,7 @@ def _compared(
     """
     there = next((one.table for one in seen if one.waits and one.facts is not None), None)
     iceberg = look.destination.iceberg
-    if there is None or compares(iceberg.catalog) is not Compares.REFERENCES:
+    if there is None or catalog_traits(iceberg.catalog).compares is not Compares.REFERENCES:
         return seen
     try:
         if catalog.refuses_overtaken(there.schema, there.table, iceberg.branch):

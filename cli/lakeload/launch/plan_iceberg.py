@@ -14,6 +14,7 @@ from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePla
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.lake.left_branches import left_branches
+from lakeload_jobs.rules.catalog_uris import own_location
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.rules.iceberg_partitions import format_partition_field
 
@@ -109,8 +110,5 @@ def _new_location(table: TableSpec, destination: DestinationSpec) -> str | None:
 
     Glue's and Nessie's tables lie where the destination says (DESIGN section 6, step 2).
     """
-    if destination.iceberg.catalog.type not in ("GLUE", "NESSIE"):
-        return None
-    place = "/".join(filter(None, (destination.bucket, destination.prefix)))
-    warehouse = destination.iceberg.warehouse_location or f"s3://{place}"
-    return f"{warehouse.rstrip('/')}/{table.schema}/{table.table}"
+    place = own_location(destination)
+    return f"{place}/{table.schema}/{table.table}" if place else None

@@ -13,11 +13,12 @@ from lakeload.policy.arns import place
 from lakeload.policy.duckdb import BUCKET_ACCESS, duckdb_access
 from lakeload.policy.iceberg_queries import iceberg_queries, iceberg_rows
 from lakeload.policy.iceberg_words import LAKE, duckdb_words
-from lakeload.policy.lake_files import METADATA_LOCATION, needs_aws, rest_warehouse
+from lakeload.policy.lake_files import METADATA_LOCATION, needs_aws
 from lakeload.policy.snippets import Snippet, name, text, words
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, TableSpec
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.rules.aws_partitions import domain
-from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
+from lakeload_jobs.rules.catalog_uris import rest_uri, rest_warehouse, token_uri
 
 _LOGIN = "lakeload_catalog"
 _HEADERS = "The values of `headers` go where their names stand."

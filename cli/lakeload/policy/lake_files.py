@@ -3,20 +3,7 @@
 from __future__ import annotations
 
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.catalog_uris import vends
-
-
-def warehouse(destination: DestinationSpec) -> str:
-    """Return the place that tables lie below, without a final slash."""
-    own = "/".join(part for part in (destination.bucket, destination.prefix) if part)
-    return destination.iceberg.warehouse_location or f"s3://{own}"
-
-
-def rest_warehouse(destination: DestinationSpec) -> str | None:
-    """Return what a REST catalog is asked for: Nessie knows warehouses by their location."""
-    catalog = destination.iceberg.catalog
-    nessie = catalog.type == "NESSIE"
-    return destination.iceberg.warehouse_location if nessie else catalog.warehouse
+from lakeload_jobs.contract.traits import needs_aws_identity
 
 
 def path_style(destination: DestinationSpec) -> bool:
@@ -33,8 +20,7 @@ METADATA_LOCATION = (
 
 def needs_aws(destination: DestinationSpec) -> bool:
     """Tell whether readers need an identity of AWS: for the files, or to sign requests."""
-    catalog = destination.iceberg.catalog
-    return not vends(catalog) or catalog.sigv4 is not None
+    return needs_aws_identity(destination.iceberg.catalog)
 
 
 def aws_identity(whose: str) -> str:

@@ -16,12 +16,12 @@ from lakeload.policy.lake_files import (
     login_variables,
     needs_aws,
     path_style,
-    rest_warehouse,
 )
 from lakeload.policy.secret_variables import catalog_variables, credential, headers, token
 from lakeload.policy.snippets import Snippet
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, TableSpec
-from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
+from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.rules.catalog_uris import rest_uri, rest_warehouse, token_uri
 from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_ROWS
 
 _ANCESTORS = "from pyiceberg.table.snapshots import ancestors_of"

@@ -10,7 +10,6 @@ import json
 
 from lakeload.policy.arns import other_store
 from lakeload.policy.iam import PolicyOptions
-from lakeload.policy.lake_files import warehouse
 from lakeload.policy.policy_set import needs_principal
 from lakeload.policy.snippets import Snippet, snowflake_text, words
 from lakeload.policy.snowflake_catalog import READER_ROLE
@@ -18,6 +17,7 @@ from lakeload.policy.trust import Principal, trust_policy
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.rules.aws_partitions import partition
+from lakeload_jobs.rules.catalog_uris import warehouse_location
 
 _EXTERNAL_ID = "<VOLUME_EXTERNAL_ID>"
 
@@ -40,7 +40,7 @@ def check_bucket(destination: DestinationSpec) -> None:
 
 def external_volume(destination: DestinationSpec, volume: str) -> Snippet:
     """Return CREATE EXTERNAL VOLUME for everything the destination writes."""
-    base = warehouse(destination)
+    base = warehouse_location(destination)
     store = other_store(destination)
     lines = _on_aws(destination, base) if store is None else _elsewhere(store, base)
     named = [f"NAME = {snowflake_text(words(destination.bucket))}", *lines]

@@ -7,18 +7,18 @@ client takes a property's value from the environment where it is written `env:NA
 from __future__ import annotations
 
 from lakeload.policy.iceberg_words import LAKE
-from lakeload.policy.lake_files import (
-    aws_identity,
-    login_variables,
-    needs_aws,
-    path_style,
-    rest_warehouse,
-    warehouse,
-)
+from lakeload.policy.lake_files import aws_identity, login_variables, needs_aws, path_style
 from lakeload.policy.secret_variables import catalog_variables, credential, headers, token
 from lakeload.policy.snippets import Snippet, properties_text
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
-from lakeload_jobs.rules.catalog_uris import nessie_api_uri, rest_uri, token_uri, vends
+from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.rules.catalog_uris import (
+    nessie_api_uri,
+    rest_uri,
+    rest_warehouse,
+    token_uri,
+    warehouse_location,
+)
 
 FILE = "lake.conf"
 PACKAGES = (
@@ -55,7 +55,7 @@ def _catalog(destination: DestinationSpec) -> dict[str, str]:
     catalog = destination.iceberg.catalog
     files = _files(destination)
     if catalog.type == "GLUE":
-        found = {"type": "glue", "warehouse": warehouse(destination)}
+        found = {"type": "glue", "warehouse": warehouse_location(destination)}
         if catalog.glue_id:
             found["glue.id"] = catalog.glue_id
         if destination.endpoints.glue:
@@ -67,7 +67,7 @@ def _catalog(destination: DestinationSpec) -> dict[str, str]:
             "uri": nessie_api_uri(catalog.uri or ""),
             "client-api-version": "2",
             "ref": catalog.ref,
-            "warehouse": warehouse(destination),
+            "warehouse": warehouse_location(destination),
         }
         if catalog.token is not None:
             found |= {"authentication.type": "BEARER", "authentication.token": "<TOKEN>"}

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeload.policy.iceberg_words import LAKE
-from lakeload.policy.lake_files import (
-    aws_identity,
-    login_variables,
-    needs_aws,
-    path_style,
-    rest_warehouse,
-    warehouse,
-)
+from lakeload.policy.lake_files import aws_identity, login_variables, needs_aws, path_style
 from lakeload.policy.secret_variables import catalog_variables, credential, headers, token
 from lakeload.policy.snippets import Snippet, properties_text
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
-from lakeload_jobs.rules.catalog_uris import nessie_api_uri, rest_uri, token_uri, vends
+from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.rules.catalog_uris import (
+    nessie_api_uri,
+    rest_uri,
+    rest_warehouse,
+    token_uri,
+    warehouse_location,
+)
 
 FILE = f"etc/catalog/{LAKE}.properties"
 
@@ -68,7 +68,7 @@ def _nessie(destination: DestinationSpec) -> dict[str, str]:
         "iceberg.catalog.type": "nessie",
         f"{start}.uri": nessie_api_uri(catalog.uri or ""),
         f"{start}.ref": catalog.ref,
-        f"{start}.default-warehouse-dir": warehouse(destination),
+        f"{start}.default-warehouse-dir": warehouse_location(destination),
     }
     if bearer := token(catalog, destination.region):
         found[f"{start}.authentication.type"] = "BEARER"

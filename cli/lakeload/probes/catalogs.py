@@ -10,6 +10,7 @@ from lakeload.probes.model import Probe
 from lakeload.probes.probe_tables import ProbeTables
 from lakeload.probes.runner import Deadline
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.lake.aws import AwsSession
 
 
@@ -40,13 +41,12 @@ def catalog_part(
     from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables
     from lakeload.probes.probe_nessie import ProbeNessie
     from lakeload_jobs.lake.catalogs.http import Patience
-    from lakeload_jobs.lake.catalogs.rest import is_rest
 
     spec = destination.iceberg.catalog
     if spec.type == "GLUE":
         return _glue(destination, ProbeIcebergTables(destination, session))
     patience = Patience(connect_timeout, read_timeout, attempts)
-    if is_rest(spec):
+    if not catalog_traits(spec).spark_only:
         catalog = ProbeCatalog(destination, session, patience)
         return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
     nessie = ProbeNessie(destination, session, patience)

@@ -14,7 +14,7 @@ from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_catalog import ProbeCatalog
 from lakeload.probes.probe_nessie import ProbeNessie
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.catalog_uris import vends
+from lakeload_jobs.contract.traits import vends
 
 _OPENED = ("catalog-warehouse",)
 _IDENTITY = ("credentials", "assume-role")

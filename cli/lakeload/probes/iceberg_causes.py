@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lakeload.probes.causes import likely_causes
 from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.lake.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -15,7 +16,6 @@ from lakeload_jobs.lake.catalogs.errors import (
     Said,
     missing_privilege,
 )
-from lakeload_jobs.rules.catalog_uris import vends
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import needs_aws_identity
 from lakeload_jobs.iceberg.java import jvm
 from lakeload_jobs.lake.aws import AwsError, AwsSession
 from lakeload_jobs.lake.aws.credentials import Keys
-from lakeload_jobs.rules.catalog_uris import vends
 
 _KEYS = ("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken")
 _EARLY_SECONDS = 600.0
@@ -37,7 +37,7 @@ def set_base_identity(
     _set(spark, "aws.endpointUrlGlue", endpoints.glue)
     _set(spark, "aws.region", destination.region)
     catalog = destination.iceberg.catalog
-    if vends(catalog) and catalog.sigv4 is None:
+    if not needs_aws_identity(catalog):
         for name in _KEYS:
             _set(spark, name, None)
         return

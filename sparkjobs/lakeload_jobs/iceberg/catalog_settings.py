@@ -5,17 +5,26 @@ Properties: https://iceberg.apache.org/docs/latest/spark-configuration/ and `/do
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
 from lakeload_jobs.iceberg.base_identity import set_base_identity
 from lakeload_jobs.iceberg.catalog_errors import opening_refused
 from lakeload_jobs.iceberg.java import CATALOG, active, java_catalog, jvm
 from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.rules.catalog_uris import nessie_api_uri, rest_uri, token_uri, vends
+from lakeload_jobs.rules.catalog_uris import (
+    nessie_api_uri,
+    rest_uri,
+    rest_warehouse,
+    token_uri,
+    warehouse_location,
+)
 
 SETTING = f"spark.sql.catalog.{CATALOG}"
 
@@ -25,14 +34,13 @@ _DELEGATION = "header.X-Iceberg-Access-Delegation"
 _SSE = {"SSE_S3": "s3", "SSE_KMS": "kms"}
 _TIMEOUT_MS = "60000"
 _SHUFFLES = 8
+_TOKENS = {Interface.REST: "token", Interface.NESSIE: "authentication.token"}
 
 
 def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
     """Return every setting of the catalog `lake` that is no secret."""
     spec = destination.iceberg.catalog
-    kinds = {"GLUE": _glue, "NESSIE": _nessie}
-    settings = kinds.get(spec.type, _rest)(destination)
-    settings |= _files(destination)
+    settings = _SETTINGS[catalog_traits(spec).interface](destination) | _files(destination)
     if not vends(spec):
         settings |= _role(destination) | _role_of_files(destination)
     elif spec.sigv4:
@@ -41,17 +49,6 @@ def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
     settings |= {"cache-enabled": "false", "use-nullable-query-schema": "false"}
     named = {f"{SETTING}.{name}": value for name, value in settings.items()}
     return {SETTING: "org.apache.iceberg.spark.SparkCatalog", **named}
-
-
-def warehouse(destination: DestinationSpec) -> str:
-    """Return where tables lie that the destination places itself: `s3://…`, no final slash."""
-    given = destination.iceberg.warehouse_location
-    return given or "/".join(["s3:/", destination.bucket, *filter(None, [destination.prefix])])
-
-
-def places_tables(destination: DestinationSpec) -> bool:
-    """Whether the destination decides where its tables lie: other catalogs do that themselves."""
-    return destination.iceberg.catalog.type in ("GLUE", "NESSIE")
 
 
 def connect(spark: SparkSession, destination: DestinationSpec, session: AwsSession) -> None:
@@ -88,7 +85,7 @@ def connect(spark: SparkSession, destination: DestinationSpec, session: AwsSessi
 
 def _glue(destination: DestinationSpec) -> dict[str, str]:
     spec = destination.iceberg.catalog
-    settings = {"type": "glue", "warehouse": warehouse(destination)}
+    settings = {"type": "glue", "warehouse": warehouse_location(destination)}
     if spec.glue_id:
         settings["glue.id"] = spec.glue_id
     if destination.endpoints.glue:
@@ -98,18 +95,12 @@ def _glue(destination: DestinationSpec) -> dict[str, str]:
 
 def _nessie(destination: DestinationSpec) -> dict[str, str]:
     spec = destination.iceberg.catalog
-    if spec.api == "REST":
-        settings = _rest(destination)
-        settings.pop("warehouse", None)
-        if destination.iceberg.warehouse_location:
-            settings["warehouse"] = destination.iceberg.warehouse_location
-        return settings
     settings = {
         "type": "nessie",
         "uri": nessie_api_uri(spec.uri or ""),
         "client-api-version": "2",
         "ref": spec.ref,
-        "warehouse": warehouse(destination),
+        "warehouse": warehouse_location(destination),
     }
     if spec.token:
         settings["authentication.type"] = "BEARER"
@@ -124,8 +115,8 @@ def _rest(destination: DestinationSpec) -> dict[str, str]:
         "rest.client.connection-timeout-ms": _TIMEOUT_MS,
         "rest.client.socket-timeout-ms": _TIMEOUT_MS,
     }
-    if spec.warehouse:
-        settings["warehouse"] = spec.warehouse
+    if warehouse := rest_warehouse(destination):
+        settings["warehouse"] = warehouse
     if spec.sigv4:
         settings |= {
             "rest.auth.type": "sigv4",
@@ -144,6 +135,13 @@ def _rest(destination: DestinationSpec) -> dict[str, str]:
     if vends(spec):
         settings[_DELEGATION] = "vended-credentials"
     return settings
+
+
+_SETTINGS: Mapping[Interface, Callable[[DestinationSpec], dict[str, str]]] = {
+    Interface.GLUE: _glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}
 
 
 def _files(destination: DestinationSpec) -> dict[str, str]:
@@ -195,8 +193,7 @@ def _secrets(destination: DestinationSpec, session: AwsSession) -> dict[str, Sec
     for name, reference in (spec.headers or {}).items():
         found[f"header.{name}"] = session.resolve(reference)
     if spec.token:
-        native = spec.type == "NESSIE" and spec.api == "NATIVE"
-        found["authentication.token" if native else "token"] = session.resolve(spec.token)
+        found[_TOKENS[catalog_traits(spec).interface]] = session.resolve(spec.token)
     elif spec.credential:
         found["credential"] = _credential(session.resolve(spec.credential), str(spec.credential))
     elif spec.client_id and spec.client_secret:

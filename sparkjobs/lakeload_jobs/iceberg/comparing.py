@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.iceberg.branches import LOST
 from lakeload_jobs.iceberg.java import Java, caused_by, jvm
-from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, took_false_commit
+from lakeload_jobs.rules.iceberg_catalogs import took_false_commit
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ def check_compares(
     The commit sets `branch` to where it is, and asserts that there is no such branch: taken, it
     changes nothing. Any other answer says nothing; the commits of the load will be told more.
     """
-    if compares(catalog) is not Compares.REFERENCES:
+    if catalog_traits(catalog).compares is not Compares.REFERENCES:
         return
     operations = java_table.operations()
     now = operations.current()

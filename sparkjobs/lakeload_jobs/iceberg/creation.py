@@ -15,9 +15,9 @@ from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.iceberg.branches import UNSURE
 from lakeload_jobs.iceberg.catalog_errors import refused
-from lakeload_jobs.iceberg.catalog_settings import places_tables, warehouse
 from lakeload_jobs.iceberg.java import (
     Java,
     caused_by,
@@ -27,6 +27,7 @@ from lakeload_jobs.iceberg.java import (
     namespace,
 )
 from lakeload_jobs.iceberg.tables import load, schema_columns
+from lakeload_jobs.rules.catalog_uris import own_location
 from lakeload_jobs.rules.iceberg_facts import CREATED_BY, TableFacts
 from lakeload_jobs.rules.iceberg_keys import identifier_fields
 from lakeload_jobs.rules.iceberg_partitions import partition_spec_problem
@@ -105,7 +106,7 @@ def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
         "commit.retry.num-retries": "20",
         # Nessie's other branches, tags and earlier commits name older metadata files.
         "write.metadata.delete-after-commit.enabled": (
-            "false" if spec.destination.iceberg.catalog.type == "NESSIE" else "true"
+            "false" if catalog_traits(spec.destination.iceberg.catalog).keeps_history else "true"
         ),
         "write.merge.mode": "merge-on-read",
         "write.update.mode": "merge-on-read",
@@ -128,7 +129,8 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
     """Make the namespace if it is not there; where the destination places tables, make sure that
     it lies where it should. Raises `LoadFailed`."""
     catalog, name = java_catalog(spark), namespace(spark, schema)
-    wanted = f"{warehouse(destination)}/{schema}" if places_tables(destination) else None
+    place = own_location(destination)
+    wanted = f"{place}/{schema}" if place else None
     try:
         found = _location(catalog, name)
         if found is None:
@@ -151,11 +153,11 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
 
 def check_location(facts: TableFacts, destination: DestinationSpec, target: str) -> None:
     """Raise `LoadFailed` for a table that lies outside what the destination writes to (B23)."""
-    root = _plain(warehouse(destination))
-    if places_tables(destination) and not f"{_plain(facts.location)}/".startswith(f"{root}/"):
+    root = own_location(destination)
+    if root and not f"{_plain(facts.location)}/".startswith(f"{_plain(root)}/"):
         raise LoadFailed(
             f"the table `{target}` lies at `{facts.location}`, and this destination writes to "
-            f"`{root}`: it was moved after the first load",
+            f"`{_plain(root)}`: it was moved after the first load",
             hint="restore `bucket`, `prefix` or `warehouse_location`, or load into another "
             "`namespace`",
         )

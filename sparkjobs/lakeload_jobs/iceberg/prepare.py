@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.failures import error_info, marked
@@ -101,7 +102,7 @@ def prepare(
 def _written(
     spec: JobSpec, table: TableSpec, source: FilesSource, recorded: Mapping[str, str]
 ) -> tuple[DataFrame, ColumnMapping]:
-    lower = spec.destination.iceberg.catalog.type == "GLUE"
+    lower = catalog_traits(spec.destination.iceberg.catalog).lower_case_names
     mapping = map_columns(
         source.names,
         table.columns,

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.iceberg.catalog_settings import connect
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
@@ -18,7 +19,6 @@ from lakeload_jobs.jobs.tables import GOOD, Tables
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.glue import GlueCatalog
 from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.catalog_uris import vends
 
 
 def main(spec_path: str) -> int:

@@ -1,11 +1,12 @@
-"""What follows from a catalog's settings: where its interfaces are, and whose keys write data."""
+"""What follows from a catalog's settings: where its interfaces are and where its tables lie."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import quote, urljoin
 
-from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.contract.traits import catalog_traits
 
 _NESSIE_INTERFACE = re.compile(r"/(api/v[12]|api|iceberg(/[^/]*)?)$")
 
@@ -16,9 +17,29 @@ def rest_uri(catalog: CatalogSpec) -> str:
     Nessie's has the branch in it (F24), so that Spark and this process read the same one.
     """
     uri = _plain(catalog.uri or "")
-    if catalog.type == "NESSIE":
+    if catalog_traits(catalog).branched:
         return f"{_nessie_server(uri)}/iceberg/{quote(catalog.ref, safe='')}"
     return uri
+
+
+def warehouse_location(destination: DestinationSpec) -> str:
+    """Return where tables lie that the destination places itself: `s3://…`, no final slash."""
+    own = "/".join(part for part in (destination.bucket, destination.prefix) if part)
+    return destination.iceberg.warehouse_location or f"s3://{own}"
+
+
+def own_location(destination: DestinationSpec) -> str | None:
+    """Return where the destination places its tables; None where the catalog decides that."""
+    located = catalog_traits(destination.iceberg.catalog).located
+    return warehouse_location(destination) if located else None
+
+
+def rest_warehouse(destination: DestinationSpec) -> str | None:
+    """Return what a REST catalog is asked for: Nessie knows warehouses by their location."""
+    catalog = destination.iceberg.catalog
+    if catalog_traits(catalog).named_by_location:
+        return destination.iceberg.warehouse_location
+    return catalog.warehouse
 
 
 def token_uri(catalog: CatalogSpec) -> str:
@@ -26,18 +47,6 @@ def token_uri(catalog: CatalogSpec) -> str:
     the catalog's address, else the catalog itself."""
     base = f"{rest_uri(catalog)}/"
     return urljoin(base, catalog.oauth2_server_uri or "v1/oauth/tokens")
-
-
-def vends(catalog: CatalogSpec) -> bool:
-    """Whether the catalog is asked for credentials. Nessie and Glue are not: their tables lie where
-    the destination says, so the destination's own credentials write them."""
-    lends = catalog.type in ("REST", "SNOWFLAKE_OPEN_CATALOG")
-    return lends and catalog.access_delegation == "VENDED_CREDENTIALS"
-
-
-def native_nessie(catalog: CatalogSpec) -> bool:
-    """Whether only Spark has a client for the catalog: Nessie's native interface."""
-    return catalog.type == "NESSIE" and catalog.api == "NATIVE"
 
 
 def nessie_api_uri(uri: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, loading_problem
+from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.rules.iceberg_catalogs import loading_problem
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, loading_pro
 def test_each_catalog_compares_what_it_was_seen_to(
     catalog: CatalogSpec, expected: Compares
 ) -> None:
-    assert compares(catalog) is expected
+    assert catalog_traits(catalog).compares is expected
 
 
 def test_only_a_catalog_that_compares_nothing_is_not_loaded_into() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import Interface, catalog_traits
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.lake.catalogs.glue import open_glue
 from lakeload_jobs.lake.catalogs.http import DEFAULT_PATIENCE, Patience
-from lakeload_jobs.lake.catalogs.rest import RestConnection, is_rest
+from lakeload_jobs.lake.catalogs.rest import RestConnection
 
 
 def open_catalog(
@@ -19,12 +22,29 @@ def open_catalog(
     Raises `CatalogError`, `AwsError`, and `InvalidInput` for a missing secret or for Nessie's
     native interface, which Spark alone has a client for.
     """
-    spec = destination.iceberg.catalog
-    if spec.type == "GLUE":
-        return open_glue(destination, session)
-    if not is_rest(spec):
-        raise InvalidInput(
-            "Nessie's native interface can be used from Spark alone",
-            hint="`sync`, `plan` and `maintain` start Spark; this command cannot ask that catalog",
-        )
+    opener = _OPENERS[catalog_traits(destination.iceberg.catalog).interface]
+    return opener(destination, session, patience)
+
+
+def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
     return RestConnection(destination, session, patience).open()
+
+
+def _glue(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
+    return open_glue(destination, session)
+
+
+def _nessie(
+    destination: DestinationSpec, session: AwsSession, patience: Patience
+) -> IcebergCatalog:
+    raise InvalidInput(
+        "Nessie's native interface can be used from Spark alone",
+        hint="`sync`, `plan` and `maintain` start Spark; this command cannot ask that catalog",
+    )
+
+
+_OPENERS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, Patience], IcebergCatalog]] = {
+    Interface.GLUE: _glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}

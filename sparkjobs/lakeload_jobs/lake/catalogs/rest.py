@@ -13,6 +13,7 @@ from pyiceberg.io import FileIO
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.lake.catalogs.files import LakeFiles
@@ -28,7 +29,7 @@ from lakeload_jobs.lake.catalogs.http import (
 )
 from lakeload_jobs.lake.catalogs.tokens import AwsSignature, Client, FixedToken, Identity
 from lakeload_jobs.lake.catalogs.translate import catalog_call
-from lakeload_jobs.rules.catalog_uris import rest_uri, token_uri, vends
+from lakeload_jobs.rules.catalog_uris import rest_uri, rest_warehouse, token_uri
 
 DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
 
@@ -58,9 +59,8 @@ class RestConnection:
 
     @property
     def warehouse(self) -> str | None:
-        """What it is asked for by: Nessie knows warehouses by their location."""
-        nessie = self.spec.type == "NESSIE"
-        return self.destination.iceberg.warehouse_location if nessie else self.spec.warehouse
+        """What it is asked for by."""
+        return rest_warehouse(self.destination)
 
     @cached_property
     def identity(self) -> Identity:
@@ -187,10 +187,3 @@ class _Rest(RestCatalog):
         if self._connection.vended:
             return super()._load_file_io(properties or {}, location)
         return LakeFiles(self._connection.session, self._connection.destination)
-
-
-def is_rest(spec: CatalogSpec) -> bool:
-    """Whether the catalog is spoken to over Iceberg's REST protocol."""
-    if spec.type == "NESSIE":
-        return spec.api == "REST"
-    return spec.type != "GLUE"

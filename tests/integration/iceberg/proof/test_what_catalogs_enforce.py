@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.rules.iceberg_catalogs import Compares, compares, loading_problem
+from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.rules.iceberg_catalogs import loading_problem
 from tests.integration.iceberg.proof import races
 from tests.integration.iceberg.proof.client import Seen
 from tests.integration.iceberg.proof.lost_answers import FAULTS, Told, publish_through
@@ -58,7 +59,7 @@ def test_a_publish_never_lands_on_a_table_that_was_made_anew(
 def test_what_a_commit_does_not_name_is_compared_by_some_catalogs_only(
     name: str, catalogs: dict[str, Place]
 ) -> None:
-    place, whole = catalogs[name], compares(SPECS[name]) is Compares.TABLE
+    place, whole = catalogs[name], catalog_traits(SPECS[name]).compares is Compares.TABLE
     assert races.foreign_property(place) is (Seen.REFUSED if whole else Seen.LANDED)
     # Iceberg's own server takes it; SeaweedFS refuses to remove what is not there.
     unasserted = races.branch_dropped_unasserted(place)
