@@ -180,7 +180,7 @@ def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | 
     installation = find_installation()
     preflight(destination_spec(job.document.destination))
     settings, folder = prepared(job.document, settings, installation, ("iceberg",), job.attempt)
-    spec = build_job_spec(job.document, job.tables, job.attempt, folder, None)
+    spec = build_job_spec(job.document, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet(), doing="maintaining") as progress:

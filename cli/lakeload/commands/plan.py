@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
-    from lakeload_jobs.contract.spec import TableSpec
+    from lakeload_jobs.contract.spec import RunOptions, TableSpec
     from lakeload_jobs.lake.aws import AwsSession
 
 
@@ -38,32 +38,32 @@ def plan(
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
-    from lakeload.launch.spec import check_limit, new_attempt, select_tables
+    from lakeload.launch.spec import check_options, new_attempt, select_tables
+    from lakeload_jobs.contract.spec import RunOptions
 
     document = load_pipeline(pipeline, os.environ)
     attempt = new_attempt(job_id)
-    tables = select_tables(table_specs(document, limit=limit, reload=reload), table or ())
-    check_limit(tables, limit)
-    show_plan(document, tables, attempt, None, output, reload=reload, schema=schema, limit=limit)
+    options = RunOptions(reload, limit=limit, table_handling=document.model.table_handling)
+    tables = select_tables(table_specs(document, options), table or ())
+    check_options(tables, document.destination.model.table_format, options)
+    show_plan(document, tables, attempt, options, None, output, schema=schema)
 
 
 def show_plan(
     document: PipelineDocument,
     tables: tuple[TableSpec, ...],
     attempt: Attempt,
+    options: RunOptions,
     master: str | None,
     output: OutputFormat,
     *,
-    reload: bool,
-    full_refresh: bool = False,
     schema: bool | None = None,
-    limit: int | None = None,
     conf: Sequence[str] = (),
 ) -> None:
     """Look, show, exit with the plan's code.
 
-    `schema` None: the columns are looked at where tables are of Iceberg. `master`, `conf` and
-    `limit` are the flags of a load.
+    `schema` None: the columns are looked at where tables are of Iceberg. `master` and `conf` are
+    the flags of a load.
     """
     from lakeload.config.spark import is_local
     from lakeload.config.spec import destination_spec
@@ -75,13 +75,13 @@ def show_plan(
     destination, model = destination_spec(document.destination), document.model
     preflight(destination)
     session = session_before_spark(destination, attempt)
-    look = Look(destination, model.name, attempt, model.table_handling, reload, full_refresh)
+    look = Look(destination, model.name, attempt, options)
     look_at = _plan_iceberg if destination.table_format == "ICEBERG" else _plan_parquet
     plans = look_at(session, tables, look, local=is_local(master or model.spark.master))
     if schema if schema is not None else destination.table_format == "ICEBERG":
         from lakeload.commands.plan_schema import add_schema
 
-        plans = add_schema(plans, document, tables, look, master, limit, conf)
+        plans = add_schema(plans, document, tables, look, master, conf)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
@@ -102,7 +102,9 @@ def _plan_parquet(
     from lakeload.launch.plan_catalog import plan_catalog
 
     seen = foresee_logs(session, tables, look)
-    plans = plan_tables(seen, look.destination, look.attempt, local=local, reload=look.reload)
+    plans = plan_tables(
+        seen, look.destination, look.attempt, local=local, reload=look.options.reload
+    )
     if look.destination.parquet.update_glue_catalog:
         plans = plan_catalog(plans, seen, session, look.destination)
     return plans

@@ -27,7 +27,6 @@ def add_schema(
     tables: tuple[TableSpec, ...],
     look: Look,
     master: str | None,
-    limit: int | None,
     conf: Sequence[str] = (),
 ) -> tuple[TablePlan, ...]:
     """Return the plans with the change of columns of each table that would be loaded.
@@ -52,15 +51,7 @@ def add_schema(
     installation = find_installation()
     features = features_of((table.input for table in chosen), look.destination.table_format)
     settings, folder = prepared(document, settings, installation, features, look.attempt)
-    spec = build_job_spec(
-        document,
-        chosen,
-        look.attempt,
-        folder,
-        limit,
-        reload=look.reload and not look.full_refresh,
-        full_refresh=look.full_refresh,
-    )
+    spec = build_job_spec(document, chosen, look.attempt, folder, look.options)
     spec = replace(spec, job="plan")
     names = [table.source for table in chosen]
     with (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
-    from lakeload_jobs.contract.spec import TableSpec
+    from lakeload_jobs.contract.spec import RunOptions, TableSpec
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class _Job:
     document: PipelineDocument
     tables: tuple[TableSpec, ...]
     attempt: Attempt
-    limit: int | None
-    reload: bool
-    full_refresh: bool
+    options: RunOptions
 
 
 def sync(
@@ -67,8 +65,9 @@ def sync(
     """
     from lakeload.config.load import load_pipeline
     from lakeload.config.spec import table_specs
-    from lakeload.launch.spec import check_full_refresh, check_limit, new_attempt, select_tables
+    from lakeload.launch.spec import check_options, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
+    from lakeload_jobs.contract.spec import RunOptions
 
     if schema is not None and not dry_run:
         raise InvalidInput("`--schema` and `--no-schema` go with `--dry-run`")
@@ -76,26 +75,15 @@ def sync(
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)
         console.note(f"job {attempt.job_id}")
-        specs = table_specs(document, limit=limit, reload=reload, full_refresh=full_refresh)
-        tables = select_tables(specs, table or ())
-        check_limit(tables, limit)
-        if full_refresh:
-            check_full_refresh(tables, document.destination.model.table_format, reload=reload)
-        job = _Job(document, tables, attempt, limit, reload, full_refresh)
+        options = RunOptions(reload, full_refresh, limit, document.model.table_handling)
+        tables = select_tables(table_specs(document, options), table or ())
+        check_options(tables, document.destination.model.table_format, options)
+        job = _Job(document, tables, attempt, options)
         if dry_run:
             from lakeload.commands.plan import show_plan
 
             show_plan(
-                document,
-                tables,
-                attempt,
-                master,
-                output,
-                reload=reload,
-                full_refresh=full_refresh,
-                schema=schema,
-                limit=limit,
-                conf=conf or (),
+                document, tables, attempt, options, master, output, schema=schema, conf=conf or ()
             )
             return
         _finish(job, master, conf or (), output, stop)
@@ -169,21 +157,13 @@ def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | No
     destination = destination_spec(job.document.destination)
     # From here on boto3 is imported, which takes longer than everything before it.
     from lakeload.launch.foresee import foresee, outcome_without_spark
-    from lakeload.launch.look import session_before_spark
+    from lakeload.launch.look import Look, session_before_spark
     from lakeload.probes.preflight import preflight
 
     preflight(destination)
-    model = job.document.model
-    seen = foresee(
-        session_before_spark(destination, job.attempt),
-        destination,
-        job.tables,
-        model.name,
-        job.attempt,
-        model.table_handling,
-        reload=job.reload,
-        full_refresh=job.full_refresh,
-    )
+    session = session_before_spark(destination, job.attempt)
+    look = Look(destination, job.document.model.name, job.attempt, job.options, loads=True)
+    seen = foresee(session, job.tables, look)
     return outcome_without_spark(seen), {table.doubt for table in seen}
 
 
@@ -220,15 +200,7 @@ def _with_spark(
     from lakeload.launch.spec import build_job_spec
     from lakeload.ui.progress import Progress
 
-    spec = build_job_spec(
-        job.document,
-        job.tables,
-        job.attempt,
-        folder,
-        job.limit,
-        reload=job.reload,
-        full_refresh=job.full_refresh,
-    )
+    spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.options)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet()) as progress:
         return launch(

@@ -6,13 +6,12 @@ Credentials, endpoints, sizes and parallelism change how a load runs, not what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from lakeload.config.destination import Destination
 from lakeload.config.load import PipelineDocument
 from lakeload_jobs.contract.codec import to_json
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.rules.fingerprint import fingerprint
 
 _OF_ICEBERG = ("mode", "cursor", "deletes", "partition_by", "table_properties")
@@ -20,13 +19,10 @@ _OF_ICEBERG = ("mode", "cursor", "deletes", "partition_by", "table_properties")
 before there were any: they take no part in those (docs/decisions/0087)."""
 
 
-def load_fingerprint(
-    document: PipelineDocument, written: TableSpec, run: Mapping[str, object]
-) -> str:
+def load_fingerprint(document: PipelineDocument, written: TableSpec, options: RunOptions) -> str:
     """Return the fingerprint of a table's load.
 
-    `written` has its paths as in the document, no fingerprint and no credentials; `run` are the
-    options of the command that make another load of it.
+    `written` has its paths as in the document, no fingerprint and no credentials.
     """
     model, destination = document.model, document.destination.model
     table: dict[str, Any] = to_json(written)
@@ -46,9 +42,16 @@ def load_fingerprint(
             "tracking_columns": model.tracking_columns,
             "table": table,
             **(_iceberg(destination) if iceberg else _parquet(destination)),
-            **run,
+            **_run(options),
         }
     )
+
+
+def _run(options: RunOptions) -> dict[str, Any]:
+    """Name the options that make another load of the same tables."""
+    # A key of its own only where it is asked for: older fingerprints are without it.
+    refresh = {"full_refresh": True} if options.full_refresh else {}
+    return {"limit": options.limit, "reload": options.reload, **refresh}
 
 
 def _parquet(destination: Destination) -> dict[str, Any]:

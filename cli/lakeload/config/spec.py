@@ -15,6 +15,7 @@ from lakeload.config.pipeline import Pipeline, Table
 from lakeload.config.references import absolute_path, absolute_reference
 from lakeload.config.targets import Target, glue_prefix, targets
 from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
     ColumnsSpec,
     CredentialsSpec,
     DestinationSpec,
@@ -25,6 +26,7 @@ from lakeload_jobs.contract.spec import (
     IcebergSpec,
     ParquetSpec,
     PartitionField,
+    RunOptions,
     TableSpec,
 )
 from lakeload_jobs.rules.iceberg_partitions import parse_partition_field
@@ -69,16 +71,11 @@ def _parquet(model: Parquet) -> ParquetSpec:
 
 
 def table_specs(
-    document: PipelineDocument,
-    *,
-    limit: int | None = None,
-    reload: bool = False,
-    full_refresh: bool = False,
+    document: PipelineDocument, options: RunOptions = NO_OPTIONS
 ) -> tuple[TableSpec, ...]:
     """Return every table with its target, in the document's order.
 
-    `limit`, `reload` and `full_refresh` take part in the fingerprint only: each makes another
-    load.
+    `options` take part in the fingerprint only.
     """
     model, destination = document.model, document.destination.model
     found = targets(
@@ -87,12 +84,10 @@ def table_specs(
         destination_prefix=model.destination_prefix,
         glue_prefix=glue_prefix(destination),
     )
-    # A key of its own only where it is asked for: older fingerprints are without it.
-    run = {"limit": limit, "reload": reload, **({"full_refresh": True} if full_refresh else {})}
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
-        mark = load_fingerprint(document, written, run)
+        mark = load_fingerprint(document, written, options)
         # A folder called `[old]` is no pattern, whatever the path below it is.
         folder = Path(glob.escape(str(document.path.parent.absolute())))
         paths = tuple(_input_path(folder, path) for path in written.input.paths)

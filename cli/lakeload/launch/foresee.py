@@ -12,10 +12,9 @@ from typing import Protocol
 
 from lakeload.launch.look import AT_ONCE, Look
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
-from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
-from lakeload_jobs.contract.spec import DestinationSpec, TableHandling, TableSpec
+from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.lake.aws import AwsSession
 from lakeload_jobs.lake.identity import table_settings
 from lakeload_jobs.lake.input_listing import list_files, remote_paths
@@ -104,24 +103,13 @@ class Foreseen:
         )
 
 
-def foresee(
-    session: AwsSession,
-    destination: DestinationSpec,
-    tables: Sequence[TableSpec],
-    pipeline: str,
-    attempt: Attempt,
-    table_handling: TableHandling,
-    *,
-    reload: bool = False,
-    full_refresh: bool = False,
-) -> tuple[Foresight, ...]:
+def foresee(session: AwsSession, tables: Sequence[TableSpec], look: Look) -> tuple[Foresight, ...]:
     """Look at every table, several at a time; a refusal belongs to its table.
 
     Raises `CatalogError`, `AwsError` and `InvalidInput` when the catalog of Iceberg tables cannot
     be opened.
     """
-    look = Look(destination, pipeline, attempt, table_handling, reload, full_refresh, loads=True)
-    if destination.table_format == "PARQUET":
+    if look.destination.table_format == "PARQUET":
         return foresee_logs(session, tables, look)
     # Imports pyiceberg, which Parquet tables do without.
     from lakeload.launch.foresee_iceberg import foresee_iceberg
@@ -157,18 +145,18 @@ def _look(objects: Objects, readers: SourceReaders, table: TableSpec, look: Look
         look.attempt.job_id,
         table.fingerprint,
         table.source,
-        look.table_handling,
+        look.options.table_handling,
         table_settings(look.destination, location),
     )
     incremental = table.input.incremental
     if opened.already is not None or not (incremental or remote_paths(table.input.paths)):
         return Foreseen(table, opened)
-    may_be_empty = incremental and opened.state is not None and not look.reload
+    may_be_empty = incremental and opened.state is not None and not look.options.reload
     listed = list_files(table.input, readers, may_be_empty=may_be_empty)
     if not incremental:
         return Foreseen(table, opened, listed=listed)
     source = Source(look.pipeline, table.source, table.input.folder, location)
-    selection = select_files(objects, source, opened, listed, reload=look.reload)
+    selection = select_files(objects, source, opened, listed, reload=look.options.reload)
     return Foreseen(table, opened, None, selection, listed)
 
 

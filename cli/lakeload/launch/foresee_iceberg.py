@@ -154,12 +154,12 @@ def _with_input(
     state = seen.start.state if seen.start else None
     # Where nobody could be asked, every file may have been loaded.
     known = not seen.asked or (state is not None and state.state is not None)
-    may_be_empty = given.incremental and known and not (look.reload or look.full_refresh)
+    may_be_empty = given.incremental and known and not look.options.starts_over
     listed = list_files(given, readers, may_be_empty=may_be_empty)
     if not given.incremental or seen.start is None:
         return replace(seen, listed=listed)
-    account = account_of(objects, state, full_refresh=look.full_refresh)
-    selection = choose_files(account, given.folder, listed, reload=look.reload)
+    account = account_of(objects, state, full_refresh=look.options.full_refresh)
+    selection = choose_files(account, given.folder, listed, reload=look.options.reload)
     return replace(seen, selection=selection, listed=listed)
 
 
@@ -205,7 +205,7 @@ def _job(table: TableSpec, look: Look) -> Job:
         fingerprint=table.fingerprint,
         source=table.source,
         target=table.target,
-        table_handling=look.table_handling,
+        table_handling=look.options.table_handling,
         mode=table.mode,
-        goes_on=table.input.incremental and not look.reload and not look.full_refresh,
+        goes_on=table.input.incremental and not look.options.starts_over,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeload.launch.spec import Attempt
-from lakeload_jobs.contract.spec import DestinationSpec, TableHandling
+from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions
 from lakeload_jobs.lake.aws import AwsSession
 
 AT_ONCE = 8
@@ -19,9 +19,7 @@ class Look:
     destination: DestinationSpec
     pipeline: str
     attempt: Attempt
-    table_handling: TableHandling
-    reload: bool = False
-    full_refresh: bool = False
+    options: RunOptions = NO_OPTIONS
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
 

@@ -52,7 +52,7 @@ def _plan(foreseen: ForeseenIceberg, look: Look, *, local: bool) -> TablePlan:
         missing=found.missing,
         error=error,
         warnings=start.warnings if start else (),
-        incremental=incremental_plan(foreseen.selection, reload=look.reload),
+        incremental=incremental_plan(foreseen.selection, reload=look.options.reload),
         iceberg=_as_it_is(foreseen, look) if not foreseen.error else None,
     )
 

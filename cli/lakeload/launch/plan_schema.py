@@ -125,7 +125,7 @@ def _iceberg(
         identifiers=existing.identifiers,
         keys=found.keys,
         incoming_required=found.required,
-        full_refresh=spec.full_refresh,
+        full_refresh=spec.options.full_refresh,
         empty=existing.empty,
     )
     plan = with_partitions(

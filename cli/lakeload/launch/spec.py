@@ -13,7 +13,14 @@ from lakeload.launch.author import author
 from lakeload.launch.past_runs import dead_attempts
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    CONTRACT_VERSION,
+    NO_OPTIONS,
+    JobSpec,
+    RunOptions,
+    TableFormat,
+    TableSpec,
+)
 from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_id
 from lakeload_jobs.rules.loaded_files import refuse_limit
 from lakeload_jobs.rules.suggest import did_you_mean
@@ -62,17 +69,22 @@ def select_tables(
     )
 
 
-def check_limit(tables: Sequence[TableSpec], limit: int | None) -> None:
-    """Raise `InvalidInput` where `--limit` would load some rows of files that are loaded once."""
-    refuse_limit(incremental=any(table.input.incremental for table in tables), limit=limit)
+def check_options(
+    tables: Sequence[TableSpec], table_format: TableFormat, options: RunOptions
+) -> None:
+    """Raise `InvalidInput` where `--limit` would load some rows of files that are loaded once, or
+    `--full-refresh` cannot replace the rows of every table."""
+    incremental = any(table.input.incremental for table in tables)
+    refuse_limit(incremental=incremental, limit=options.limit)
+    if options.full_refresh:
+        _check_full_refresh(tables, table_format, options)
 
 
-def check_full_refresh(tables: Sequence[TableSpec], table_format: str, *, reload: bool) -> None:
-    """Raise `InvalidInput` where `--full-refresh` cannot replace the rows of every table.
-
-    A table that is appended to keeps its rows (DESIGN section 7): what else there is, is offered.
-    """
-    if reload:
+def _check_full_refresh(
+    tables: Sequence[TableSpec], table_format: TableFormat, options: RunOptions
+) -> None:
+    """A table that is appended to keeps its rows: what else there is, is offered."""
+    if options.reload:
         raise InvalidInput(
             "`--full-refresh` and `--reload` exclude each other",
             hint="the one replaces the rows of a table, the other adds to them",
@@ -97,10 +109,7 @@ def build_job_spec(
     tables: Sequence[TableSpec],
     attempt: Attempt,
     folder: RunFolder,
-    limit: int | None,
-    *,
-    reload: bool = False,
-    full_refresh: bool = False,
+    options: RunOptions = NO_OPTIONS,
 ) -> JobSpec:
     """Return what the job is told: `tables` of the pipeline, reporting into `folder`."""
     pipeline = document.model
@@ -115,14 +124,11 @@ def build_job_spec(
         events_path=str(folder.events),
         result_path=str(folder.result),
         concurrency=pipeline.concurrency,
-        limit=limit,
-        table_handling=pipeline.table_handling,
+        options=options,
         nested=document.nested,
         on_bad_value=pipeline.on_bad_value,
         schema_changes=document.schema_changes,
         tracking_columns=pipeline.tracking_columns,
-        reload=reload,
-        full_refresh=full_refresh,
         author=author(),
         dead_attempts=(
             dead_attempts(folder.path.parent)

@@ -219,6 +219,28 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """How this run loads its tables, whatever an earlier one has recorded."""
+
+    reload: bool = False
+    """Load everything again, whatever the state says, and keep what is there."""
+    full_refresh: bool = False
+    """OVERWRITE and UPSERT replace the whole table in one snapshot, whatever the state says."""
+    limit: int | None = None
+    """Load at most so many rows of a table."""
+    table_handling: TableHandling = "FAIL"
+    """What the first run of a pipeline does with a table that others have loaded."""
+
+    @property
+    def starts_over(self) -> bool:
+        """Whether all of the source is read, whatever the state says."""
+        return self.reload or self.full_refresh
+
+
+NO_OPTIONS = RunOptions()
+
+
+@dataclass(frozen=True)
 class JobSpec:
     """Everything one attempt needs: launch writes it, the job reads it."""
 
@@ -232,16 +254,11 @@ class JobSpec:
     events_path: str
     result_path: str
     concurrency: int = 4
-    limit: int | None = None
-    table_handling: TableHandling = "FAIL"
+    options: RunOptions = RunOptions()
     nested: Nested = "NATIVE"
     on_bad_value: OnBadValue = "FAIL"
     schema_changes: SchemaChanges = "ADD_COLUMNS"
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
-    reload: bool = False
-    """Load everything again, whatever the state says, and keep what is there."""
-    full_refresh: bool = False
-    """OVERWRITE and UPSERT replace the whole table in one snapshot, whatever the state says."""
     author: str = ""
     """`user@host` that started the job."""
     dead_attempts: tuple[str, ...] = ()

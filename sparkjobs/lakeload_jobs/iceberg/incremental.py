@@ -24,14 +24,14 @@ def select(
     """
     if not table.input.incremental:
         return None
-    refuse_limit(incremental=True, limit=spec.limit)
-    anew = spec.reload or spec.full_refresh
+    refuse_limit(incremental=True, limit=spec.options.limit)
+    anew = spec.options.starts_over
     known = state is not None and state.state is not None
     may_be_empty = known and not anew
     listed = list_files(table.input, s3_source(spec).readers, may_be_empty=may_be_empty)
     # What replaces every row begins a new account.
-    account = account_of(objects, state, full_refresh=spec.full_refresh)
-    return choose_files(account, table.input.folder, listed, reload=spec.reload)
+    account = account_of(objects, state, full_refresh=spec.options.full_refresh)
+    return choose_files(account, table.input.folder, listed, reload=spec.options.reload)
 
 
 def note_files(

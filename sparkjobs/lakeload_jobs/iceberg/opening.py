@@ -154,9 +154,9 @@ def _job(spec: JobSpec, table: TableSpec) -> Job:
         fingerprint=table.fingerprint,
         source=table.source,
         target=table.target,
-        table_handling=spec.table_handling,
+        table_handling=spec.options.table_handling,
         mode=table.mode,
-        goes_on=table.input.incremental and not spec.reload and not spec.full_refresh,
+        goes_on=table.input.incremental and not spec.options.starts_over,
     )
 
 

@@ -86,9 +86,9 @@ def prepare(
     frame, mapping = _written(spec, table, source, recorded)
     frame, mapping = _spelled(frame, mapping, facts)
     frame = _without_null_keys(frame, mapping.key, table)
-    if spec.limit is not None:
+    if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
-        frame = frame.coalesce(1).limit(spec.limit)
+        frame = frame.coalesce(1).limit(spec.options.limit)
     return Prepared(
         source,
         mapping,

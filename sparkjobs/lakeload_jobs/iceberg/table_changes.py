@@ -40,7 +40,7 @@ def plan_changes(
         identifiers=facts.identifiers,
         keys=prepared.key,
         incoming_required=made.key,
-        full_refresh=spec.full_refresh,
+        full_refresh=spec.options.full_refresh,
         empty=is_empty(facts, branch),
     )
     plan = with_partitions(
@@ -55,7 +55,7 @@ def plan_changes(
     if not asked or branch not in facts.refs:
         return plan
     nulls = count_nulls(spark, spark_name(table.schema, table.table), branch, asked)
-    mode = "OVERWRITE" if spec.full_refresh else table.mode
+    mode = "OVERWRITE" if spec.options.full_refresh else table.mode
     return with_nulls(plan, nulls, mode, target=table.target, identifiers=facts.identifiers)
 
 

@@ -100,7 +100,7 @@ def _once(load: IcebergLoad, started: float, tries: int) -> TableResult:
         seconds = time.monotonic() - started
         return already(table, opened.facts, opened.already.snapshot, seconds=seconds)
     selection = select(spec, table, load.objects, opened.start.state)
-    replaces = table.mode == "OVERWRITE" or (spec.full_refresh and table.mode == "UPSERT")
+    replaces = table.mode == "OVERWRITE" or (spec.options.full_refresh and table.mode == "UPSERT")
     if selection is not None and not selection.files and not replaces:
         seconds = time.monotonic() - started
         return nothing_new(table, seconds=seconds, notes=selection_notes(selection))
@@ -141,7 +141,7 @@ def _write(
         notes=(*selection_notes(selection), *prepared.notes),
         warnings=(
             *opened.start.warnings,
-            *selection_warnings(selection, reload=spec.reload),
+            *selection_warnings(selection, reload=spec.options.reload),
             *prepared.warnings,
             *(counted if bad else ()),
         ),

@@ -86,7 +86,7 @@ def _parquet(
         spec.job_id,
         table.fingerprint,
         table.source,
-        spec.table_handling,
+        spec.options.table_handling,
         table_settings(spec.destination, location),
     )
     selection = select(spec, table, objects, opened)

@@ -26,12 +26,12 @@ def select(spec: JobSpec, table: TableSpec, objects: Objects, opened: Opened) ->
     """
     if not table.input.incremental:
         return None
-    refuse_limit(incremental=True, limit=spec.limit)
-    may_be_empty = opened.state is not None and not spec.reload
+    refuse_limit(incremental=True, limit=spec.options.limit)
+    may_be_empty = opened.state is not None and not spec.options.reload
     listed = list_files(table.input, s3_source(spec).readers, may_be_empty=may_be_empty)
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
     source = Source(spec.pipeline, table.source, table.input.folder, location)
-    return select_files(objects, source, opened, listed, reload=spec.reload)
+    return select_files(objects, source, opened, listed, reload=spec.options.reload)
 
 
 def with_files(record: LoadRecord, selection: Selection | None) -> LoadRecord:

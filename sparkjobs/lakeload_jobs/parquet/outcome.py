@@ -43,7 +43,7 @@ def load_record(
         created_at=datetime.now(UTC),
         synced=spec.synced,
         mode="APPEND",
-        table_handling=spec.table_handling,
+        table_handling=spec.options.table_handling,
         fingerprint=table.fingerprint,
         target=Target(spec.destination.prefix, table.schema, table.table),
         partition_strategy=parquet.partition_strategy,

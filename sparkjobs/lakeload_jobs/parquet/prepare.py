@@ -95,9 +95,9 @@ def prepare(
         f"column `{name}` is not in the source any more: it is null in the rows of this load"
         for name in difference.removed
     )
-    if spec.limit is not None:
+    if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
-        frame = frame.coalesce(1).limit(spec.limit)
+        frame = frame.coalesce(1).limit(spec.options.limit)
     return Prepared(source, mapping, frame, columns, warnings)
 
 

@@ -112,7 +112,7 @@ def load_table(load: TableLoad) -> TableResult:
             *opened.warnings,
             *lagging(opened.catalog_error),
             *unasked,
-            *selection_warnings(selection, reload=spec.reload),
+            *selection_warnings(selection, reload=spec.options.reload),
             *prepared.warnings,
             *bad_value_warnings(reports),
         ),
@@ -135,7 +135,7 @@ def _open(load: TableLoad) -> tuple[TableLog, Opened]:
         attempt_id=spec.attempt_id,
         fingerprint=load.table.fingerprint,
         source=load.table.source,
-        table_handling=spec.table_handling,
+        table_handling=spec.options.table_handling,
         settings=table_settings(spec.destination, load.location),
     )
     return log, opened

@@ -36,9 +36,9 @@ def main(folder: Path, jobs: dict[str, str]) -> int:
 
 def _load(spark: SparkSession, job: str, documents: Path) -> str:
     document = load_pipeline(documents / "pipeline.yml", os.environ)
-    tables = table_specs(document, limit=None, reload=False, full_refresh=False)
+    tables = table_specs(document)
     run_folder = RunFolder(documents)
-    spec = build_job_spec(document, tables, new_attempt(job), run_folder, None)
+    spec = build_job_spec(document, tables, new_attempt(job), run_folder)
     with EventLog(spec.events_path) as events:
         (result,) = run(spark, spec, events).tables
     return f"{result.status}: {result.error}" if result.error else result.status

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from lakeload.app import app
 from lakeload.launch.foresee import Foresight, foresee, outcome_without_spark
+from lakeload.launch.look import Look
 from lakeload.launch.spec import new_attempt
 from lakeload.ui import console
 from lakeload_jobs.contract.errors import ExitCode, Refused
@@ -57,7 +58,8 @@ class Shop:
         given = FilesInput("CSV", ("/data/orders.csv",), {})
         tables = [TableSpec(name, self.schema, name, given, "f", mode="UPSERT") for name in names]
         session = AwsSession(destination)
-        return foresee(session, destination, tables, "shop", new_attempt(None), "FAIL")
+        look = Look(destination, "shop", new_attempt(None), loads=True)
+        return foresee(session, tables, look)
 
     def commits(self) -> list[dict[str, Any]]:
         """Return the commits that reached the proxy."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakeload_jobs.contract.spec import RunOptions
 from tests.integration.iceberg.conftest import Loads
 
 
@@ -66,7 +67,8 @@ def test_a_new_key_takes_the_place_of_the_old_one(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file(rows), primary_key=("a",)))
 
     loads.loaded(
-        loads.table(loads.file(rows), primary_key=("a", "b"), mode="OVERWRITE"), full_refresh=True
+        loads.table(loads.file(rows), primary_key=("a", "b"), mode="OVERWRITE"),
+        options=RunOptions(full_refresh=True),
     )
 
     assert loads.read().schema().identifier_field_names() == {"a", "b"}
@@ -93,7 +95,9 @@ def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> No
 
     refused = loads.load(loads.table(loads.file([{"id": 2}])), pipeline="other")
     taken = loads.loaded(
-        loads.table(loads.file([{"id": 3}])), pipeline="other", table_handling="APPEND"
+        loads.table(loads.file([{"id": 3}])),
+        pipeline="other",
+        options=RunOptions(table_handling="APPEND"),
     )
 
     assert refused.error is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeload_jobs.contract.result import RowChanges
-from lakeload_jobs.contract.spec import PartitionField, TableSpec
+from lakeload_jobs.contract.spec import PartitionField, RunOptions, TableSpec
 from tests.integration.iceberg.conftest import Loads, Row
 
 
@@ -95,7 +95,7 @@ def test_a_table_of_format_version_3_is_appended_to_merged_and_replaced(loads: L
 def test_a_full_refresh_replaces_the_table_by_the_latest_versions(loads: Loads) -> None:
     loads.loaded(upsert(loads, [row(1, 1), row(2, 1)]))
 
-    loads.loaded(upsert(loads, [row(5, 1), row(5, 2)]), full_refresh=True)
+    loads.loaded(upsert(loads, [row(5, 1), row(5, 2)]), options=RunOptions(full_refresh=True))
 
     assert loads.rows() == [row(5, 2)]
 

@@ -22,6 +22,7 @@ from lakeload_jobs.contract.spec import (
     FileFormat,
     FilesInput,
     JobSpec,
+    RunOptions,
     TableSpec,
 )
 from lakeload_jobs.jobs.event_log import EventLog
@@ -103,7 +104,7 @@ class Job:
             "tables": tables,
             "events_path": str(run_folder / "events.jsonl"),
             "result_path": str(run_folder / "result.json"),
-            "table_handling": "APPEND",
+            "options": RunOptions(table_handling="APPEND"),
         }
         return JobSpec(**(values | changes))
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.lake import input_listing
 from lakeload_jobs.parquet import write
 from tests.integration.job.conftest import Job
@@ -114,7 +114,7 @@ def test_reload_loads_everything_again_says_so_and_remembers_it(job: Job) -> Non
     at(job.file("a.csv", csv(1)), 100)
     job.load_one(orders)
     at(job.file("b.csv", csv(2)), 50)
-    result = job.load_one(orders, reload=True)
+    result = job.load_one(orders, options=RunOptions(reload=True, table_handling="APPEND"))
     assert (result.status, result.rows) == ("LOADED", 2)
     assert (
         "`--reload` appended all files (2) whatever had been loaded before (1 of them had)"
@@ -226,13 +226,15 @@ def test_what_was_loaded_without_account_of_files_is_not_loaded_again_by_acciden
     assert result.error is not None
     assert "nobody knows which files are in it" in result.error.message
     assert "--reload" in (result.error.hint or "")
-    assert job.load_one(table(job), reload=True).rows == 1
+    assert (
+        job.load_one(table(job), options=RunOptions(reload=True, table_handling="APPEND")).rows == 1
+    )
     assert job.load_one(table(job)).status == "NO_OP"
 
 
 def test_a_limit_is_refused_because_files_would_be_loaded_in_part(job: Job) -> None:
     job.file("a.csv", csv(1, 2))
-    result = job.load_one(table(job), limit=1)
+    result = job.load_one(table(job), options=RunOptions(limit=1, table_handling="APPEND"))
     assert result.error is not None
     assert result.error.exit_code == 2
     assert "`--limit` cannot be used" in result.error.message

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 
-from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec
+from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, RunOptions
 from lakeload_jobs.parquet import write
 from lakeload_jobs.sources.counting import partition_rows
 from tests.integration.job.conftest import Job
@@ -135,7 +135,7 @@ def test_a_second_job_appends(job: Job) -> None:
 def test_a_limit_loads_so_many_rows(job: Job) -> None:
     paths = [job.file(f"{n}.csv", many_rows(500)) for n in range(3)]
 
-    result = job.load_one(job.table(*paths), limit=7)
+    result = job.load_one(job.table(*paths), options=RunOptions(limit=7))
 
     assert (result.rows, result.index) == (7, "dense")
     assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 8))
@@ -261,7 +261,7 @@ def test_a_load_sends_eight_requests_beside_those_of_its_files(
     for files, bar in ((3, 8), (1, 8), (0, 8)):
         proxy.requests.clear()
         table = job.table(*paths[:files] or [job.file("none.csv", "id\n")])
-        result = job.load_one(table, destination={"endpoints": endpoints}, table_handling="FAIL")
+        result = job.load_one(table, destination={"endpoints": endpoints}, options=RunOptions())
         assert result.status == "LOADED"
         sent = Counter(request.operation for request in proxy.requests if request.service == "s3")
         of_files = 2 * len(result.files) + sent["UploadPart"]

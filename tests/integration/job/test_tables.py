@@ -14,7 +14,7 @@ from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import Interrupted, InvalidInput
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec
+from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec, RunOptions
 from lakeload_jobs.jobs import tables as tables_module
 from lakeload_jobs.jobs.attempt import read_spec, write_result
 from lakeload_jobs.jobs.event_log import EventLog
@@ -111,7 +111,7 @@ def test_the_first_run_refuses_a_table_that_is_not_empty(job: Job) -> None:
     table = job.table(job.file("a.csv", "id\n1\n"))
     job.load_one(table)
 
-    result = job.load_one(table, pipeline="other", table_handling="FAIL")
+    result = job.load_one(table, pipeline="other", options=RunOptions())
 
     assert result.status == "FAILED"
     assert len(job.lake.data_keys()) == 1

@@ -216,7 +216,7 @@ def test_a_look_before_spark_costs_two_requests_a_table(
     calls: list[str] = []
     for client in (session.s3, session.glue):
         client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
-    look = Look(destination, "shop", new_attempt("tuesday"), "FAIL")
+    look = Look(destination, "shop", new_attempt("tuesday"))
     seen = foresee_iceberg(session, table_specs(document), look)
     assert [(table.idle, table.error) for table in seen] == [(False, None), (False, None)]
     assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
@@ -232,7 +232,7 @@ def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_rese
     pipeline = load_pipeline(tmp_path / "pipeline.yml", os.environ)
     destination = destination_spec(pipeline.destination)
     session = AwsSession(destination)
-    look = Look(destination, "shop", new_attempt("monday"), "FAIL")
+    look = Look(destination, "shop", new_attempt("monday"))
     (seen,) = foresee_iceberg(session, table_specs(pipeline), look)
     assert seen.selection is not None
     assert len(seen.selection.files) == 1

@@ -19,6 +19,7 @@ from lakeload_jobs.contract.spec import (
     IcebergSpec,
     ParquetSpec,
     PartitionField,
+    RunOptions,
     SigV4Spec,
     TableSpec,
 )
@@ -345,7 +346,7 @@ def test_the_fingerprint_does_not_tell_how_an_iceberg_table_is_made(
 def test_a_full_refresh_is_another_load(tmp_path: Path) -> None:
     document = load_pipeline(CONFIGS / "pipeline-iceberg.yaml", {})
 
-    assert table_specs(document) != table_specs(document, full_refresh=True)
+    assert table_specs(document) != table_specs(document, RunOptions(full_refresh=True))
 
 
 @pytest.mark.parametrize("inner", [True, False])

@@ -22,6 +22,7 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     FilesInput,
     ParquetSpec,
+    RunOptions,
     TableSpec,
 )
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, pipeline
@@ -205,7 +206,7 @@ def test_fingerprints_in_the_logs_of_parquet_tables_stay_valid(
     run: dict[str, Any], mark: str, tmp_path: Path
 ) -> None:
     """The same job id is a no-op only with an equal fingerprint, whatever the version."""
-    [spec] = table_specs(pipeline(tmp_path, PIPELINE + TABLES), **run)
+    [spec] = table_specs(pipeline(tmp_path, PIPELINE + TABLES), RunOptions(**run))
 
     assert spec.fingerprint == mark
 
@@ -213,7 +214,9 @@ def test_fingerprints_in_the_logs_of_parquet_tables_stay_valid(
 def test_a_limited_load_is_another_load(tmp_path: Path) -> None:
     document = pipeline(tmp_path, PIPELINE + TABLES)
 
-    marks = {table_specs(document, limit=limit)[0].fingerprint for limit in (None, 5, 6)}
+    marks = {
+        table_specs(document, RunOptions(limit=limit))[0].fingerprint for limit in (None, 5, 6)
+    }
 
     assert len(marks) == 3
 
@@ -221,7 +224,7 @@ def test_a_limited_load_is_another_load(tmp_path: Path) -> None:
 def test_loading_everything_again_is_another_load(tmp_path: Path) -> None:
     document = pipeline(tmp_path, PIPELINE + TABLES)
 
-    assert table_specs(document) != table_specs(document, reload=True)
+    assert table_specs(document) != table_specs(document, RunOptions(reload=True))
 
 
 def test_glue_makes_names_lower_case_and_puts_its_prefix_first(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def look(catalog: CatalogSpec) -> Look:
     destination = DestinationSpec(
         "lake", "us-east-1", "p", table_format="ICEBERG", iceberg=IcebergSpec(catalog=catalog)
     )
-    return Look(destination, "shop", Attempt("monday", ATTEMPT, SYNCED), "FAIL")
+    return Look(destination, "shop", Attempt("monday", ATTEMPT, SYNCED))
 
 
 def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None:

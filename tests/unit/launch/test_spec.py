@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.launch.spec import check_full_refresh, new_attempt, select_tables
+from lakeload.launch.spec import check_options, new_attempt, select_tables
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import RunOptions
 from tests.unit.launch.specs import table
 
 TABLES = (table("orders"), table("order_lines"), table("customers"))
@@ -48,15 +49,18 @@ def test_a_bad_job_id_is_refused() -> None:
         new_attempt("../x")
 
 
+REFRESH = RunOptions(full_refresh=True)
+
+
 def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
     tables = [replace(table(mode), mode=mode) for mode in ("OVERWRITE", "UPSERT")]
 
-    check_full_refresh(tables, "ICEBERG", reload=False)
+    check_options(tables, "ICEBERG", REFRESH)
     with pytest.raises(InvalidInput, match="`orders`, `customers` are appended to") as refused:
-        check_full_refresh([*tables, TABLES[0], TABLES[2]], "ICEBERG", reload=False)
+        check_options([*tables, TABLES[0], TABLES[2]], "ICEBERG", REFRESH)
     assert "`--reload`" in (refused.value.hint or "")
     assert "`lakeload reset`" in (refused.value.hint or "")
     with pytest.raises(InvalidInput, match="table of Parquet files"):
-        check_full_refresh(TABLES, "PARQUET", reload=False)
+        check_options(TABLES, "PARQUET", REFRESH)
     with pytest.raises(InvalidInput, match="exclude each other"):
-        check_full_refresh(tables, "ICEBERG", reload=True)
+        check_options(tables, "ICEBERG", replace(REFRESH, reload=True))
