@@ -12,8 +12,8 @@ import pytest
 import typer
 
 from lakeload.app import COMMANDS, app
-from lakeload.config.load import inspect_all
 from lakeload.config.problems import has_errors
+from lakeload.documents.load import inspect_all
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 
 ROOT = Path(__file__).parents[1]

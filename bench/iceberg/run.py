@@ -30,8 +30,8 @@ from bench.iceberg.verify import check, count, glue
 from bench.lake import BUCKET, PREFIX, Lake
 from bench.measure import Limits
 from lakeload.demo.aws import EmbeddedAws
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import pinned
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import pinned
 
 PEER_NAMES = ("pyiceberg", "dlt")
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lakeload.config.load import load_destination
-from lakeload.config.spec import destination_spec
 from lakeload.demo.aws_policies import destination_policy
+from lakeload.documents.load import load_destination
+from lakeload.documents.spec import destination_spec
 from tests.e2e.canaries import SETTINGS, Canaries, canaries_of
 from tests.e2e.command import Ended, lakeload
 from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, rows, write_pipeline

@@ -1,4 +1,4 @@
-"""Steps 4, 4v and 5 of one record, by whoever works on it: what `lake.publish` does.
+"""Steps 4, 4v and 5 of one record, by whoever works on it: what `formats.parquet.log.publish` does.
 
 Each function returns the successors of one process; the first is what happens without a fault.
 """

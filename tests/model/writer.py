@@ -33,7 +33,7 @@ def place_record(scenario: Scenario, world: World, attempt: int, put: Put) -> Wo
 
 
 def admit(scenario: Scenario, world: World, index: int) -> World:
-    """Ask the log whether this job may load: `lake.admission` at open."""
+    """Ask the log whether this job may load: `formats.parquet.log.admission` at open."""
     actor, me = world.actors[index], scenario.everybody[index]
     mine = others = False
     for number in range(1, actor.seen + 1):

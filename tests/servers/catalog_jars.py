@@ -6,9 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import Jar, pinned
-from lakeload.machine.spark import find_spark
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import Jar, pinned
+from lakeload.machine.local.spark import find_spark
 from tests.servers.jars import CACHE, REPOSITORY
 
 _PINS = Path(__file__).with_name("catalog_jars.toml")

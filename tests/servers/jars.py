@@ -8,9 +8,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import SETS, pinned
-from lakeload.machine.maven import REPOSITORY_VARIABLE
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import SETS, pinned
+from lakeload.machine.jars.repository import REPOSITORY_VARIABLE
 
 # Read when the plugin is loaded: each test then has a HOME and an environment of its own.
 CACHE = platformdirs.user_cache_path("lakeload-tests", appauthor=False)

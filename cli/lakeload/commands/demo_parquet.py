@@ -14,7 +14,7 @@ from lakeload.demo.questions import BEST_SELLERS, CITIES, ROWS_OF_EACH_JOB
 from lakeload.demo.samples import ORDER_HEADER, Sample, write_samples
 from lakeload.ui import demo as screen
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rules.names import unique_names
+from lakeload_jobs.core.names import unique_names
 
 
 def tour(demo: Demo, endpoint: str, days: tuple[date, date]) -> dict[str, Any]:

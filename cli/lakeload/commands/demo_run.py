@@ -14,10 +14,10 @@ from lakeload.demo.aws import SeededLake
 from lakeload.demo.lake import fetch_objects
 from lakeload.demo.steps import run_command
 from lakeload.ui import demo as screen
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 
 BUCKET, PREFIX, SCHEMA = "demo-lake", "demo", "shop"
 

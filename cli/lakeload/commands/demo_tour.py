@@ -22,7 +22,7 @@ from lakeload.demo.aws_policies import embedded_policy
 from lakeload.demo.documents import demo_environment, destination_spec, iceberg_destination_spec
 from lakeload.demo.steps import environment
 from lakeload.launch.stop import StopRequests
-from lakeload.machine.java import find_java
+from lakeload.machine.local.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks

@@ -41,7 +41,7 @@ def doctor(
     from lakeload.launch.run_folder import runs_directory
     from lakeload.machine.doctor.checkup import examine
     from lakeload.machine.doctor.model import Host, Patient
-    from lakeload.machine.package import cache_directory
+    from lakeload.machine.local.job_zip import cache_directory
     from lakeload.ui.doctor import show_diagnosis
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
@@ -62,10 +62,10 @@ def doctor(
 
 def _need(file: Path | None) -> Need:
     """Return what the document asks of the machine. Raises `InvalidDocuments`."""
-    from lakeload.config.load import PipelineDocument, load_either
-    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.machine.doctor.model import Need
-    from lakeload.machine.jars import SETS, features_of
+    from lakeload.machine.jars.pins import SETS, features_of
 
     if file is None:
         return Need(features=SETS)

@@ -11,7 +11,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.maintain import MaintainSpec
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.maintain import Maintained
     from lakeload_jobs.contract.spec import TableSpec
 
@@ -30,11 +30,11 @@ def register(
             hint="give `--optimizer-role arn:aws:iam::ACCOUNT:role/NAME`: one that "
             "glue.amazonaws.com may assume and that may read and write the tables",
         )
-    from lakeload.config.spec import destination_spec
+    from lakeload.documents.spec import destination_spec
     from lakeload.launch.maintain import maintained
     from lakeload.upkeep.optimizers import register_optimizers
     from lakeload.upkeep.tables import open_session
-    from lakeload_jobs.lake.glue.optimizers import (
+    from lakeload_jobs.formats.iceberg.glue_optimizers import (
         ORPHAN_DAYS,
         SNAPSHOT_DAYS,
         GlueOptimizers,

@@ -14,8 +14,8 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
-    from lakeload.templates.answers import Answers
-    from lakeload.templates.interview import Ask
+    from lakeload.init.answers import Answers
+    from lakeload.init.interview import Ask
 
 
 def init(
@@ -87,17 +87,17 @@ def _init(
     no_input: bool,
     output: OutputFormat,
 ) -> None:
-    from lakeload.commands.init_files import (
+    from lakeload.init.answers import variables
+    from lakeload.init.documents import DOTENV, documents
+    from lakeload.init.files import (
         is_tracked,
         open_to_others,
         plan_files,
         require_room,
         write_files,
     )
-    from lakeload.templates.answers import variables
-    from lakeload.templates.documents import DOTENV, documents
-    from lakeload.templates.interview import interview
-    from lakeload.templates.next_steps import next_steps
+    from lakeload.init.interview import interview
+    from lakeload.init.next_steps import next_steps
     from lakeload.ui.init import FileDone, Initialized, show_json, show_text
 
     if not force:
@@ -154,7 +154,7 @@ def _check(texts: dict[str, str]) -> None:
     """Read the documents as `sync` would, before anything is written. Raises `InvalidInput`."""
     from tempfile import TemporaryDirectory
 
-    from lakeload.config.load import inspect_all
+    from lakeload.documents.load import inspect_all
     from lakeload_jobs.contract.errors import InvalidInput
 
     with TemporaryDirectory(prefix="lakeload-") as scratch:

@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 def find_installation() -> Installation:
     """Find Java, Spark and the job's package. Raises `MachineLacks`."""
     from lakeload.launch.command import Installation
-    from lakeload.machine.java import find_java
-    from lakeload.machine.package import cache_directory, entry_script, jobs_package
-    from lakeload.machine.spark import find_spark
+    from lakeload.machine.local.java import find_java
+    from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
+    from lakeload.machine.local.spark import find_spark
 
     java, spark = find_java(os.environ), find_spark(os.environ)
     logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
@@ -37,10 +37,10 @@ def find_installation() -> Installation:
 
 def class_data_of(installation: Installation, jars: Sequence[Path], master: str) -> Path | None:
     """Return the class-data archive for a driver with these jars, if one is there and fits."""
-    from lakeload.config.spark import is_local
-    from lakeload.machine.archive import find_archive
-    from lakeload.machine.archive_key import archive_key
-    from lakeload.machine.package import cache_directory
+    from lakeload.documents.spark import is_local
+    from lakeload.machine.appcds.archive import find_archive
+    from lakeload.machine.appcds.key import archive_key
+    from lakeload.machine.local.job_zip import cache_directory
 
     if not is_local(master):
         return None

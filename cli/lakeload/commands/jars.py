@@ -16,7 +16,7 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 
 if TYPE_CHECKING:
-    from lakeload.machine.archive import Archive
+    from lakeload.machine.appcds.archive import Archive
     from lakeload.machine.cache_state import CacheState
 
 
@@ -85,7 +85,7 @@ def jars(
     was asked for, missing.
     """
     from lakeload.machine.cache_state import cache_state
-    from lakeload.machine.package import cache_directory
+    from lakeload.machine.local.job_zip import cache_directory
     from lakeload.ui.jars import show_fetched, show_list, show_verified, to_document
 
     fetching = action is Action.FETCH
@@ -122,10 +122,10 @@ def _wanted(
 ) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Return the sets to have, those on the class path of the loads that an archive is for, and
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
-    from lakeload.config.load import PipelineDocument, load_either
-    from lakeload.config.spec import table_specs
-    from lakeload.machine.jars import SETS, features_of
-    from lakeload.machine.maven import REPOSITORY_PROPERTY
+    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.spec import table_specs
+    from lakeload.machine.jars.pins import SETS, features_of
+    from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
 
     everything = JarSet.ALL in sets or (file is None and not sets)
     named = {str(name) for name in sets} & set(SETS)
@@ -152,9 +152,9 @@ def _fetch(
     folder: Path | None,
     conf: str | None,
 ) -> None:
-    from lakeload.machine.fetch import Origin, fetch
-    from lakeload.machine.jars import JARS, pinned
-    from lakeload.machine.package import jobs_package
+    from lakeload.machine.jars.fetch import Origin, fetch
+    from lakeload.machine.jars.pins import JARS, pinned
+    from lakeload.machine.local.job_zip import jobs_package
     from lakeload.ui.fetching import FetchProgress
 
     if folder is not None and not folder.is_dir():
@@ -171,8 +171,8 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
     why: loads work without."""
     from lakeload.commands.installation import find_installation
     from lakeload.launch.training import train
-    from lakeload.machine.archive import make_archive
-    from lakeload.machine.archive_key import archive_key
+    from lakeload.machine.appcds.archive import make_archive
+    from lakeload.machine.appcds.key import archive_key
     from lakeload.machine.cache_state import class_path
 
     waits: list[bool] = []

@@ -14,12 +14,12 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.traits import catalog_traits
 
 if TYPE_CHECKING:
-    from lakeload.config.load import DestinationDocument, PipelineDocument
+    from lakeload.documents.load import DestinationDocument, PipelineDocument
     from lakeload.upkeep.tables import UpkeepTable
+    from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
-    from lakeload_jobs.lake.aws import AwsSession
-    from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-    from lakeload_jobs.lake.objects import Objects
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+    from lakeload_jobs.storage.objects import Objects
 
 EitherFile = Annotated[
     Path,
@@ -64,7 +64,7 @@ class IcebergTables:
 
 def is_iceberg(document: PipelineDocument | DestinationDocument) -> bool:
     """Whether the tables meant are Iceberg tables."""
-    from lakeload.config.load import DestinationDocument
+    from lakeload.documents.load import DestinationDocument
 
     found = document if isinstance(document, DestinationDocument) else document.destination
     return found.model.table_format == "ICEBERG"
@@ -82,8 +82,8 @@ def open_iceberg(
     catalog may hold tables of others beside ours, and for a catalog that Spark alone has a client
     for; `Refused`.
     """
-    from lakeload.config.load import DestinationDocument
-    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.documents.load import DestinationDocument
+    from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables
     from lakeload.upkeep.tables import of_pipeline, open_session
 
@@ -102,7 +102,7 @@ def open_iceberg(
         )
     chosen = select_tables(table_specs(document), globs, option)
     from lakeload.probes.preflight import preflight
-    from lakeload_jobs.lake.catalogs.opening import open_catalog
+    from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 
     preflight(destination)
     session = open_session(destination, label)
@@ -113,7 +113,7 @@ def open_iceberg(
 
 def read_document(file: Path) -> PipelineDocument | DestinationDocument:
     """Read FILE, whichever it is. Raises `InvalidDocuments`."""
-    from lakeload.config.load import load_either
+    from lakeload.documents.load import load_either
 
     return load_either(file, os.environ)
 
@@ -130,8 +130,8 @@ def open_document(
     as `schema.table`. `option` is what the globs were given with. Raises `InvalidDocuments`,
     `InvalidInput` for a glob without a match, `Refused`.
     """
-    from lakeload.config.load import DestinationDocument
-    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.documents.load import DestinationDocument
+    from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.launch.spec import select_tables
 
     if isinstance(document, DestinationDocument):
@@ -143,7 +143,7 @@ def open_document(
         pipeline = document.model.name
     from lakeload.probes.preflight import preflight
     from lakeload.upkeep.tables import of_destination, of_pipeline, open_session
-    from lakeload_jobs.lake.objects import Objects
+    from lakeload_jobs.storage.objects import Objects
 
     preflight(destination)
     session = open_session(destination, label)

@@ -33,7 +33,7 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.maintain import Maintained
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
@@ -80,8 +80,8 @@ def maintain(
     aborts uploads of dead runs. Without --apply it says what it would do.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads came first.
     """
-    from lakeload.config.load import load_pipeline
-    from lakeload.config.spec import table_specs
+    from lakeload.documents.load import load_pipeline
+    from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
 
@@ -152,10 +152,10 @@ def _maintain(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | No
             return register(job.document, job.tables, job.optimizer_role, job.wanted), None
         if job.document.destination.model.table_format == "ICEBERG":
             return _with_spark(job, stop)
-        from lakeload.config.spec import destination_spec
+        from lakeload.documents.spec import destination_spec
         from lakeload.upkeep.maintain import maintain_parquet
         from lakeload.upkeep.tables import of_pipeline, open_session
-        from lakeload_jobs.lake.objects import Objects
+        from lakeload_jobs.storage.objects import Objects
 
         destination = destination_spec(job.document.destination)
         objects = Objects(open_session(destination, "maintain"), destination)
@@ -169,7 +169,7 @@ def _maintain(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | No
 def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | None]:
     from lakeload.commands.installation import find_installation
     from lakeload.commands.spark_job import prepared, spark_settings
-    from lakeload.config.spec import destination_spec
+    from lakeload.documents.spec import destination_spec
     from lakeload.launch.maintain import launch_maintenance
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec

@@ -106,7 +106,7 @@ def asked_for(
 
 def steps_of(only: Sequence[str], table_format: str) -> tuple[Step, ...]:
     """Return the steps to take, in their order. Raises `InvalidInput` for one there is not."""
-    from lakeload_jobs.rules.suggest import did_you_mean
+    from lakeload_jobs.core.suggest import did_you_mean
 
     possible = ICEBERG_STEPS if table_format == "ICEBERG" else PARQUET_STEPS
     given = [name.strip() for text in only for name in text.split(",")]
@@ -145,7 +145,7 @@ def refuse_beside_optimizers(only: Sequence[str] | None, wanted: MaintainSpec) -
 
 
 def _size(text: str | None) -> int | None:
-    from lakeload_jobs.rules.sizes import parse_size
+    from lakeload_jobs.core.sizes import parse_size
 
     if text is None:
         return None

@@ -13,12 +13,12 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
+    from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import RunOptions, TableSpec
-    from lakeload_jobs.lake.aws import AwsSession
 
 
 def plan(
@@ -36,8 +36,8 @@ def plan(
     change, and what is left of dead runs. Exit code 0; 2 when a document or a
     flag is wrong; 3 when AWS, the lake, the input or the columns would refuse.
     """
-    from lakeload.config.load import load_pipeline
-    from lakeload.config.spec import table_specs
+    from lakeload.documents.load import load_pipeline
+    from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, select_tables
     from lakeload_jobs.contract.spec import RunOptions
 
@@ -65,8 +65,8 @@ def show_plan(
     `schema` None: the columns are looked at where tables are of Iceberg. `master` and `conf` are
     the flags of a load.
     """
-    from lakeload.config.spark import is_local
-    from lakeload.config.spec import destination_spec
+    from lakeload.documents.spark import is_local
+    from lakeload.documents.spec import destination_spec
     from lakeload.launch.look import Look, session_before_spark
     from lakeload.launch.plan_model import exit_code_of
     from lakeload.probes.preflight import preflight
@@ -85,7 +85,7 @@ def show_plan(
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
-        from lakeload.policy.recipes import Asked, readers
+        from lakeload.policy.engines.recipes import Asked, readers
 
         engines = readers(destination, Asked(attempt.synced, tables))
         file = str(document.path)

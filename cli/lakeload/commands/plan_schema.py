@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lakeload.ui import console
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.look import Look
     from lakeload.launch.plan_model import TablePlan
     from lakeload_jobs.contract.spec import TableSpec
@@ -39,7 +39,7 @@ def add_schema(
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.launch.stop import StopRequests
-    from lakeload.machine.jars import features_of
+    from lakeload.machine.jars.pins import features_of
     from lakeload.ui.progress import Progress
 
     wanted = {plan.table for plan in plans if plan.action == "LOAD"}

@@ -119,9 +119,9 @@ def policy(
         )
         return
     from lakeload.commands.policy_principals import principals_of
-    from lakeload.policy.iam import PolicyOptions
-    from lakeload.policy.notes import notes
-    from lakeload.policy.policy_set import Asked, compose, needs_principal
+    from lakeload.policy.iam.iam import PolicyOptions
+    from lakeload.policy.iam.notes import notes
+    from lakeload.policy.iam.policy_set import Asked, compose, needs_principal
     from lakeload.ui.policy import show
 
     destination, tables = _read(file)
@@ -146,8 +146,8 @@ def policy(
 
 
 def _read(file: Path) -> tuple[DestinationSpec, tuple[TableSpec, ...]]:
-    from lakeload.config.load import PipelineDocument, load_either
-    from lakeload.config.spec import destination_spec, table_specs
+    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.spec import destination_spec, table_specs
 
     document = load_either(file, os.environ)
     if isinstance(document, PipelineDocument):

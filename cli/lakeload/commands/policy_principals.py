@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from lakeload.policy.policy_set import ExternalId
-from lakeload.policy.s3 import vends
-from lakeload.policy.trust import Principal, is_session, parse_principal, principal_arn
+from lakeload.policy.iam.policy_set import ExternalId
+from lakeload.policy.iam.s3 import vends
+from lakeload.policy.iam.trust import Principal, is_session, parse_principal, principal_arn
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.rules.aws_partitions import partition
+from lakeload_jobs.core.aws_partitions import partition
 
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Za-z0-9_]", re.ASCII)
 
@@ -52,7 +52,7 @@ def _caller(destination: DestinationSpec) -> str:
             hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "
             "before the catalog exists give the number of your account, and run it again later",
         )
-    from lakeload_jobs.lake.aws import AwsSession, aws_call
+    from lakeload_jobs.aws import AwsSession, aws_call
 
     session = AwsSession(destination, connect_timeout=3, read_timeout=5, max_attempts=2)
     try:
@@ -78,7 +78,7 @@ def _variable(reference: SecretReference, taken: Iterable[ExternalId]) -> str:
 
 
 def _reveal(destination: DestinationSpec, reference: SecretReference) -> str:
-    from lakeload_jobs.lake.aws import AwsSession
+    from lakeload_jobs.aws import AwsSession
 
     session = AwsSession(destination, connect_timeout=3, read_timeout=5, max_attempts=2)
     return session.resolve(reference).reveal()

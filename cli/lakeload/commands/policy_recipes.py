@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakeload.policy.lake_formation_text import Form
-    from lakeload.policy.recipes import Engine
+    from lakeload.policy.engines.lake_formation_text import Form
+    from lakeload.policy.engines.recipes import Engine
 
 
 class For(StrEnum):
@@ -45,9 +45,9 @@ def recipes_for(
 
     Raises `InvalidInput` for an option that means nothing there.
     """
-    from lakeload.config.load import PipelineDocument, load_either
-    from lakeload.config.spec import destination_spec, table_specs
-    from lakeload.policy.recipes import Asked, recipes
+    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.spec import destination_spec, table_specs
+    from lakeload.policy.engines.recipes import Asked, recipes
     from lakeload.ui.snippets import show_snippets
 
     of_grants = {
@@ -79,8 +79,8 @@ def recipes_for(
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:
     """Return the ARNs of roles and users; an external id is of no concern to a grant."""
-    from lakeload.policy.trust import parse_principal
-    from lakeload_jobs.rules.aws_partitions import partition
+    from lakeload.policy.iam.trust import parse_principal
+    from lakeload_jobs.core.aws_partitions import partition
 
     found = tuple(parse_principal(text, partition(region))[0] for text in principals)
     for arn in found:

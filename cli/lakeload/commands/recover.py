@@ -15,13 +15,13 @@ from lakeload.commands.options import Output, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
-from lakeload_jobs.rules.job_ids import job_id_problem
+from lakeload_jobs.core.job_ids import job_id_problem
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from lakeload.commands.lake_tables import LakeTables
-    from lakeload.config.load import DestinationDocument, PipelineDocument
+    from lakeload.documents.load import DestinationDocument, PipelineDocument
     from lakeload.upkeep.decide import Decision
     from lakeload.upkeep.recover import Tools
 
@@ -74,7 +74,7 @@ def recover(
     from lakeload.upkeep.recover import recover as recover_tables
 
     lake = open_document(document, table or (), "recover")
-    from lakeload_jobs.lake.glue import GlueCatalog
+    from lakeload_jobs.formats.parquet.glue import GlueCatalog
 
     tools = Tools(
         lake.objects,
@@ -139,7 +139,7 @@ def _decide(
     from lakeload.ui.decide import show_text, to_document
     from lakeload.upkeep.decide import decide, exit_code_of, find_cases
     from lakeload.upkeep.recover import recover as recover_tables
-    from lakeload_jobs.lake.stale_uploads import STALE_AFTER
+    from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER
 
     kind, job_id = decision.kind, decision.job_id
     seen = recover_tables(tools, lake.tables, abort_older_than=STALE_AFTER, dry_run=True)

@@ -16,7 +16,7 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
 
 TableNames = Annotated[
     list[str],
@@ -47,7 +47,7 @@ def reset(
     Exit code 0; 1 when a table could not be reset; 3 when AWS refuses.
     """
     from lakeload.commands.lake_tables import is_iceberg, open_document
-    from lakeload.config.load import load_pipeline
+    from lakeload.documents.load import load_pipeline
 
     document = load_pipeline(pipeline, os.environ)
     command = _command(pipeline, tables, with_log=with_log)
@@ -55,12 +55,12 @@ def reset(
         _check_no_log(with_log=with_log)
         _reset_iceberg(document, tables, command, output, yes=yes)
         return
-    from lakeload.launch.author import author
+    from lakeload.launch.started_by import author
     from lakeload.ui.reset import show_text, to_document
     from lakeload.upkeep.reset import ResetJob, exit_code_of
 
     lake = open_document(document, tables, "reset", option="")
-    from lakeload_jobs.lake.glue import GlueCatalog
+    from lakeload_jobs.formats.parquet.glue import GlueCatalog
 
     job = ResetJob(
         lake.objects,

@@ -13,7 +13,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
-    from lakeload.config.load import DestinationDocument, PipelineDocument
+    from lakeload.documents.load import DestinationDocument, PipelineDocument
     from lakeload.launch.past_runs import LocalRun
 
 
@@ -100,7 +100,7 @@ def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputF
 
 def _of_file(file: Path, found: tuple[LocalRun, ...]) -> tuple[LocalRun, ...]:
     """Return the runs of this pipeline, or into this destination."""
-    from lakeload.config.load import DestinationDocument, load_either
+    from lakeload.documents.load import DestinationDocument, load_either
 
     document = load_either(file, os.environ)
     if isinstance(document, DestinationDocument):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakeload.config.json_schema import json_schema
+from lakeload.documents.json_schema import json_schema
 from lakeload.ui.console import show_json
 
 

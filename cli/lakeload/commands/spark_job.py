@@ -15,7 +15,7 @@ from lakeload.ui import console
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.command import Installation
     from lakeload.launch.run import SparkSettings
     from lakeload.launch.run_folder import RunFolder
@@ -40,10 +40,10 @@ def spark_settings(
 
     Raises `InvalidInput` for a flag that the document could not hold either.
     """
-    from lakeload.config.remote import remote_findings
+    from lakeload.documents.remote import remote_findings
     from lakeload.launch.properties import check_conf, check_master, parse_conf
     from lakeload.launch.run import SparkSettings
-    from lakeload.machine.memory import available_memory, driver_memory
+    from lakeload.machine.local.memory import available_memory, driver_memory
 
     spark = document.model.spark
     if master is not None:
@@ -63,14 +63,14 @@ def spark_settings(
 
 def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, ...]:
     """Return the jars of these sets, fetched if need be. Raises `MachineLacks`."""
-    from lakeload.machine.jars import JARS, pinned
-    from lakeload.machine.package import cache_directory
+    from lakeload.machine.jars.pins import JARS, pinned
+    from lakeload.machine.local.job_zip import cache_directory
 
     jars = pinned(*features)
     if not jars:
         return ()
-    from lakeload.machine.fetch import Origin, fetch
-    from lakeload.machine.maven import REPOSITORY_PROPERTY
+    from lakeload.machine.jars.fetch import Origin, fetch
+    from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
     from lakeload.ui.fetching import FetchProgress
 
     origin = Origin(conf=document.model.spark.conf.get(REPOSITORY_PROPERTY))

@@ -17,7 +17,7 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 
 if TYPE_CHECKING:
-    from lakeload.config.load import PipelineDocument
+    from lakeload.documents.load import PipelineDocument
     from lakeload.launch.command import Installation
     from lakeload.launch.outcome import Outcome
     from lakeload.launch.run import SparkSettings
@@ -63,8 +63,8 @@ def sync(
     The job's id is the first line on stderr. When a table fails the others are
     loaded; the same command with `--job-id` and that id then loads the rest.
     """
-    from lakeload.config.load import load_pipeline
-    from lakeload.config.spec import table_specs
+    from lakeload.documents.load import load_pipeline
+    from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
     from lakeload_jobs.contract.spec import RunOptions
@@ -148,8 +148,8 @@ def _load(
 def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | None]]:
     """Refuse what can be refused, and return the outcome where Spark has nothing to do; also what
     could not be found out before Spark starts."""
-    from lakeload.config.spark import is_local
-    from lakeload.config.spec import destination_spec
+    from lakeload.documents.spark import is_local
+    from lakeload.documents.spec import destination_spec
     from lakeload.launch.inputs import refuse_without_any_input
 
     if is_local(master):
@@ -172,7 +172,7 @@ def _conditional_writes(job: _Job) -> str | None:
 
     The commits of Iceberg tables are the catalog's: the store is asked for nothing.
     """
-    from lakeload.config.spec import destination_spec
+    from lakeload.documents.spec import destination_spec
     from lakeload.probes.preflight import conditional_writes
 
     if job.document.destination.model.table_format == "ICEBERG":
@@ -182,7 +182,7 @@ def _conditional_writes(job: _Job) -> str | None:
 
 def _features(job: _Job) -> tuple[str, ...]:
     """Return the sets of jars that these tables need."""
-    from lakeload.machine.jars import features_of
+    from lakeload.machine.jars.pins import features_of
 
     table_format = job.document.destination.model.table_format
     return features_of((table.input for table in job.tables), table_format)

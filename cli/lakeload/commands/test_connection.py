@@ -14,8 +14,8 @@ import typer
 from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
 from lakeload.commands.options import Output
 from lakeload.commands.stoppable import stoppable
-from lakeload.config.load import load_destination
-from lakeload.config.spec import destination_spec
+from lakeload.documents.load import load_destination
+from lakeload.documents.spec import destination_spec
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
 

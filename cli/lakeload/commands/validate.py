@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from lakeload.config.load import inspect_all
 from lakeload.config.problems import has_errors
+from lakeload.documents.load import inspect_all
 from lakeload.ui.validation import ValidationFormat, show_inspections
 from lakeload_jobs.contract.errors import ExitCode
 

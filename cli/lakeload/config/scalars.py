@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from lakeload.config.model import Called, refusal
 from lakeload.config.secret_names import has_userinfo, shown
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.rules.file_names import pattern_problems
-from lakeload_jobs.rules.layout import prefix_problem
-from lakeload_jobs.rules.sizes import parse_jvm_memory, parse_size
+from lakeload_jobs.core.file_names import pattern_problems
+from lakeload_jobs.core.layout import prefix_problem
+from lakeload_jobs.core.sizes import parse_jvm_memory, parse_size
 
 MIN_FILE_SIZE = 1 << 20
 MAX_FILE_SIZE = 64 << 30

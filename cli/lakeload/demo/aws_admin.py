@@ -1,6 +1,6 @@
 """Sets up an emulated AWS account: buckets, users and roles, over plain HTTP.
 
-boto3 lives in `lakeload_jobs.lake.aws` alone and speaks for a user's own identity; this module
+boto3 lives in `lakeload_jobs.aws` alone and speaks for a user's own identity; this module
 is the emulator's administrator, whom it knows by the access key and asks for no signature.
 """
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lakeload.demo.aws_admin import Policy
-from lakeload.policy.base import base_policy
-from lakeload.policy.iam import role_policies
-from lakeload.policy.model import PolicyDocument
-from lakeload.policy.trust import Principal
-from lakeload.policy.trust import trust_policy as trust_document
+from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam.iam import role_policies
+from lakeload.policy.iam.model import PolicyDocument
+from lakeload.policy.iam.trust import Principal
+from lakeload.policy.iam.trust import trust_policy as trust_document
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 
 REGION = "us-east-1"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakeload_jobs.lake.answers import ObjectEntry
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.file_names import FILE_SUFFIX
+from lakeload_jobs.core.file_names import FILE_SUFFIX
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import ObjectEntry
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakeload.demo.lake import Answer, answer_of
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, Snapshot
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakeload_jobs.lake.catalogs.catalog import OpenTable
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Tables:
         Raises `AwsError`, `CatalogError`.
         """
         # Here, because pyiceberg takes a second to import.
-        from lakeload_jobs.lake.catalogs.facts import facts_of
-        from lakeload_jobs.lake.catalogs.opening import open_catalog
+        from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+        from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 
         catalog = open_catalog(self.destination, self.session)
         self._opened = {name: catalog.load_table(self.namespace, name) for name in names}
@@ -64,7 +64,7 @@ class Tables:
         """
         import duckdb  # only here: it takes longer to import than the rest of the command line
 
-        from lakeload_jobs.lake.catalogs.rows import read_rows
+        from lakeload_jobs.formats.iceberg.catalogs.rows import read_rows
 
         def rows(name: str, snapshot: int | None) -> pa.Table:
             return read_rows(self._opened[name], self.destination, self.session, snapshot)

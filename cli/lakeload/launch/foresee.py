@@ -12,19 +12,19 @@ from typing import Protocol
 
 from lakeload.launch.look import AT_ONCE, Look
 from lakeload.launch.outcome import Outcome, error_info, exit_code_of
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import FileResult, TableResult
 from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.identity import table_settings
-from lakeload_jobs.lake.input_listing import list_files, remote_paths
-from lakeload_jobs.lake.new_files import Selection, Source, select_files
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import LoadRecord
-from lakeload_jobs.lake.source_readers import SourceReaders
-from lakeload_jobs.lake.table_log import Opened, TableLog
-from lakeload_jobs.rules.input_files import FileState
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.records import LoadRecord
+from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
+from lakeload_jobs.formats.parquet.log.table_settings import table_settings
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import list_files, remote_paths
+from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.selection import Selection, Source, select_files
+from lakeload_jobs.storage.objects import Objects
 
 
 class Foresight(Protocol):

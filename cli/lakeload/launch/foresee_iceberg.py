@@ -7,22 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from lakeload.launch.look import AT_ONCE, Look
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.facts import facts_of, find_table, partition_fields
-from lakeload_jobs.lake.catalogs.opening import open_catalog
-from lakeload_jobs.lake.file_account import account_of
-from lakeload_jobs.lake.input_listing import list_files, remote_paths
-from lakeload_jobs.lake.new_files import Selection, choose_files
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.source_readers import SourceReaders
-from lakeload_jobs.rules.iceberg_catalogs import took_false_commit
-from lakeload_jobs.rules.iceberg_facts import SUMMARY_ROWS, Snapshot, TableFacts
-from lakeload_jobs.rules.iceberg_history import (
+from lakeload_jobs.formats.iceberg.bookmark import account_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, find_table, partition_fields
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ROWS, Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.rules.history import (
     Job,
     JobFound,
     Start,
@@ -30,7 +26,11 @@ from lakeload_jobs.rules.iceberg_history import (
     find_job,
     open_table,
 )
-from lakeload_jobs.rules.input_files import FileState
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import list_files, remote_paths
+from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.storage.objects import Objects
 
 
 @dataclass(frozen=True)

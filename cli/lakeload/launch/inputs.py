@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
-from lakeload_jobs.rules.input_files import hidden, is_s3
+from lakeload_jobs.sources.files.file_state import hidden, is_s3
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeload.launch.spec import Attempt
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions
-from lakeload_jobs.lake.aws import AwsSession
 
 AT_ONCE = 8
 """Tables that are looked at at once."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from lakeload.launch.failure import Cause
+from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.result_file import ResultProblem
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.events import Event

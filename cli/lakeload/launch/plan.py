@@ -20,9 +20,9 @@ from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
-from lakeload_jobs.lake.new_files import Selection
-from lakeload_jobs.rules.file_names import render_file_name
-from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.core.file_names import render_file_name
+from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.sources.files.selection import Selection
 
 _EXAMPLE_UUID = "00000000-0000-4000-8000-000000000000"
 _UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")

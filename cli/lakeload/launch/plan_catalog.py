@@ -10,12 +10,12 @@ from lakeload.launch.foresee import Foreseen
 from lakeload.launch.look import AT_ONCE
 from lakeload.launch.outcome import error_info
 from lakeload.launch.plan_model import CatalogPlan, TablePlan
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.glue import GlueCatalog, glue_target
-from lakeload_jobs.lake.records import GlueTarget
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
+from lakeload_jobs.formats.parquet.log.records import GlueTarget
 
 
 def plan_catalog(

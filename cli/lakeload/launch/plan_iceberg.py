@@ -13,10 +13,10 @@ from lakeload.launch.plan import incremental_plan, nothing_there, numbering
 from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
-from lakeload_jobs.lake.left_branches import left_branches
-from lakeload_jobs.rules.catalog_uris import own_location
-from lakeload_jobs.rules.iceberg_facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
-from lakeload_jobs.rules.iceberg_partitions import format_partition_field
+from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.catalog_uris import own_location
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
+from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
 
 STALE_AFTER = timedelta(hours=24)
 """A load drops staging branches that are older: their attempts are taken for dead."""

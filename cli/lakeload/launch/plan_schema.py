@@ -23,9 +23,9 @@ from lakeload_jobs.contract.errors import (
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.rules.iceberg_refusals import shown
-from lakeload_jobs.rules.iceberg_schema import compare, with_partitions
-from lakeload_jobs.rules.schema_change import check_schema_change
+from lakeload_jobs.formats.iceberg.rules.refusals import shown
+from lakeload_jobs.formats.iceberg.rules.schema import compare, with_partitions
+from lakeload_jobs.formats.parquet.schema_change import check_schema_change
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
 

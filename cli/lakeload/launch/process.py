@@ -16,8 +16,8 @@ from lakeload.launch.command import Submission
 from lakeload.launch.event_tail import EventTail
 from lakeload.launch.log_file import open_log, trim
 from lakeload.launch.outcome import Ending, Observed
+from lakeload.launch.process_group import kill_session, members, signal_group
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.session import kill_session, members, signal_group
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.contract.events import Event

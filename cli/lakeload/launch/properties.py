@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from lakeload.config.spark import conf_finding, is_local
+from lakeload.documents.spark import conf_finding, is_local
 from lakeload.launch.jvm import class_data, collector, compiler, inherited_options, local_cores
 from lakeload_jobs.contract.errors import InvalidInput
 

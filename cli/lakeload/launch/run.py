@@ -11,9 +11,9 @@ from importlib import resources
 from pathlib import Path
 
 from lakeload.launch.command import Installation, submission
-from lakeload.launch.failure import Cause, probable_cause
 from lakeload.launch.inputs import input_bytes
 from lakeload.launch.jvm import executor_options
+from lakeload.launch.log_diagnosis import Cause, probable_cause
 from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import (
     MAYBE_COMMITTED,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakeload.config.load import PipelineDocument
-from lakeload.config.spec import destination_spec
-from lakeload.launch.author import author
+from lakeload.documents.load import PipelineDocument
+from lakeload.documents.spec import destination_spec
 from lakeload.launch.past_runs import dead_attempts
 from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.started_by import author
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -21,9 +21,9 @@ from lakeload_jobs.contract.spec import (
     TableFormat,
     TableSpec,
 )
-from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_id
-from lakeload_jobs.rules.loaded_files import refuse_limit
-from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.sources.files.bookmark import refuse_limit
 
 _INSTEAD = (
     "`--reload` appends all files again; to begin anew, first remove the table with "

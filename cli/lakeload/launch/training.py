@@ -12,11 +12,11 @@ from importlib import resources
 from pathlib import Path
 
 from lakeload.launch.command import Installation, Submission, submission
-from lakeload.launch.failure import probable_cause
+from lakeload.launch.log_diagnosis import probable_cause
 from lakeload.launch.log_file import open_log, read_log
+from lakeload.launch.process_group import kill_session, members
 from lakeload.launch.properties import render, spark_properties
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.session import kill_session, members
 from lakeload_jobs.contract.errors import MachineLacks
 
 _CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")

@@ -9,9 +9,9 @@ from lakeload.probes.glue import glue_probes
 from lakeload.probes.model import Probe
 from lakeload.probes.probe_tables import ProbeTables
 from lakeload.probes.runner import Deadline
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_traits
-from lakeload_jobs.lake.aws import AwsSession
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def catalog_part(
     from lakeload.probes.probe_catalog import ProbeCatalog
     from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables
     from lakeload.probes.probe_nessie import ProbeNessie
-    from lakeload_jobs.lake.catalogs.http import Patience
+    from lakeload_jobs.formats.iceberg.catalogs.http import Patience
 
     spec = destination.iceberg.catalog
     if spec.type == "GLUE":

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from lakeload.probes.cause_table import CAUSES, CLOCK
 from lakeload.probes.refusals import LAKE_FORMATION, Refusal, missing_grant, read_refusal
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.lake.aws import AwsError
 
 _LAKE_FORMATION = (
     "Lake Formation governs this database or the catalog and has no grant for the role: IAM allows "

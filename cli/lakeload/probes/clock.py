@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeload.probes.causes import likely_causes
 from lakeload.probes.model import BesideThePoint, Level, Probe, ProbeFailed
-from lakeload_jobs.lake.aws import AwsSession
+from lakeload_jobs.aws import AwsSession
 
 WARN_SECONDS = 300.0
 

@@ -17,12 +17,12 @@ from lakeload.probes.runner import Deadline, run_probes
 from lakeload.probes.s3 import s3_probes
 from lakeload.probes.sts import sts_probes
 from lakeload.probes.surroundings import surrounding_causes
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.waits import Waits
-from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.objects import Objects
 
 CLEANUP_SHARE = 0.25
 """The part of the time-out that is kept for cleaning up."""

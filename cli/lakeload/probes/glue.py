@@ -11,8 +11,8 @@ from lakeload.probes.glue_access import Scope, denied_causes, resources
 from lakeload.probes.hints import with_hint
 from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_tables import ProbeTables
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError
 
 
 @dataclass(frozen=True)

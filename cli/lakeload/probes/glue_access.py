@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lakeload.policy.arns import place
-from lakeload.policy.glue import database_prefix
+from lakeload.policy.iam.arns import place
+from lakeload.policy.iam.glue import database_prefix
 from lakeload_jobs.contract.spec import DestinationSpec
 
 Scope = Literal["catalog", "database", "table"]

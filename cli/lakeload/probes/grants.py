@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakeload.policy.base import base_policy
-from lakeload.policy.iam import granting
-from lakeload.policy.model import Statement
+from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam.iam import granting
+from lakeload.policy.iam.model import Statement
 from lakeload.probes.model import ProbeResult
 from lakeload_jobs.contract.spec import DestinationSpec
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeload_jobs.lake.aws import AwsError
+from lakeload_jobs.aws import AwsError
 
 
 def with_hint(error: AwsError, hint: str) -> AwsError:

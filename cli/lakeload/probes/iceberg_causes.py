@@ -9,7 +9,7 @@ from __future__ import annotations
 from lakeload.probes.causes import likely_causes
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.lake.catalogs.errors import (
+from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
     CatalogError,

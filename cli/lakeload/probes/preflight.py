@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Failure, Probe
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.lake.answers import ConditionalWritesUnsupported
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.conditional_writes import WHAT_IS_LOST
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.conditional_writes import WHAT_IS_LOST
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import ConditionalWritesUnsupported
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})
 """What is asked where the destination's own identity writes."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakeload.probes.model import BesideThePoint, ProbeFailed
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.bucket import bucket_region
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.lake.aws.bucket import bucket_region
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef, ListObjectsV2RequestTypeDef

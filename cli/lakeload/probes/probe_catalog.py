@@ -8,20 +8,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lakeload.policy.glue import PROBE_MARK_LENGTH
+from lakeload.policy.iam.glue import PROBE_MARK_LENGTH
 from lakeload.probes.model import ProbeFailed
 from lakeload.probes.probe_storage import ProbeStorage
 from lakeload.probes.runner import Deadline, within
 from lakeload.probes.writing import Writing
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog, OpenTable
-from lakeload_jobs.lake.catalogs.errors import CatalogError
-from lakeload_jobs.lake.catalogs.http import Patience
-from lakeload_jobs.lake.catalogs.rest import RestConnection
-from lakeload_jobs.rules.iceberg_catalogs import NOT_COMPARED, took_false_commit
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 
 TABLE = "probe"
 _NO_PURGE = (400, 403, 405, 406, 501)

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from lakeload.probes.probe_tables import TABLE, ProbeTables
 from lakeload.probes.runner import Deadline, succeeds
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.errors import CatalogError
-from lakeload_jobs.lake.catalogs.glue import open_glue
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.aws import AwsError
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.glue import open_glue
 
 _AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
 

@@ -7,14 +7,14 @@ import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lakeload.policy.glue import PROBE_MARK_LENGTH
+from lakeload.policy.iam.glue import PROBE_MARK_LENGTH
 from lakeload.probes.runner import Deadline, succeeds
 from lakeload.probes.writing import Writing
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.errors import CatalogError
-from lakeload_jobs.lake.catalogs.http import Patience
-from lakeload_jobs.lake.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 
 
 @dataclass

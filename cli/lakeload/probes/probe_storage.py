@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakeload.probes.model import BesideThePoint, ProbeFailed
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.lake.aws.handed_keys import HandedKeys, s3_with
-from lakeload_jobs.lake.catalogs.catalog import OpenTable
-from lakeload_jobs.lake.catalogs.files import bucket_and_key
-from lakeload_jobs.lake.catalogs.http import Patience
-from lakeload_jobs.lake.write_headers import encryption_headers
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
+from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.storage.write_headers import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

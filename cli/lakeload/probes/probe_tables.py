@@ -8,17 +8,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lakeload.policy.glue import PROBE_MARK_LENGTH, database_prefix
+from lakeload.policy.iam.glue import PROBE_MARK_LENGTH, database_prefix
 from lakeload.probes.model import ProbeFailed
 from lakeload.probes.runner import Deadline, succeeds, within
 from lakeload.probes.writing import Writing
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.lake.glue.calls import GlueCalls
-from lakeload_jobs.lake.glue.tables import WantedTable, partition_input, table_input, united
-from lakeload_jobs.rules.layout import probe_path
-from lakeload_jobs.rules.names import PARTITION_KEY, schema_name
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.core.names import PARTITION_KEY, schema_name
+from lakeload_jobs.formats.parquet.glue.tables import (
+    WantedTable,
+    partition_input,
+    table_input,
+    united,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseInputTypeDef

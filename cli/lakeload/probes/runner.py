@@ -18,10 +18,10 @@ from lakeload.probes.model import (
     ProbeResult,
     Status,
 )
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.lake.answers import UnknownOutcome
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.catalogs import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError
+from lakeload_jobs.storage.responses import UnknownOutcome
 
 T = TypeVar("T")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lakeload.policy.s3 import vends
+from lakeload.policy.iam.s3 import vends
 from lakeload.probes.hints import with_hint
 from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_bucket import ProbeBucket
 from lakeload.probes.probe_objects import ProbeObjects
 from lakeload.probes.s3_access import explain, hint, key_permissions, resource
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeload.policy.arns import place
-from lakeload.policy.kms import key_statement
+from lakeload.policy.iam.arns import place
+from lakeload.policy.iam.kms import key_statement
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.model import Permission
 from lakeload.probes.refusals import Refusal
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.core.layout import probe_path
 
 _OF_KEY = {
     # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from lakeload.policy.s3 import vends
+from lakeload.policy.iam.s3 import vends
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.model import Level, Permission, Probe, ProbeFailed
 from lakeload.probes.runner import Deadline
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, aws_call
 
 RETRY_SECONDS = 5.0
 

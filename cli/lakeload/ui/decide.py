@@ -14,7 +14,7 @@ from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.decide import Case, Decision
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.lake.records import StagedFile
+from lakeload_jobs.formats.parquet.log.records import StagedFile
 
 KEYS_SHOWN = 20
 

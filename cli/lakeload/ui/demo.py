@@ -16,7 +16,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from lakeload.demo.lake import Answer
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 

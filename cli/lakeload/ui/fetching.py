@@ -19,13 +19,13 @@ from rich.progress import (
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.machine.jars import Jar
+from lakeload.machine.jars.pins import Jar
 from lakeload.ui.amounts import counted
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 
 class FetchProgress:
-    """Listens to `machine.fetch`; says nothing as long as nothing is lacking."""
+    """Listens to `machine.jars.fetch`; says nothing as long as nothing is lacking."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console = console

@@ -17,7 +17,7 @@ from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.iceberg_recover import BranchRecovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.lake.left_branches import LeftBranch
+from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch
 
 
 def to_document(

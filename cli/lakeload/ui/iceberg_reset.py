@@ -14,7 +14,7 @@ from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.iceberg_reset import TableDrop
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 SHOWN = 10
 

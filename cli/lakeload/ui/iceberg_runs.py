@@ -14,7 +14,7 @@ from lakeload.ui.amounts import counted, minute
 from lakeload.ui.troubles import show_trouble, trouble_document
 from lakeload.upkeep.iceberg_runs import SnapshotHistory, SnapshotRun, SnapshotTable
 from lakeload_jobs.contract.codec import format_instant
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 STATE_STYLES = {"done": "green", "rolled back": "yellow"}
 

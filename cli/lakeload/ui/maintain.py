@@ -19,7 +19,7 @@ from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.maintain import Step, StepResult, TableMaintenance
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 STYLES = {
     "DONE": "green",

@@ -18,7 +18,7 @@ from lakeload.ui.plan_columns import schema_lines
 from lakeload.ui.plan_iceberg import iceberg_lines
 from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from lakeload.policy.comments import wrapped
-from lakeload.policy.policy_set import PolicySet
-from lakeload.policy.render_shell import shell
-from lakeload.policy.render_terraform import terraform
+from lakeload.policy.iam.policy_set import PolicySet
+from lakeload.policy.render.shell import shell
+from lakeload.policy.render.terraform import terraform
+from lakeload.policy.text.comments import wrapped
 from lakeload.ui import console
 
 _TITLES = {

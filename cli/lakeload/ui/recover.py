@@ -17,8 +17,8 @@ from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.recover import Recovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.lake.recovery import Damaged
-from lakeload_jobs.lake.settle import Pending
+from lakeload_jobs.formats.parquet.log.recovery import Damaged
+from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 
 STYLES = {
     "IN_STEP": "green",

@@ -14,8 +14,8 @@ from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
 from lakeload.upkeep.reset import TableReset
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.lake.reset_plan import ResetPlan
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.formats.parquet.log.reset_plan import ResetPlan
 
 KEYS_SHOWN = 10
 

@@ -16,8 +16,8 @@ from lakeload.ui.amounts import counted, minute
 from lakeload.ui.troubles import show_trouble, trouble_document
 from lakeload.upkeep.runs import History, Job, TableFence, TableRun, jobs
 from lakeload_jobs.contract.codec import format_instant
-from lakeload_jobs.lake.run_history import Run
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.formats.parquet.log.run_history import Run
 
 STATE_STYLES = {
     "done": "green",

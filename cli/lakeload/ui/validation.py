@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
-from lakeload.config.load import Inspection
 from lakeload.config.problems import Problem, has_errors, in_order
 from lakeload.config.secret_names import printable
+from lakeload.documents.load import Inspection
 from lakeload.ui import console
 from lakeload.ui.github import show_annotations
 from lakeload.ui.problems import problems_json, problems_text, summary

@@ -9,11 +9,11 @@ from typing import Literal
 from lakeload.upkeep.recover import Recovery, Tools, code_of_errors
 from lakeload.upkeep.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
-from lakeload_jobs.lake.commit_log import CommitLog
-from lakeload_jobs.lake.history import Outcome
-from lakeload_jobs.lake.records import LoadRecord, StagedFile
-from lakeload_jobs.lake.recovery import accept_job, void_job
-from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
+from lakeload_jobs.formats.parquet.log.history import Outcome
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, StagedFile
+from lakeload_jobs.formats.parquet.log.recovery import accept_job, void_job
 
 Decision = Literal["void", "accept"]
 

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from lakeload.upkeep.recover import code_of_errors
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.lake.catalogs import CatalogError
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.facts import read_facts
-from lakeload_jobs.lake.left_branches import LeftBranch, left_branches
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts
+from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 
 _TRIES = 4
 """Commits of others come first now and then; each try looks again."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lakeload.upkeep.recover import code_of_errors
 from lakeload.upkeep.tables import UpkeepTable, about, for_each
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import (
     ExitCode,
     FollowUpFailed,
@@ -14,29 +15,28 @@ from lakeload_jobs.contract.errors import (
     LoadFailed,
 )
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs import CatalogError
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog, OpenTable
-from lakeload_jobs.lake.catalogs.facts import facts_of
-from lakeload_jobs.lake.catalogs.files import LakeFiles
-from lakeload_jobs.lake.catalogs.table_files import (
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_files import (
     Removal,
     TableFiles,
     files_of,
     remove_files,
     table_files,
 )
-from lakeload_jobs.lake.file_ledger import ledger_folder
-from lakeload_jobs.lake.left_branches import left_branches
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import Notify
-from lakeload_jobs.rules.iceberg_facts import (
+from lakeload_jobs.formats.iceberg.file_ledger import ledger_folder
+from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     SUMMARY_PIPELINE,
     TableFacts,
     pipelines_of,
     state_of,
 )
+from lakeload_jobs.formats.parquet.log.publish import Notify
+from lakeload_jobs.storage.objects import Objects
 
 _WRITES = ("append", "overwrite", "delete")
 """What a snapshot that changes rows is called; `replace` rewrites files and changes none."""

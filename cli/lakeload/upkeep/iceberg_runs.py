@@ -9,11 +9,11 @@ from typing import Literal
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.facts import read_facts
-from lakeload_jobs.lake.left_branches import LeftBranch, left_branches
-from lakeload_jobs.rules import iceberg_facts as facts_of
-from lakeload_jobs.rules.iceberg_facts import Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts
+from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
+from lakeload_jobs.formats.iceberg.rules import facts as facts_of
+from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
 
 SnapshotState = Literal["done", "rolled back"]
 """`rolled back`: published, and somebody has taken the branch back to before it."""

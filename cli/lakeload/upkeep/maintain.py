@@ -17,9 +17,9 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.lake.commit_log import CommitLog
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.stale_uploads import StaleUploads
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
+from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
+from lakeload_jobs.storage.objects import Objects
 
 
 def maintain_parquet(

@@ -9,7 +9,11 @@ from lakeload.upkeep.maintain import step_error
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
 from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.lake.glue.optimizers import OPTIMIZERS, GlueOptimizers, OptimizerSettings
+from lakeload_jobs.formats.iceberg.glue_optimizers import (
+    OPTIMIZERS,
+    GlueOptimizers,
+    OptimizerSettings,
+)
 
 _WORDS = {"create": ("created", "would create"), "update": ("updated", "would update")}
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakeload.upkeep.tables import UpkeepTable, about, for_each
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.catalog import Catalog
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import Notify
-from lakeload_jobs.lake.recovery import TableRecovery, recover_table
+from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.formats.parquet.log.publish import Notify
+from lakeload_jobs.formats.parquet.log.recovery import TableRecovery, recover_table
+from lakeload_jobs.storage.objects import Objects
 
 
 @dataclass(frozen=True)

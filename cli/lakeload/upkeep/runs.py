@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.run_history import Fence, Recent, Run, read_runs, recent
+from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
+from lakeload_jobs.storage.objects import Objects
 
 
 @dataclass(frozen=True)

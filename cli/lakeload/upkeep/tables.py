@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.find_tables import find_tables
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import Notify
-from lakeload_jobs.rules.layout import TableLocation
-from lakeload_jobs.rules.suggest import did_you_mean
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.formats.parquet.log.find_tables import find_tables
+from lakeload_jobs.formats.parquet.log.publish import Notify
+from lakeload_jobs.storage.objects import Objects
 
 T = TypeVar("T")
 

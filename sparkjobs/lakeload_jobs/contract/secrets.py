@@ -48,7 +48,7 @@ def resolve_locally(reference: SecretReference) -> Secret:
     """Return the value of an `env` or `file` reference (one final newline of a file is dropped).
 
     Raises `InvalidInput` when the variable is unset or empty or the file cannot be read.
-    References into AWS are resolved by `lakeload_jobs.lake.aws`.
+    References into AWS are resolved by `lakeload_jobs.aws`.
     """
     if reference.kind == "env":
         value = os.environ.get(reference.name, "")

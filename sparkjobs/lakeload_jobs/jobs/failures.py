@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import error_info, expected_failure, failure_in
-from lakeload_jobs.sources.paths import plain_path
+from lakeload_jobs.sources.files.spark.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
 # What follows the reason: Spark's advice to programmers, the state, the query.

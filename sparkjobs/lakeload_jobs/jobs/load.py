@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
 from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.iceberg.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.parquet.glue import GlueCatalog
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
-from lakeload_jobs.jobs.tables import GOOD, Tables
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.glue import GlueCatalog
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.jobs.scheduler import GOOD, Tables
+from lakeload_jobs.storage.objects import Objects
 
 
 def main(spec_path: str) -> int:

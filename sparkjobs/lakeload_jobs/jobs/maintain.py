@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
@@ -22,16 +23,15 @@ from lakeload_jobs.contract.maintain import (
 )
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
-from lakeload_jobs.iceberg.catalog_settings import connect
-from lakeload_jobs.iceberg.maintain.races import LostRace
-from lakeload_jobs.iceberg.maintain.steps import STEPS
-from lakeload_jobs.iceberg.maintain.work import Work
-from lakeload_jobs.iceberg.tables import load
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.load.tables import load
+from lakeload_jobs.formats.iceberg.maintain.races import LostRace
+from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
+from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
-from lakeload_jobs.lake.aws import AwsSession
 
 logger = logging.getLogger(__name__)
 

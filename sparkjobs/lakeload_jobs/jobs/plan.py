@@ -13,21 +13,21 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.rules.admission import is_empty
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, state_of
+from lakeload_jobs.formats.parquet.log.table_log import TableLog
+from lakeload_jobs.formats.parquet.log.table_settings import table_settings
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.progress import Progress
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.identity import table_settings
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.table_log import TableLog
-from lakeload_jobs.rules.iceberg_admission import is_empty
-from lakeload_jobs.rules.iceberg_facts import TableFacts, state_of
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
     started_at = datetime.now(UTC)
     session = AwsSession(spec.destination, label=spec.attempt_id)
     if spec.destination.table_format == "ICEBERG":
-        from lakeload_jobs.iceberg.catalog_settings import connect
+        from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 
         connect(spark, spec.destination, session)
     with Progress(spark.sparkContext, events):
@@ -77,8 +77,8 @@ def look(
 def _parquet(
     spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
 ) -> TableColumns:
-    from lakeload_jobs.parquet.incremental import select
-    from lakeload_jobs.parquet.prepare import prepare
+    from lakeload_jobs.formats.parquet.load.incremental import select
+    from lakeload_jobs.formats.parquet.load.prepare import prepare
 
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
     opened = TableLog(objects, location).inspect(
@@ -105,10 +105,10 @@ def _parquet(
 def _iceberg(
     spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
 ) -> TableColumns:
-    from lakeload_jobs.iceberg.creation import definition
-    from lakeload_jobs.iceberg.incremental import select
-    from lakeload_jobs.iceberg.prepare import prepare
-    from lakeload_jobs.iceberg.tables import load, read_facts, schema_columns
+    from lakeload_jobs.formats.iceberg.load.creation import definition
+    from lakeload_jobs.formats.iceberg.load.incremental import select
+    from lakeload_jobs.formats.iceberg.load.prepare import prepare
+    from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, schema_columns
 
     java_table = load(spark, table.schema, table.table)
     facts = None if java_table is None else read_facts(java_table)

@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.rows.output_values import UnsupportedType, written_value
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER
-from lakeload_jobs.rows.written import UnsupportedType, written_value
 
 if TYPE_CHECKING:
     from lakeload_jobs.contract.spec import Nested, OnBadValue

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeload.config.load import load_pipeline
-from lakeload.config.spec import table_specs
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import table_specs
 from lakeload.launch.properties import spark_properties
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.spec import build_job_spec, new_attempt
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import pinned
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import pinned
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from lakeload_jobs.session import configure

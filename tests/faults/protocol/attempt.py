@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec
-from lakeload_jobs.lake import recovery
-from lakeload_jobs.lake.after_commit import NotYetPublished
-from lakeload_jobs.lake.answers import UnknownOutcome
-from lakeload_jobs.lake.catalog import Catalog
-from lakeload_jobs.lake.log_codec import tool_version
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.publish import ForeignObject, RecordDamaged
-from lakeload_jobs.lake.records import (
+from lakeload_jobs.core.layout import TableLocation, partition_path
+from lakeload_jobs.formats.parquet.load import stage
+from lakeload_jobs.formats.parquet.load.upload import UploadPool
+from lakeload_jobs.formats.parquet.log import recovery
+from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.formats.parquet.log.commit_errors import NotYetPublished
+from lakeload_jobs.formats.parquet.log.log_codec import tool_version
+from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
+from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
@@ -30,10 +31,9 @@ from lakeload_jobs.lake.records import (
     StateChange,
     Target,
 )
-from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
-from lakeload_jobs.parquet import stage
-from lakeload_jobs.parquet.upload import UploadPool
-from lakeload_jobs.rules.layout import TableLocation, partition_path
+from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import UnknownOutcome
 from tests.faults.protocol.rows import Files, append_rows, ranged_rows
 
 Said = Literal["loaded", "no-op", "failed", "void", "unknown", "committed", "damaged", "crashed"]

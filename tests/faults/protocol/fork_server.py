@@ -21,12 +21,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from botocore.retries.standard import ExponentialBackoff
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec, ParquetSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.glue import GlueCatalog
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.formats.parquet.glue import GlueCatalog
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.objects import Objects
 from tests.faults.protocol.attempt import Place, act, warm_up
 
 PREFIX = "data-lake/test"

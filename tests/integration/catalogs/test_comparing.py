@@ -17,10 +17,10 @@ from lakeload.launch.foresee import Foresight, foresee, outcome_without_spark
 from lakeload.launch.look import Look
 from lakeload.launch.spec import new_attempt
 from lakeload.ui import console
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import CatalogSpec, FilesInput, TableSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.fakes.spark_home import fake_spark_home
 from tests.integration.catalogs.world import World, first_failure, problems, secret, told
 from tests.servers.fault_proxy import Action, FaultProxy, MakeProxy, Response

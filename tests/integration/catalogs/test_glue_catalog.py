@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lakeload.demo.aws_policies import loader_policy
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -18,10 +19,9 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     IcebergSpec,
 )
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.errors import CatalogError
-from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.servers.glue import glue_of
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 

@@ -12,14 +12,14 @@ import pytest
 
 from lakeload.probes.probe_catalog import ProbeCatalog
 from lakeload.probes.runner import Deadline
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.errors import CatalogError, Said
-from lakeload_jobs.lake.catalogs.http import Patience
-from lakeload_jobs.lake.catalogs.nessie import NessieApi
-from lakeload_jobs.lake.catalogs.opening import open_catalog
-from lakeload_jobs.lake.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, Said
+from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from tests.integration.catalogs.world import secret
 from tests.servers.scripted_catalog import CONFIG, Answer, Scripted, running
 

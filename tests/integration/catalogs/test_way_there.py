@@ -13,11 +13,11 @@ import trustme
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.iceberg_causes import catalog_causes
 from lakeload.probes.model import Status
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.errors import CatalogError
-from lakeload_jobs.lake.catalogs.http import Patience
-from lakeload_jobs.lake.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from tests.servers.local_sockets import (
     LONG_AGO,
     answering,

@@ -10,7 +10,8 @@ import boto3
 import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.policy.base import base_policy
+from lakeload.policy.iam.base import base_policy
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -19,7 +20,6 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     IcebergSpec,
 )
-from lakeload_jobs.lake.aws import AwsError, AwsSession
 from tests.servers.ministack import Lake
 
 

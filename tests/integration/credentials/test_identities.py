@@ -9,10 +9,10 @@ import pytest
 
 from lakeload.demo.aws_admin import AccessKey
 from lakeload.demo.aws_policies import loader_policy
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 
 KEYS = CredentialsSpec(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from lakeload_jobs.aws import AwsSession, RefreshWindow
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.lake.aws import AwsSession, RefreshWindow
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 from tests.servers.short_tokens import ShortTokens

@@ -12,15 +12,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableHandling
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.glue import GlueCatalog, glue_target
-from lakeload_jobs.lake.log_codec import encode
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import Column, GlueTarget, LoadRecord, StagedFile, Target
-from lakeload_jobs.lake.records import upload_metadata as metadata
-from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
-from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
+from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.formats.parquet.log.records import (
+    Column,
+    GlueTarget,
+    LoadRecord,
+    StagedFile,
+    Target,
+)
+from lakeload_jobs.formats.parquet.log.records import upload_metadata as metadata
+from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
+from lakeload_jobs.storage.objects import Objects
 from tests import athena
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.servers.glue import glue_of

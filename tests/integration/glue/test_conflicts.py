@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.glue import CatalogChange, CatalogConflict
-from lakeload_jobs.lake.records import Column
+from lakeload_jobs.aws import AwsError
+from lakeload_jobs.formats.parquet.glue import CatalogChange, CatalogConflict
+from lakeload_jobs.formats.parquet.log.records import Column
 from tests.integration.glue.loader import SCHEMA, TEN, Loader
 from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ParquetSpec
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.records import Column
+from lakeload_jobs.formats.parquet.log.records import Column
 from tests.integration.glue.loader import SCHEMA, TEN, Loader
 from tests.servers.fault_proxy import FaultProxy, Rule, answer, before, drop_answer, edit_body
 from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.contract.spec import ParquetSpec, PartitionStrategy
-from lakeload_jobs.rules.types import TYPE_RULES
+from lakeload_jobs.core.types import TYPE_RULES
 from tests.athena import HiveError
 from tests.integration.glue.loader import SCHEMA, TEN, Loader
 from tests.servers.glue import glue_of

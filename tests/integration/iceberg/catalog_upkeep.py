@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import MaintainSpec, Step, StepResult
 from lakeload_jobs.contract.spec import JobSpec
-from lakeload_jobs.iceberg.catalog_settings import connect
-from lakeload_jobs.iceberg.tables import load
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.load.tables import load
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.maintain import run
-from lakeload_jobs.lake.aws import AwsSession
 
 KEPT_IN = ("seaweedfs", "nessie")
 """The worlds whose table is maintained. Glue has tests of its own; Iceberg's own server keeps

@@ -27,9 +27,9 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
+from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
-from lakeload_jobs.rules.fingerprint import fingerprint
 from tests.integration.catalogs.world import secret
 from tests.servers.rest_catalog import BUCKET
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs

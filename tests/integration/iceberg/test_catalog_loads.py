@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
-from lakeload_jobs.rules.fingerprint import fingerprint
 from tests.integration.iceberg.catalog_upkeep import KEPT_IN, kept_in_order
 from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.catalog_worlds import VARIANTS, WORLDS, worlds

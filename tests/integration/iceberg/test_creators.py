@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
-from lakeload_jobs.iceberg.catalog_settings import connect
-from lakeload_jobs.iceberg.write import IcebergLoad, load_table
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.fingerprint import fingerprint
+from lakeload_jobs.core.fingerprint import fingerprint
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, load_table
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.iceberg.catalog_worlds import worlds
 from tests.integration.iceberg.table_oracle import row, write_rows
 

@@ -9,10 +9,10 @@ from typing import Any
 import boto3
 
 from lakeload.demo.aws_policies import embedded_policy
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CatalogSpec, EncryptionSpec, EndpointsSpec, IcebergSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.iceberg.glue_world import glue_world
 from tests.servers.fault_proxy import FaultProxy

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.iceberg.branches import create_branch
-from lakeload_jobs.iceberg.maintain import compact as compact_module
-from lakeload_jobs.rules.iceberg_branches import staging_branch
+from lakeload_jobs.formats.iceberg.load.branches import create_branch
+from lakeload_jobs.formats.iceberg.maintain import compact as compact_module
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from tests.integration.iceberg.test_publish_races import before_publishing
 from tests.integration.iceberg.upkeep import (
     NOW,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
-from lakeload_jobs.iceberg.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
 from tests.integration.iceberg.conftest import Loads, Row
 from tests.integration.iceberg.test_publish_races import before_publishing
 

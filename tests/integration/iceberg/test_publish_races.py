@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.iceberg import publish as publish_module
-from lakeload_jobs.iceberg import write as write_module
-from lakeload_jobs.iceberg.branches import assert_branch, create_branch, drop_branch
-from lakeload_jobs.iceberg.java import spark_name
-from lakeload_jobs.iceberg.tables import load, read_facts
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.iceberg_branches import staging_branch
+from lakeload_jobs.formats.iceberg.load import publish as publish_module
+from lakeload_jobs.formats.iceberg.load import write as write_module
+from lakeload_jobs.formats.iceberg.load.branches import assert_branch, create_branch, drop_branch
+from lakeload_jobs.formats.iceberg.load.java import spark_name
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.iceberg.conftest import Loads
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (

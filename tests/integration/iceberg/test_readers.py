@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyspark.sql import SparkSession
 
-from lakeload.policy.recipes import Asked, Engine, recipes
-from lakeload.policy.snippets import Snippet
+from lakeload.policy.engines.recipes import Asked, Engine, recipes
+from lakeload.policy.text.snippets import Snippet
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     DestinationSpec,

@@ -11,7 +11,8 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from lakeload.demo.aws_policies import embedded_policy
-from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.iam.iam import PolicyOptions, role_policies
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import (
     ICEBERG_STEPS,
     MaintainSpec,
@@ -20,11 +21,10 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
-from lakeload_jobs.iceberg.catalog_settings import connect
-from lakeload_jobs.iceberg.tables import load
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.load.tables import load
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.maintain import run
-from lakeload_jobs.lake.aws import AwsSession
 from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.iceberg.glue_world import glue_world

@@ -25,9 +25,9 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
+from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
-from lakeload_jobs.rules.fingerprint import fingerprint
 from tests.servers.ministack import Lake
 
 SYNCED = datetime(2026, 11, 21, 10, 15, 30, 123456, tzinfo=UTC)

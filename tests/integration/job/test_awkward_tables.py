@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import RunResult
 from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.rules.names import normalize, unique_names
+from lakeload_jobs.core.names import normalize, unique_names
 from tests.integration.job.awkward_cases import CASES, LONG, Case
 from tests.integration.job.conftest import Job
 

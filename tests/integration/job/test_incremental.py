@@ -15,8 +15,8 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
-from lakeload_jobs.lake import input_listing
-from lakeload_jobs.parquet import write
+from lakeload_jobs.formats.parquet.load import write
+from lakeload_jobs.sources.files import listing as input_listing
 from tests.integration.job.conftest import Job
 
 
@@ -166,7 +166,7 @@ def another_run_commits(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[Table
         results.append(job.load_one(table(job)))
         original(*arguments, **named)
 
-    monkeypatch.setattr("lakeload_jobs.sources.files.check_unchanged", check)
+    monkeypatch.setattr("lakeload_jobs.sources.files.spark.reader.check_unchanged", check)
     return results
 
 

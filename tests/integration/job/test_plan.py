@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.spec import ColumnsSpec, JobSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.job.conftest import Job
 
 TYPED = {"header": "true", "inferSchema": "true"}

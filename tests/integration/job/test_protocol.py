@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, RunOptions
-from lakeload_jobs.parquet import write
-from lakeload_jobs.sources.counting import partition_rows
+from lakeload_jobs.formats.parquet.load import write
+from lakeload_jobs.rows.counting import partition_rows
 from tests.integration.job.conftest import Job
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Rule, after, answer, before

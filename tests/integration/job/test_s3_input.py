@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsSpec, TableSpec
-from lakeload_jobs.parquet import write
-from lakeload_jobs.sources.counting import partition_count
+from lakeload_jobs.formats.parquet.load import write
+from lakeload_jobs.rows.counting import partition_count
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
 from tests.servers.fault_proxy import MakeProxy

@@ -15,7 +15,7 @@ from lakeload_jobs.contract.errors import Interrupted, InvalidInput
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec, RunOptions
-from lakeload_jobs.jobs import tables as tables_module
+from lakeload_jobs.jobs import scheduler as tables_module
 from lakeload_jobs.jobs.attempt import read_spec, write_result
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import exit_status, run

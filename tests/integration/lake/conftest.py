@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.objects import Objects
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import boto3
 import pytest
 
+from lakeload_jobs.aws import AwsError, AwsSession, RefreshWindow
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession, RefreshWindow
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.lake.log_codec import encode
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import (
+from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.formats.parquet.log.records import (
     CleanMarker,
     Column,
     EndMarker,
@@ -19,7 +18,8 @@ from lakeload_jobs.lake.records import (
     GlueTarget,
     LoadRecord,
 )
-from lakeload_jobs.lake.table_log import Committed, Opened
+from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import make_destination
 from tests.integration.lake.writer import Writer
 from tests.servers.aws_requests import Request

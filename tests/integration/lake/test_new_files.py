@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.lake import new_files
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.log_codec import encode
-from lakeload_jobs.lake.new_files import Selection, Source, select_files
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.source_objects import SourceObjects
+from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.sources.files import selection as new_files
+from lakeload_jobs.sources.files.s3_listing import SourceObjects
+from lakeload_jobs.sources.files.selection import Selection, Source, select_files
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer
 from tests.servers.ministack import Lake
 

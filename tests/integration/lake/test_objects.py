@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.spec import EncryptionSpec
-from lakeload_jobs.lake.answers import Completion, ConditionalWritesUnsupported, UnknownOutcome
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import Completion, ConditionalWritesUnsupported, UnknownOutcome
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.servers.fault_proxy import (
     Action,

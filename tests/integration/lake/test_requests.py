@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload_jobs.lake.history import History
-from lakeload_jobs.lake.log_codec import encode
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import LoadRecord
-from lakeload_jobs.lake.table_log import CLEANING_EVERY, Committed
+from lakeload_jobs.formats.parquet.log.history import History
+from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.formats.parquet.log.records import LoadRecord
+from lakeload_jobs.formats.parquet.log.table_log import CLEANING_EVERY, Committed
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.test_catalog_step import GLUE, Ledger
 from tests.integration.lake.writer import Writer
 from tests.servers.fault_proxy import FaultProxy

@@ -8,17 +8,17 @@ from datetime import timedelta
 
 import pytest
 
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.lake import stale_uploads, table_log
-from lakeload_jobs.lake.admission import Conflict
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.commit_log import CommitLog
-from lakeload_jobs.lake.log_codec import decode_record, encode
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import FenceRecord
-from lakeload_jobs.lake.stale_uploads import StaleUploads, is_of_table
-from lakeload_jobs.lake.table_log import Committed
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log import stale_uploads, table_log
+from lakeload_jobs.formats.parquet.log.admission import Conflict
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
+from lakeload_jobs.formats.parquet.log.log_codec import decode_record, encode
+from lakeload_jobs.formats.parquet.log.records import FenceRecord
+from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads, is_of_table
+from lakeload_jobs.formats.parquet.log.table_log import Committed
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, answer, before

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakeload_jobs.contract.spec import TableHandling
-from lakeload_jobs.lake.catalog import Catalog
-from lakeload_jobs.lake.log_codec import encode
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import (
+from lakeload_jobs.core.layout import TableLocation, data_key
+from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
@@ -20,8 +20,8 @@ from lakeload_jobs.lake.records import (
     Target,
     upload_metadata,
 )
-from lakeload_jobs.lake.table_log import Committed, Opened, TableLog
-from lakeload_jobs.rules.layout import TableLocation, data_key
+from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
+from lakeload_jobs.storage.objects import Objects
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 SYNCED = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)

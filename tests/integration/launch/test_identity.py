@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.load import load_pipeline
-from lakeload.config.spec import destination_spec, table_specs
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.identity import table_settings
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import LoadRecord, Target
-from lakeload_jobs.lake.table_log import TableLog
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
+from lakeload_jobs.formats.parquet.log.table_log import TableLog
+from lakeload_jobs.formats.parquet.log.table_settings import table_settings
+from lakeload_jobs.storage.objects import Objects
 from tests.e2e.command import lakeload, sync
 from tests.servers.ministack import Lake
 

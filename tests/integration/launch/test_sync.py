@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from lakeload.config.load import load_pipeline
-from lakeload.config.spec import destination_spec, table_specs
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import LoadRecord, Target
-from lakeload_jobs.lake.table_log import TableLog
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
+from lakeload_jobs.formats.parquet.log.table_log import TableLog
+from lakeload_jobs.storage.objects import Objects
 from tests.e2e.command import Ended, argv, environment, lakeload
 from tests.fakes.spark_home import fake_spark_home
 from tests.servers.fault_proxy import FaultProxy, answer

@@ -11,7 +11,7 @@ import pytest
 
 from lakeload.launch.jvm import class_data
 from lakeload.launch.properties import spark_properties
-from lakeload.machine.java import find_java
+from lakeload.machine.local.java import find_java
 
 
 @pytest.mark.parametrize("content", [bytes(range(256)) * 1000, b"", None])

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
-from lakeload.machine.jars import pinned
+from lakeload.machine.jars.pins import pinned
 from tests.unit.cli.command import CONFIGS, lakeload
 
 AVRO = pinned("avro")[0]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.glue.calls import GlueCalls
-from lakeload_jobs.lake.glue.tables import WantedTable, partition_input, table_input
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.names import PARTITION_KEY
+from lakeload_jobs.core.names import PARTITION_KEY
+from lakeload_jobs.formats.parquet.glue.tables import WantedTable, partition_input, table_input
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.permissions.emulators import Emulator, Place
 from tests.integration.permissions.test_two_emulators import DIFFERENCES
 from tests.servers.ministack import AwsServer

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from lakeload.demo.aws import seed_lake
-from lakeload.policy.model import PolicyDocument
+from lakeload.policy.iam.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status, Verdict
 from lakeload.upkeep.recover import Recovery, Tools, recover
 from lakeload.upkeep.tables import of_destination, open_session
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.lake.glue import GlueCatalog
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.formats.parquet.glue import GlueCatalog
+from lakeload_jobs.storage.objects import Objects
 from tests.aws_calls import action_of
 from tests.integration.permissions.shapes import Shape
 from tests.integration.probes.glue_world import know_every_call

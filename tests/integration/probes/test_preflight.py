@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.load import load_destination
-from lakeload.config.spec import destination_spec
+from lakeload.documents.load import load_destination
+from lakeload.documents.spec import destination_spec
 from lakeload.probes.preflight import preflight
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake

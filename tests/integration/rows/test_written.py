@@ -15,9 +15,9 @@ from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, Nested
+from lakeload_jobs.core.types import TYPE_RULES, type_rule
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import map_columns
-from lakeload_jobs.rules.types import TYPE_RULES, type_rule
 
 # One expression for each type that a column can have, with what is written of it.
 SCALARS = {

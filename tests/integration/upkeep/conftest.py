@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from lakeload.app import app
 from lakeload.ui import console
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import (  # noqa: F401 - fixtures of this folder too
     QUICK,
     admin_objects,
@@ -66,7 +66,7 @@ def shop(base_identity: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def command(shop: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
     """`command("recover", "pipeline.yml")` runs it here, 80 columns wide, waiting for nobody."""
-    monkeypatch.setattr("lakeload_jobs.lake.objects.Waits", lambda: QUICK)
+    monkeypatch.setattr("lakeload_jobs.storage.objects.Waits", lambda: QUICK)
     monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments: str) -> Ended:

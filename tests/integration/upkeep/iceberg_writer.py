@@ -12,9 +12,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from lakeload_jobs.lake.catalogs.catalog import OpenTable
-from lakeload_jobs.lake.catalogs.facts import facts_of
-from lakeload_jobs.rules.iceberg_history import PipelineState, next_properties, staging_branch
+from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+from lakeload_jobs.formats.iceberg.rules.history import (
+    PipelineState,
+    next_properties,
+    staging_branch,
+)
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
 SCHEMA = Schema(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakeload_jobs.lake.records import GlueTarget
+from lakeload_jobs.formats.parquet.log.records import GlueTarget
 from tests.integration.lake.writer import Writer
 from tests.integration.upkeep.conftest import ADMIN, TABLES, Command
 from tests.servers.glue import glue_of

@@ -12,18 +12,18 @@ import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
 
-from lakeload.config.load import load_destination, load_pipeline
-from lakeload.config.spec import destination_spec, table_specs
 from lakeload.demo.aws import ACCOUNT_ID
+from lakeload.documents.load import load_destination, load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.launch.foresee_iceberg import foresee_iceberg
 from lakeload.launch.look import Look
 from lakeload.launch.spec import new_attempt
-from lakeload.policy.iam import PolicyOptions, role_policies
-from lakeload.policy.policy_set import merged
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.file_ledger import LedgerEntry, ledger_key, write_entry
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload.policy.iam.iam import PolicyOptions, role_policies
+from lakeload.policy.iam.policy_set import merged
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.upkeep.conftest import ADMIN, Command
 from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter
 from tests.servers.glue import glue_of

@@ -13,12 +13,12 @@ from lakeload.upkeep.iceberg_recover import recover_branches
 from lakeload.upkeep.iceberg_reset import DropJob
 from lakeload.upkeep.iceberg_runs import read_snapshots
 from lakeload.upkeep.tables import UpkeepTable
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.lake.catalogs import CatalogError
-from lakeload_jobs.lake.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.lake.catalogs.opening import open_catalog
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.integration.catalogs.world import World, secret
 from tests.integration.upkeep.iceberg_writer import IcebergWriter
 from tests.servers.oauth2_gate import CATALOG, Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer
 from tests.integration.upkeep.conftest import Command
 from tests.servers.ministack import Lake

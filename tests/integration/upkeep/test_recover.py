@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.records import LoadRecord
+from lakeload_jobs.formats.parquet.log.records import LoadRecord
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command
 from tests.servers.ministack import Lake

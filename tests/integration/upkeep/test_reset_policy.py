@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.policy.iam import PolicyOptions, role_policies
-from lakeload.policy.policy_set import merged
+from lakeload.policy.iam.iam import PolicyOptions, role_policies
+from lakeload.policy.iam.policy_set import merged
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.glue.calls import GlueCalls
-from lakeload_jobs.lake.log_removal import remove_log
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.formats.parquet.log.log_removal import remove_log
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer
 from tests.integration.upkeep.test_reset import ORDERS, reset, resetter
 from tests.servers.glue import glue_of

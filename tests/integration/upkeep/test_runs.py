@@ -9,7 +9,7 @@ import pytest
 
 from lakeload.upkeep.runs import read_history
 from lakeload.upkeep.tables import UpkeepTable
-from lakeload_jobs.lake.objects import Objects
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command
 from tests.servers.fault_proxy import FaultProxy

@@ -11,10 +11,12 @@ from unittest.mock import patch
 from uuid import UUID
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.rules import iceberg_admission, iceberg_jobs, iceberg_publish
-from lakeload_jobs.rules.iceberg_admission import Start, open_table
-from lakeload_jobs.rules.iceberg_branches import orphans_before, staging_branch
-from lakeload_jobs.rules.iceberg_facts import (
+from lakeload_jobs.formats.iceberg.rules import admission as iceberg_admission
+from lakeload_jobs.formats.iceberg.rules import jobs as iceberg_jobs
+from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
+from lakeload_jobs.formats.iceberg.rules.admission import Start, open_table
+from lakeload_jobs.formats.iceberg.rules.branches import orphans_before, staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
@@ -23,8 +25,8 @@ from lakeload_jobs.rules.iceberg_facts import (
     TableFacts,
     state_of,
 )
-from lakeload_jobs.rules.iceberg_jobs import JobAnswer, JobFound, find_job, next_properties
-from lakeload_jobs.rules.iceberg_publish import Decision, Verdict, has_landed, may_publish
+from lakeload_jobs.formats.iceberg.rules.jobs import JobAnswer, JobFound, find_job, next_properties
+from lakeload_jobs.formats.iceberg.rules.publish import Decision, Verdict, has_landed, may_publish
 from tests.model.iceberg.world import FOREIGN, Actor, Process, Scenario, Snap, Table
 
 _BEGUN = datetime(2026, 11, 1, tzinfo=UTC)

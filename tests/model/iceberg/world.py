@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from lakeload_jobs.rules.iceberg_facts import Job
+from lakeload_jobs.formats.iceberg.rules.facts import Job
 from tests.model.iceberg.rules import Rules
 
 FOREIGN = -1

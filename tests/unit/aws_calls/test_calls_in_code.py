@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from lakeload_jobs.lake.aws import AwsError, aws_call
+from lakeload_jobs.aws import AwsError, aws_call
 from tests.aws_calls import (
     ACTIONS,
     Call,
@@ -89,7 +89,7 @@ def test_a_refusal_names_the_action_that_is_missing(service: str, operation: str
     with pytest.raises(AwsError) as caught, aws_call("asking"):
         raise denied
     action = action_of(service, operation)
-    # Glue's own wrapper adds the service (lake/glue/calls.py), as it adds the resources.
+    # Glue's own wrapper adds the service (aws/glue_calls.py), as it adds the resources.
     named = operation if service == "glue" else action
     assert f"allow `{named}`" in (caught.value.hint or "")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from lakeload.app import app
-from lakeload.templates.answers import Answers
-from lakeload.templates.documents import documents
-from lakeload.templates.interview import interview
+from lakeload.init.answers import Answers
+from lakeload.init.documents import documents
+from lakeload.init.interview import interview
 
 ROLE = "arn:aws:iam::123456789012:role/lake"
 REQUIRED = {"bucket": "my-data-lake", "region": "us-east-1", "path": "data/orders/*.csv"}

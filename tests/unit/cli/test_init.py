@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.load import load_pipeline
-from lakeload.config.spec import table_specs
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import table_specs
 from tests.unit.cli.init_choices import (
     CATALOGS,
     FLAGS,

@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 
 from lakeload.app import app
 from lakeload.config.document import Branch, Leaf, TreeReader
-from lakeload.config.load import inspect_all, load_pipeline
 from lakeload.config.page import Page
-from lakeload.config.spec import destination_spec, table_specs
 from lakeload.config.yaml_nodes import read_nodes
-from lakeload.templates.answers import variables
-from lakeload.templates.interview import interview
-from lakeload.templates.next_steps import next_steps
-from lakeload.templates.values import yaml_text
+from lakeload.documents.load import inspect_all, load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.init.answers import variables
+from lakeload.init.interview import interview
+from lakeload.init.next_steps import next_steps
+from lakeload.init.values import yaml_text
 from tests.unit.cli.init_choices import (
     CATALOGS,
     FLAGS,

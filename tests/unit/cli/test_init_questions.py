@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from lakeload.app import app
-from lakeload.config.load import load_pipeline
 from lakeload.config.model import Finding
-from lakeload.templates.answers import Answers
-from lakeload.templates.interview import interview
-from lakeload.templates.questions import QUESTIONS, Question, format_of, table_of
+from lakeload.documents.load import load_pipeline
+from lakeload.init.answers import Answers
+from lakeload.init.interview import interview
+from lakeload.init.questions import QUESTIONS, Question, format_of, table_of
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
     REQUIRED,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from lakeload.config.load import check
+from lakeload.documents.load import check
 from lakeload.ui.problems import problems_text, summary
 
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakeload.config.load import PipelineDocument, check, load_pipeline
 from lakeload.config.problems import Problem
+from lakeload.documents.load import PipelineDocument, check, load_pipeline
 
 DESTINATION = "version: 1\nbucket: my-data-lake\nregion: us-east-1\n"
 PIPELINE = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.load import check
 from lakeload.config.problems import Problem
+from lakeload.documents.load import check
 from lakeload.ui.problems import problem_text
 from tests.unit.config.diagnostics import ENVIRONMENT, INVALID, WIDTH, diagnostics
 

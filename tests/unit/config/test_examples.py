@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from lakeload.config.json_schema import json_schema
-from lakeload.config.load import PipelineDocument, inspect_all, load_destination, load_pipeline
-from lakeload.config.spec import destination_spec, table_specs
+from lakeload.documents.json_schema import json_schema
+from lakeload.documents.load import PipelineDocument, inspect_all, load_destination, load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.spec import CatalogType
 from tests.unit.config.diagnostics import CONFIGS
 

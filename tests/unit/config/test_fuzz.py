@@ -10,12 +10,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakeload.config.destination import Destination
-from lakeload.config.load import check, inspect_all
-from lakeload.config.model_tree import sections
-from lakeload.config.pipeline import Pipeline
 from lakeload.config.problems import has_errors
-from lakeload.config.spec import table_specs
+from lakeload.documents.destination import Destination
+from lakeload.documents.load import check, inspect_all
+from lakeload.documents.model_tree import sections
+from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.spec import table_specs
 from lakeload.ui.problems import problems_json, problems_text
 from tests.unit.config.documents import PIPELINE, TABLES, pipeline
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakeload.config.load import inspect_all
 from lakeload.config.problems import Problem
+from lakeload.documents.load import inspect_all
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES
 
 

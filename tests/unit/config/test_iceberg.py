@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.iceberg import Catalog
-from lakeload.config.iceberg_rules import iceberg_findings
-from lakeload.config.load import inspect_all, load_destination, load_pipeline
 from lakeload.config.problems import has_errors
-from lakeload.config.spec import destination_spec, table_specs
+from lakeload.documents.iceberg import Catalog
+from lakeload.documents.iceberg_rules import iceberg_findings
+from lakeload.documents.load import inspect_all, load_destination, load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.config.interpolation import fill
-from lakeload.config.load import load_destination
+from lakeload.documents.load import load_destination
 from tests.unit.config.documents import DESTINATION, messages, problems_of
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from lakeload.app import COMMANDS
-from lakeload.config.json_schema import json_schema
-from lakeload.config.load import inspect_all
+from lakeload.documents.json_schema import json_schema
+from lakeload.documents.load import inspect_all
 
 PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"
 

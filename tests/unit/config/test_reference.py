@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.destination import Destination
-from lakeload.config.model_tree import sections
-from lakeload.config.pipeline import Pipeline
-from lakeload.config.reference import reference_page, type_name
+from lakeload.documents.destination import Destination
+from lakeload.documents.model_tree import sections
+from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.reference import reference_page, type_name
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 

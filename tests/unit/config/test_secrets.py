@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.destination import Credentials, Destination
-from lakeload.config.load import check, load_destination
-from lakeload.config.remote import remote_findings
 from lakeload.config.secret_names import looks_secret, masked, shown
-from lakeload.config.spec import destination_spec
+from lakeload.documents.destination import Credentials, Destination
+from lakeload.documents.load import check, load_destination
+from lakeload.documents.remote import remote_findings
+from lakeload.documents.spec import destination_spec
 from lakeload.ui.problems import problems_json, problems_text
 from lakeload_jobs.contract.secrets import SecretReference
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of

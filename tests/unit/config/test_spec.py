@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lakeload.config.load import load_destination, load_pipeline
 from lakeload.config.problems import InvalidDocuments
-from lakeload.config.spec import destination_spec, table_specs
+from lakeload.documents.load import load_destination, load_pipeline
+from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.pipeline import Table
-from lakeload.config.targets import targets
+from lakeload.documents.pipeline import Table
+from lakeload.documents.targets import targets
 from tests.unit.config.documents import PIPELINE, messages, problems_of
 
 

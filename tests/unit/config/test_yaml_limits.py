@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.load import check
+from lakeload.documents.load import check
 from tests.unit.config.documents import DESTINATION, PIPELINE, problems_of
 
 HOSTILE = {

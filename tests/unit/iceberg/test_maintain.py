@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakeload_jobs.iceberg.maintain.compact import files_within
-from lakeload_jobs.iceberg.maintain.keep import kept_snapshots
-from lakeload_jobs.iceberg.maintain.manifests import manifests_after
-from lakeload_jobs.rules.iceberg_branches import staging_branch
-from lakeload_jobs.rules.iceberg_facts import PipelineState, Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.maintain.compact import files_within
+from lakeload_jobs.formats.iceberg.maintain.keep import kept_snapshots
+from lakeload_jobs.formats.iceberg.maintain.manifests import manifests_after
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, Snapshot, TableFacts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ATTEMPT = "0b6f3c1e-7d7b-4c7e-9d0f-1f2e3d4c5b6a"

@@ -8,7 +8,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from lakeload_jobs.lake.catalogs.catalog import OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
 
 LOCATION = "s3://lake/shop/orders"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.lake.catalogs.errors import advice
+from lakeload_jobs.formats.iceberg.catalogs.errors import advice
 
 DENIED = (
     "ForbiddenException: Forbidden: Principal 'loader' with activated PrincipalRoles '[r]' and "

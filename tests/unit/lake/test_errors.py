@@ -10,7 +10,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import SSLError as TransportError
 
-from lakeload_jobs.lake.aws import AwsError, aws_call
+from lakeload_jobs.aws import AwsError, aws_call
 
 
 def client_error(

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionStrategy
-from lakeload_jobs.lake.glue import glue_target
-from lakeload_jobs.lake.glue.calls import GlueCalls
-from lakeload_jobs.lake.glue.checks import check_table
-from lakeload_jobs.lake.glue.partitions import partitions_in
-from lakeload_jobs.lake.glue.projection import projection_parameters, widened_range
-from lakeload_jobs.lake.glue.tables import WantedTable, same_location, united
-from lakeload_jobs.lake.glue.tables import table_input as make_input
-from lakeload_jobs.lake.records import GlueTarget
-from lakeload_jobs.rules.layout import TableLocation
-from lakeload_jobs.rules.names import PARTITION_KEY
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.names import PARTITION_KEY
+from lakeload_jobs.formats.parquet.glue import glue_target
+from lakeload_jobs.formats.parquet.glue.checks import check_table
+from lakeload_jobs.formats.parquet.glue.partitions import partitions_in
+from lakeload_jobs.formats.parquet.glue.projection import projection_parameters, widened_range
+from lakeload_jobs.formats.parquet.glue.tables import WantedTable, same_location, united
+from lakeload_jobs.formats.parquet.glue.tables import table_input as make_input
+from lakeload_jobs.formats.parquet.log.records import GlueTarget
 from tests.servers.glue import LOAD_ACTIONS
 
 RANGE = f"projection.{PARTITION_KEY}.range"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.lake import history as module
-from lakeload_jobs.lake.history import History, Outcome
-from lakeload_jobs.lake.records import Column, LoadRecord, StateChange
+from lakeload_jobs.formats.parquet.log import history as module
+from lakeload_jobs.formats.parquet.log.history import History, Outcome
+from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StateChange
 from tests.unit.lake.test_log_codec import LOAD
 
 

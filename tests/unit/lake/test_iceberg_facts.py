@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.lake.catalogs.facts import facts_of, partition_fields
-from lakeload_jobs.lake.left_branches import left_branches
-from lakeload_jobs.rules.iceberg_history import staging_branch
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, partition_fields
+from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.history import staging_branch
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeload_jobs.lake.bindings import Binding
-from lakeload_jobs.lake.history import Checkpoint, PipelineHistory
-from lakeload_jobs.lake.log_codec import (
+from lakeload_jobs.formats.parquet.log.history import Checkpoint, PipelineHistory
+from lakeload_jobs.formats.parquet.log.log_codec import (
     LogDamaged,
     LogObject,
     NewerFormat,
@@ -23,8 +22,7 @@ from lakeload_jobs.lake.log_codec import (
     decode_record,
     encode,
 )
-from lakeload_jobs.lake.multipart import Part
-from lakeload_jobs.lake.records import (
+from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
     CleanMarker,
     Column,
@@ -37,6 +35,8 @@ from lakeload_jobs.lake.records import (
     StateChange,
     Target,
 )
+from lakeload_jobs.formats.parquet.log.target_claims import Binding
+from lakeload_jobs.storage.multipart import Part
 
 CASES = Path(__file__).parents[2] / "cases" / "records"
 AT = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)

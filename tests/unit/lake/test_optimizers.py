@@ -9,10 +9,10 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
+from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
-from lakeload_jobs.lake.aws import AwsError, AwsSession
-from lakeload_jobs.lake.glue.optimizers import (
+from lakeload_jobs.formats.iceberg.glue_optimizers import (
     OPTIMIZERS,
     GlueOptimizers,
     Optimizer,

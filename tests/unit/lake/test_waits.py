@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from lakeload_jobs.lake.answers import UnknownOutcome, until_answered
-from lakeload_jobs.lake.aws import AwsError, RefreshWindow
-from lakeload_jobs.lake.waits import Waits
+from lakeload_jobs.aws import AwsError, RefreshWindow
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.responses import UnknownOutcome, until_answered
 
 
 @dataclass

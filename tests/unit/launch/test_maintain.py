@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakeload.launch.failure import Cause
+from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.maintain import decide, exit_code_of
 from lakeload.launch.outcome import Ending, Observed
 from lakeload.launch.result_file import ResultProblem

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from lakeload.launch.failure import Cause
+from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.outcome import (
     MAYBE_IN,
     NOTHING_COMMITTED,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lakeload.launch.author import author
 from lakeload.launch.past_runs import dead_attempts, matching, past_runs
+from lakeload.launch.started_by import author
 from lakeload_jobs.jobs.event_log import EventLog
 
 

@@ -13,11 +13,11 @@ from lakeload.launch.plan_model import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
-from lakeload_jobs.lake.new_files import Selection
-from lakeload_jobs.lake.records import LoadRecord, StateChange, Target
-from lakeload_jobs.lake.settle import Pending
-from lakeload_jobs.lake.table_log import Opened
-from lakeload_jobs.rules.input_files import FileState
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, StateChange, Target
+from lakeload_jobs.formats.parquet.log.roll_forward import Pending
+from lakeload_jobs.formats.parquet.log.table_log import Opened
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.selection import Selection
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
 HERE = Attempt("job-1", ATTEMPT, SYNCED)

@@ -9,8 +9,8 @@ from lakeload.launch.look import Look
 from lakeload.launch.plan_iceberg import plan_iceberg
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
-from lakeload_jobs.lake.catalogs.facts import facts_of, partition_fields
-from lakeload_jobs.rules.iceberg_history import staging_branch
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, partition_fields
+from lakeload_jobs.formats.iceberg.rules.history import staging_branch
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 

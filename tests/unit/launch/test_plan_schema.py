@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lakeload.launch.failure import Cause
+from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.outcome import Ending, Observed
 from lakeload.launch.plan_model import ColumnChange, SchemaFound, TablePlan, exit_code_of
 from lakeload.launch.plan_schema import read_columns, with_schema

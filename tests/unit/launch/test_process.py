@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.failure import probable_cause
+from lakeload.launch.log_diagnosis import probable_cause
 from lakeload.launch.log_file import LIMIT, read_log
 from lakeload.launch.outcome import (
     MAYBE_COMMITTED,
@@ -23,9 +23,9 @@ from lakeload.launch.outcome import (
     decide,
 )
 from lakeload.launch.process import Patience, Running
+from lakeload.launch.process_group import members
 from lakeload.launch.result_file import read_result
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.session import members
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event

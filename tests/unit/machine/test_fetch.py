@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.fetch import Origin, fetch
-from lakeload.machine.jars import Jar, is_intact, pinned
-from lakeload.machine.maven import REPOSITORY_VARIABLE
-from lakeload.machine.unused import DAYS
+from lakeload.machine.cache.cleanup import DAYS
+from lakeload.machine.jars.fetch import Origin, fetch
+from lakeload.machine.jars.pins import Jar, is_intact, pinned
+from lakeload.machine.jars.repository import REPOSITORY_VARIABLE
 from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
 from tests.servers.maven_repository import MavenRepository, serving
 
@@ -93,7 +93,7 @@ def test_jars_of_other_versions_that_nobody_uses_go_when_new_ones_come(
     assert left == {JAR.file_name, pinned_here.file_name}
     assert heard.said == [f"`thing-1.1.jar` was not used for {DAYS} days: removed"]
     marked: list[Path] = []
-    monkeypatch.setattr("lakeload.machine.fetch.mark_used", marked.append)
+    monkeypatch.setattr("lakeload.machine.jars.fetch.mark_used", marked.append)
     assert get(repository, tmp_path) == tuple(marked)
 
 

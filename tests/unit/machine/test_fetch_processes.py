@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import Jar, is_intact
-from lakeload.machine.maven import REPOSITORY_VARIABLE
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import Jar, is_intact
+from lakeload.machine.jars.repository import REPOSITORY_VARIABLE
 from tests.servers.maven_repository import MavenRepository
 
 CONTENT = bytes(range(256)) * 4000
@@ -26,8 +26,8 @@ JARS = [
 FETCH = """
 import os, sys
 from pathlib import Path
-from lakeload.machine.fetch import fetch
-from lakeload.machine.jars import Jar
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import Jar
 jars = [Jar("org.example", name, "1", sys.argv[2], int(sys.argv[3])) for name in ("one", "two")]
 fetch(jars, Path(sys.argv[1]), os.environ)
 """

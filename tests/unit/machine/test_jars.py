@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from lakeload.machine.jars import SETS, Jar, features_of, look_at, look_at_all, pinned
+from lakeload.machine.jars.pins import SETS, Jar, features_of, look_at, look_at_all, pinned
 from lakeload_jobs.contract.spec import FilesInput
 
 CONTENT = b"PK jar " * 1000

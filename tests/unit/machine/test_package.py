@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.package import cache_directory, entry_script, jobs_directory, jobs_package
-from lakeload.machine.unused import DAYS
+from lakeload.machine.cache.cleanup import DAYS
+from lakeload.machine.local.job_zip import (
+    cache_directory,
+    entry_script,
+    jobs_directory,
+    jobs_package,
+)
 from lakeload_jobs.contract.errors import MachineLacks
 
 

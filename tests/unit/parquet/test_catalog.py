@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.glue import CatalogConflict
-from lakeload_jobs.lake.records import Column, GlueTarget, LoadRecord
-from lakeload_jobs.parquet.catalog import catalog_stale, check_catalog, lagging
+from lakeload_jobs.formats.parquet.glue import CatalogConflict
+from lakeload_jobs.formats.parquet.load.catalog import catalog_stale, check_catalog, lagging
+from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
 
 TARGET = GlueTarget("shop", "orders")
 

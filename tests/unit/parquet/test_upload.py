@@ -8,9 +8,14 @@ from typing import cast
 
 import pytest
 
-from lakeload_jobs.lake.multipart import Part
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.parquet.upload import MIN_PART_BYTES, PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.parquet.load.upload import (
+    MIN_PART_BYTES,
+    PartWriter,
+    UploadPool,
+    part_bytes,
+)
+from lakeload_jobs.storage.multipart import Part
+from lakeload_jobs.storage.objects import Objects
 
 
 class RecordingObjects:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeload.policy.recipes import Asked, Engine, recipes
-from lakeload.policy.snippets import Snippet
+from lakeload.policy.engines.recipes import Asked, Engine, recipes
+from lakeload.policy.text.snippets import Snippet
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,

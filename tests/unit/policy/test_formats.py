@@ -13,11 +13,11 @@ from typing import Any
 import hcl2
 import pytest
 
-from lakeload.policy.hcl import block
-from lakeload.policy.notes import notes
-from lakeload.policy.render_shell import shell
-from lakeload.policy.render_terraform import terraform
-from lakeload.policy.trust import Principal
+from lakeload.policy.iam.notes import notes
+from lakeload.policy.iam.trust import Principal
+from lakeload.policy.render.shell import shell
+from lakeload.policy.render.terraform import terraform
+from lakeload.policy.text.hcl import block
 from lakeload_jobs.contract.secrets import SecretReference
 from tests.unit.policy.shapes import EXTERNAL_ID, SHAPES
 

@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from lakeload.policy.iam import granting
+from lakeload.policy.iam.iam import granting
 from lakeload.probes.probe_tables import ProbeTables
-from lakeload_jobs.lake.aws import AwsSession
-from lakeload_jobs.rules.layout import probe_path
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.core.layout import probe_path
 from tests.unit.policy.shapes import SHAPES
 
 GLUE = SHAPES["parquet-glue"].destination

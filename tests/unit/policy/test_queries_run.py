@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload.policy.duckdb import duckdb_view
-from lakeload.policy.recipes import Asked, Engine, recipes
+from lakeload.policy.engines.duckdb import duckdb_view
+from lakeload.policy.engines.recipes import Asked, Engine, recipes
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.rows.tracking import add_tracking
-from lakeload_jobs.rules.layout import partition_path
 from tests.unit.policy.recipe_cases import HOURS, NOW, ORDERS, PLAIN, with_catalog
 
 FIRST = datetime(2026, 11, 21, 13, 5, tzinfo=UTC)

@@ -10,13 +10,13 @@ from importlib.resources import files
 
 import pytest
 
-from lakeload.policy.recipes import Engine, readers, recipes
-from lakeload.policy.secret_variables import credential, headers, token
-from lakeload.policy.snippets import properties_text
-from lakeload.policy.spark import PACKAGES
+from lakeload.policy.engines.recipes import Engine, readers, recipes
+from lakeload.policy.engines.spark import PACKAGES
+from lakeload.policy.text.secret_variables import credential, headers, token
+from lakeload.policy.text.snippets import properties_text
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
-from lakeload_jobs.rules import iceberg_facts
+from lakeload_jobs.formats.iceberg.rules import facts as iceberg_facts
 from tests.unit.policy.iceberg_cases import AUDITED, ICEBERG_CASES
 from tests.unit.policy.recipe_cases import (
     ANSWERS,

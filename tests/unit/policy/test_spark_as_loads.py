@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.policy.recipes import Asked, recipes
+from lakeload.policy.engines.recipes import Asked, recipes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, CredentialsSpec, DestinationSpec
-from lakeload_jobs.iceberg.catalog_settings import catalog_settings
+from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_settings
 from tests.unit.policy.iceberg_cases import AUDITED, NATIVE, NOBODY, SIGNED
 from tests.unit.policy.recipe_cases import ICEBERG, NOW, OPEN_CATALOG, REST, with_catalog
 

@@ -9,8 +9,8 @@ import pytest
 
 from lakeload.probes.glue_access import denied_causes, resources
 from lakeload.probes.probe_tables import ProbeTables
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
-from lakeload_jobs.lake.aws import AwsSession
 
 PLAIN = DestinationSpec(bucket="lake", region="eu-central-1", glue_database_prefix="supaflow")
 

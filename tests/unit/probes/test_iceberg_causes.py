@@ -7,7 +7,7 @@ import pytest
 from lakeload.probes.iceberg_causes import catalog_causes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, SigV4Spec
-from lakeload_jobs.lake.catalogs.errors import CatalogError, missing_privilege
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, missing_privilege
 
 OPEN = CatalogSpec(
     type="SNOWFLAKE_OPEN_CATALOG",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import traceback
 
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
-from lakeload_jobs.lake.aws import AwsError
 from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure, failure_in
 
 

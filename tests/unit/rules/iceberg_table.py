@@ -6,8 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakeload_jobs.rules.iceberg_facts import CREATED_BY, Job, PipelineState, Snapshot, TableFacts
-from lakeload_jobs.rules.iceberg_jobs import next_properties
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    CREATED_BY,
+    Job,
+    PipelineState,
+    Snapshot,
+    TableFacts,
+)
+from lakeload_jobs.formats.iceberg.rules.jobs import next_properties
 
 JOB = Job("shop", "j1", "a1", "f" * 64, "orders.csv", "db.orders")
 

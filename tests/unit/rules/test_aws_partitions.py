@@ -8,7 +8,7 @@ from typing import Any
 import botocore.loaders
 import pytest
 
-from lakeload_jobs.rules.aws_partitions import AWS_DOMAINS, domain, partition
+from lakeload_jobs.core.aws_partitions import AWS_DOMAINS, domain, partition
 
 KNOWN: list[dict[str, Any]] = botocore.loaders.create_loader().load_data("partitions")["partitions"]
 

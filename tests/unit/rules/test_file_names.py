@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lakeload_jobs.rules.file_names import (
+from lakeload_jobs.core.file_names import (
     FILE_SUFFIX,
     MAX_FILE_NAME,
     pattern_problems,

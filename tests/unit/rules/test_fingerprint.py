@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.rules.fingerprint import canonical_json, fingerprint
-from lakeload_jobs.rules.job_ids import job_id_problem, new_attempt_id, new_job_id
+from lakeload_jobs.core.fingerprint import canonical_json, fingerprint
+from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
 
 
 def test_the_order_of_keys_does_not_matter() -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.rules.glue_types import MAX_TYPE_LENGTH, NoGlueType, glue_type, same_glue_type
-from lakeload_jobs.rules.types import TYPE_RULES
+from lakeload_jobs.core.types import TYPE_RULES
+from lakeload_jobs.formats.parquet.glue.types import (
+    MAX_TYPE_LENGTH,
+    NoGlueType,
+    glue_type,
+    same_glue_type,
+)
 
 
 def test_every_type_that_is_written_as_itself_has_a_glue_type() -> None:

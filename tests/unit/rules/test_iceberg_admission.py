@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.rules.iceberg_admission import (
+from lakeload_jobs.formats.iceberg.rules.admission import (
     Start,
     check_same_load,
     check_state_rows,
     open_table,
 )
-from lakeload_jobs.rules.iceberg_facts import CREATED_BY, JOBS, PipelineState
+from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, JOBS, PipelineState
 from tests.unit.rules.iceberg_table import JOB, Table, job
 
 _ON = replace(JOB, job_id="j9", goes_on=True)

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lakeload_jobs.rules.iceberg_branches import (
+from lakeload_jobs.core.job_ids import new_attempt_id
+from lakeload_jobs.formats.iceberg.rules.branches import (
     left_branches,
     orphans_before,
     parse_staging_branch,
     staging_branch,
     staging_branches,
 )
-from lakeload_jobs.rules.job_ids import new_attempt_id
 
 _NOW = datetime(2026, 11, 21, 12, 30, 5, tzinfo=UTC)
 _ATTEMPT = "0d9e2b7c-6c1f-4a70-9f5e-2b8f6f7f0a11"

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rules.iceberg_facts import (
+from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS,
     JOBS_REMEMBERED,
     SEQ,
@@ -20,7 +20,7 @@ from lakeload_jobs.rules.iceberg_facts import (
     remembered_jobs,
     state_of,
 )
-from lakeload_jobs.rules.iceberg_jobs import JobFound, find_job
+from lakeload_jobs.formats.iceberg.rules.jobs import JobFound, find_job
 from tests.unit.rules.iceberg_table import Table, job
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from lakeload_jobs.contract.spec import PartitionField, Transform
-from lakeload_jobs.rules.iceberg_partitions import (
+from lakeload_jobs.formats.iceberg.rules.partitions import (
     format_partition_field,
     parse_partition_field,
     partition_name,

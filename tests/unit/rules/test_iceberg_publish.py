@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.rules import iceberg_publish
-from lakeload_jobs.rules.iceberg_admission import open_table
-from lakeload_jobs.rules.iceberg_facts import Job, Snapshot
-from lakeload_jobs.rules.iceberg_publish import (
+from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
+from lakeload_jobs.formats.iceberg.rules.admission import open_table
+from lakeload_jobs.formats.iceberg.rules.facts import Job, Snapshot
+from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,
     after_drop,

@@ -8,9 +8,9 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionField, SchemaChanges
-from lakeload_jobs.rules.iceberg_partitions import parse_partition_field
-from lakeload_jobs.rules.iceberg_repartition import kept_fields, repartition, spec_field
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, with_partitions
+from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
+from lakeload_jobs.formats.iceberg.rules.repartition import kept_fields, repartition, spec_field
+from lakeload_jobs.formats.iceberg.rules.schema import SchemaPlan, with_partitions
 
 
 def fields(*texts: str) -> tuple[PartitionField, ...]:

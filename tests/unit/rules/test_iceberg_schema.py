@@ -12,9 +12,14 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
-from lakeload_jobs.rules.iceberg_changes import spelled_in
-from lakeload_jobs.rules.iceberg_keys import key_is_null
-from lakeload_jobs.rules.iceberg_schema import SchemaPlan, compare, with_nulls, with_partitions
+from lakeload_jobs.formats.iceberg.rules.changes import spelled_in
+from lakeload_jobs.formats.iceberg.rules.keys import key_is_null
+from lakeload_jobs.formats.iceberg.rules.schema import (
+    SchemaPlan,
+    compare,
+    with_nulls,
+    with_partitions,
+)
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "schema-changes.md").read_text(encoding="utf-8")
 _POLICIES = ("EVOLVE", "ADD_COLUMNS", "FAIL")

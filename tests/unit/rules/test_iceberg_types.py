@@ -7,7 +7,7 @@ import random
 import pytest
 from pyiceberg import types as py
 
-from lakeload_jobs.rules.iceberg_types import (
+from lakeload_jobs.formats.iceberg.rules.types import (
     Field,
     IcebergType,
     ListOf,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.rules.input_files import FileState, choose, hidden, partition_base
-from lakeload_jobs.rules.listing_options import ListingFilter
+from lakeload_jobs.sources.files.file_state import FileState, choose, hidden, partition_base
+from lakeload_jobs.sources.files.listing_options import ListingFilter
 
 
 def files(*paths: str, root: str = "/d") -> list[FileState]:

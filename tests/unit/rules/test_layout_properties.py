@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import PartitionStrategy
-from lakeload_jobs.rules.layout import (
+from lakeload_jobs.core.layout import (
     MAX_KEY_BYTES,
     TableLocation,
     data_key,
@@ -19,7 +19,7 @@ from lakeload_jobs.rules.layout import (
     prefix_problem,
     probe_path,
 )
-from lakeload_jobs.rules.names import normalize, schema_name, target_name_problem
+from lakeload_jobs.core.names import normalize, schema_name, target_name_problem
 
 PREFIXES = st.sampled_from(["", "p", "data/lake", "größe"])
 JOB_IDS = st.from_regex(r"[A-Za-z0-9-]{1,64}", fullmatch=True)

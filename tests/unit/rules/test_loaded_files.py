@@ -11,9 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from lakeload_jobs.rules import loaded_files
-from lakeload_jobs.rules.input_files import FileState
-from lakeload_jobs.rules.loaded_files import (
+from lakeload_jobs.sources.files import bookmark as loaded_files
+from lakeload_jobs.sources.files.bookmark import (
     MAX_FOLDERS,
     MAX_FOLDERS_BYTES,
     Comparison,
@@ -26,6 +25,7 @@ from lakeload_jobs.rules.loaded_files import (
     resolve,
     state_json,
 )
+from lakeload_jobs.sources.files.file_state import FileState
 
 
 @dataclass

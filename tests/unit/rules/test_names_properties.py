@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakeload_jobs.rules.names import (
+from lakeload_jobs.core.names import (
     MAX_NAME_LENGTH,
     RESERVED_COLUMNS,
     normalize,

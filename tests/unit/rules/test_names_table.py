@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.rules.file_names import pattern_problems, render_file_name
-from lakeload_jobs.rules.job_ids import job_id_problem
-from lakeload_jobs.rules.layout import TableLocation, data_key, partition_path, prefix_problem
-from lakeload_jobs.rules.names import normalize, schema_name, target_name_problem, unique_names
+from lakeload_jobs.core.file_names import pattern_problems, render_file_name
+from lakeload_jobs.core.job_ids import job_id_problem
+from lakeload_jobs.core.layout import TableLocation, data_key, partition_path, prefix_problem
+from lakeload_jobs.core.names import normalize, schema_name, target_name_problem, unique_names
 from tests.unit.golden import golden_rows
 
 SYNCED = "2024-01-15T10:30:59+00:00"

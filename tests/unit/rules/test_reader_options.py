@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.rules.reader_options import READER_OPTIONS, option_problems
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_problems
 
 
 @pytest.mark.parametrize("file_format", ["CSV", "NDJSON", "JSON", "PARQUET"])

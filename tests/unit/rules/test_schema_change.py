@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rules.schema_change import (
+from lakeload_jobs.formats.parquet.schema_change import (
     ChangedType,
     SchemaDifference,
     check_schema_change,

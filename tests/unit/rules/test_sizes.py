@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.rules.sizes import format_size, parse_jvm_memory, parse_size
+from lakeload_jobs.core.sizes import format_size, parse_jvm_memory, parse_size
 
 
 @pytest.mark.parametrize(

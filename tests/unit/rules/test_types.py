@@ -11,7 +11,7 @@ import pytest
 from arro3.io import write_parquet
 from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 
-from lakeload_jobs.rules.types import TYPE_RULES, TypeRule, type_rule
+from lakeload_jobs.core.types import TYPE_RULES, TypeRule, type_rule
 
 PAGE = Path(__file__).parents[3] / "docs" / "types.md"
 WRITTEN = {

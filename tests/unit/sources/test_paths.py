@@ -9,9 +9,9 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.lake.input_listing import list_again, list_files
-from lakeload_jobs.lake.local_files import expand
-from lakeload_jobs.sources.paths import plain_path, spark_path
+from lakeload_jobs.sources.files.listing import list_again, list_files
+from lakeload_jobs.sources.files.local_listing import expand
+from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 
 
 def files(folder: Path, *names: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from lakeload_jobs.sources.paths import plain_path, spark_path
-from lakeload_jobs.sources.s3 import credential_process, s3a_settings
+from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
+from lakeload_jobs.sources.files.spark.s3a import credential_process, s3a_settings
 
 PROFILE = Path("/run/0.profile")
 

@@ -18,10 +18,10 @@ from lakeload.upkeep.recover import Recovery
 from lakeload.upkeep.runs import History, TableFence, TableRun, TableTrouble
 from lakeload.upkeep.tables import UpkeepTable
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
-from lakeload_jobs.lake.records import FenceRecord, StagedFile
-from lakeload_jobs.lake.recovery import Damaged, TableRecovery
-from lakeload_jobs.lake.run_history import Fence
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, StagedFile
+from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
+from lakeload_jobs.formats.parquet.log.run_history import Fence
 from tests.unit.upkeep.runs import make_run
 
 AT = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lakeload_jobs.lake.records import Column, LoadRecord, StagedFile, Target
-from lakeload_jobs.lake.run_history import Run, RunState
+from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StagedFile, Target
+from lakeload_jobs.formats.parquet.log.run_history import Run, RunState
 
 
 def make_run(

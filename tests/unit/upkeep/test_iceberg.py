@@ -14,10 +14,10 @@ from lakeload.upkeep.iceberg_recover import BranchRecovery
 from lakeload.upkeep.iceberg_reset import TableDrop, check_droppable
 from lakeload.upkeep.iceberg_runs import SnapshotHistory, SnapshotTable, published
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
-from lakeload_jobs.lake.catalogs.facts import facts_of
-from lakeload_jobs.lake.catalogs.table_files import Removal, TableFiles
-from lakeload_jobs.lake.left_branches import LeftBranch
-from lakeload_jobs.rules.iceberg_history import TableFacts, job_key, staging_branch
+from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_files import Removal, TableFiles
+from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch
+from lakeload_jobs.formats.iceberg.rules.history import TableFacts, job_key, staging_branch
 from tests.unit.lake.iceberg_metadata import open_table, snapshot
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"

@@ -17,6 +17,7 @@ from lakeload.upkeep.durations import parse_age
 from lakeload.upkeep.recover import Recovery, Tools, worst
 from lakeload.upkeep.runs import History, TableRun, TableTrouble, jobs
 from lakeload.upkeep.tables import UpkeepTable
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import (
     ExitCode,
     FollowUpFailed,
@@ -24,11 +25,10 @@ from lakeload_jobs.contract.errors import (
     LoadFailed,
     Refused,
 )
-from lakeload_jobs.lake.aws import AwsError
-from lakeload_jobs.lake.objects import Objects
-from lakeload_jobs.lake.recovery import Damaged, TableRecovery
-from lakeload_jobs.lake.settle import Pending
-from lakeload_jobs.rules.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
+from lakeload_jobs.formats.parquet.log.roll_forward import Pending
+from lakeload_jobs.storage.objects import Objects
 from tests.unit.upkeep.runs import make_run
 
 LOCATION = TableLocation("lake", "shop", "orders")

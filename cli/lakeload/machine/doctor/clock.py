@@ -16,10 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.endpoint import endpoint_of, without_userinfo
-from lakeload.machine.doctor.mend import set_clock
+from lakeload.machine.doctor.fixes import set_clock
 from lakeload.machine.doctor.model import Finding, Patient, Status
 from lakeload.machine.doctor.proxies import proxy_for, shown
-from lakeload.machine.download import without_login
+from lakeload.machine.jars.download import without_login
 from lakeload_jobs.contract.errors import LakeloadError
 
 REFUSED_AFTER = 300.0
@@ -137,7 +137,7 @@ def _instant(date: str | None) -> datetime | None:
 
 
 def _context(*, trusting: bool) -> ssl.SSLContext:
-    from lakeload_jobs.lake.aws.certificates import trusted_certificates
+    from lakeload_jobs.aws.certificates import trusted_certificates
 
     try:
         context = ssl.create_default_context(cafile=trusted_certificates())

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.machine.doctor.mend import export, make_writable
+from lakeload.machine.doctor.fixes import export, make_writable
 from lakeload.machine.doctor.model import Finding, Patient, Status
-from lakeload_jobs.rules.sizes import format_size
+from lakeload_jobs.core.sizes import format_size
 
 GIB = 1 << 30
 LITTLE = 2 * GIB

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.model import Patient
-from lakeload.machine.download import without_login
-from lakeload_jobs.rules.aws_partitions import domain
+from lakeload.machine.jars.download import without_login
+from lakeload_jobs.core.aws_partitions import domain
 
 _DEFAULT_REGION = "us-east-1"
 

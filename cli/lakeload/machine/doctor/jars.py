@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from lakeload.machine.archive import ArchiveState
+from lakeload.machine.appcds.archive import ArchiveState
 from lakeload.machine.cache_state import cache_state
 from lakeload.machine.doctor.model import Finding, Need, Patient, Status
-from lakeload.machine.jars import JARS, JarState
-from lakeload_jobs.rules.sizes import format_size
+from lakeload.machine.jars.pins import JARS, JarState
+from lakeload_jobs.core.sizes import format_size
 
 
 def jars(patient: Patient) -> Iterator[Finding]:

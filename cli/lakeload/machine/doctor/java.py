@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakeload.machine.doctor.mend import export
+from lakeload.machine.doctor.fixes import export
 from lakeload.machine.doctor.model import Finding, Patient, Status
-from lakeload.machine.java import Java, find_java, install_command, read_java
+from lakeload.machine.local.java import Java, find_java, install_command, read_java
 from lakeload_jobs.contract.errors import MachineLacks
 
 NEEDED_MODULES = (

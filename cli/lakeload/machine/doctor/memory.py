@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakeload.machine.cgroups import groups_of
 from lakeload.machine.doctor.model import Finding, Host, Patient, Status
-from lakeload.machine.memory import MIB, available_memory, driver_memory
+from lakeload.machine.local.cgroups import groups_of
+from lakeload.machine.local.memory import MIB, available_memory, driver_memory
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.rules.sizes import format_size, parse_jvm_memory
+from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
 
 PYTHON_SHARE = 512 * MIB
 """What the Python workers of a small load need beside the driver's heap."""

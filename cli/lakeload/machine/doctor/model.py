@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from lakeload.machine.java import USUAL_PLACES
+from lakeload.machine.local.java import USUAL_PLACES
 from lakeload_jobs.contract.spec import DestinationSpec
 
 
@@ -61,7 +61,7 @@ class Need:
     """The document as it was named, for commands that take it too."""
     destination: DestinationSpec | None = None
     features: tuple[str, ...] = ()
-    """Which jars are needed (`machine.jars`)."""
+    """Which jars are needed (`machine.jars.pins`)."""
     master: str = "local[*]"
     driver_memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)

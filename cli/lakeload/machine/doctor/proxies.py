@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.endpoint import endpoint_of
-from lakeload.machine.doctor.mend import export
+from lakeload.machine.doctor.fixes import export
 from lakeload.machine.doctor.model import Finding, Patient, Status
 
 _METADATA = "169.254.169.254"

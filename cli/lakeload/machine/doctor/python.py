@@ -6,7 +6,7 @@ import platform
 import sys
 from collections.abc import Iterator
 
-from lakeload.machine.doctor.mend import python_command
+from lakeload.machine.doctor.fixes import python_command
 from lakeload.machine.doctor.model import Finding, Patient, Status
 
 OLDEST, TOO_NEW = (3, 11), (3, 15)

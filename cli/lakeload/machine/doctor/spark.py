@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakeload.machine.doctor.mend import install_bash
+from lakeload.machine.doctor.fixes import install_bash
 from lakeload.machine.doctor.model import Finding, Patient, Status
-from lakeload.machine.spark import SUPPORTED, find_spark, read_version
+from lakeload.machine.local.spark import SUPPORTED, find_spark, read_version
 from lakeload_jobs.contract.errors import MachineLacks
 
 REINSTALL = f"{sys.executable} -m pip install --force-reinstall 'pyspark>=4.1,<4.2'"

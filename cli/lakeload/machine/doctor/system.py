@@ -6,7 +6,7 @@ import resource
 import socket
 from collections.abc import Iterator
 
-from lakeload.config.spark import is_local
+from lakeload.documents.spark import is_local
 from lakeload.machine.doctor.model import Finding, Patient, Status
 
 FILES = 1024

@@ -8,7 +8,7 @@ import pytest
 
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
-from lakeload_jobs.rules.iceberg_catalogs import loading_problem
+from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
 from tests.integration.iceberg.proof import races
 from tests.integration.iceberg.proof.client import Seen
 from tests.integration.iceberg.proof.lost_answers import FAULTS, Told, publish_through

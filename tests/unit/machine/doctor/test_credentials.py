@@ -11,9 +11,9 @@ import pytest
 
 from lakeload.machine.doctor.credentials import credentials, judge_source, secrets
 from lakeload.machine.doctor.model import Finding, Need, Patient, Status
+from lakeload_jobs.aws.credential_source import CredentialSource
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec
-from lakeload_jobs.lake.aws.credential_source import CredentialSource
 from tests.unit.machine.doctor.machines import destination, patient
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

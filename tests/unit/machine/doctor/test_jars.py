@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.archive import Archive, ArchiveState, Usability
-from lakeload.machine.archive_key import ArchiveKey
+from lakeload.machine.appcds.archive import Archive, ArchiveState, Usability
+from lakeload.machine.appcds.key import ArchiveKey
 from lakeload.machine.doctor.jars import jars, judge_archives, judge_jars
 from lakeload.machine.doctor.model import Need, Patient, Status
-from lakeload.machine.jars import Jar, look_at_all
+from lakeload.machine.jars.pins import Jar, look_at_all
 from tests.unit.machine.doctor.machines import destination, patient
 
 CONTENTS = {"a": b"one", "b": b"two"}

@@ -1,0 +1,1 @@
+"""Configuration files: the destination and the pipeline, checked and resolved."""

@@ -1,0 +1,181 @@
+"""What no single setting can tell: rules over all tables, and over pipeline and destination.
+
+They look at whatever parts of a document are valid, so that one mistake hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from lakeload.config.model import Finding
+from lakeload.config.problems import MAX_PROBLEMS
+from lakeload.config.secret_names import shown
+from lakeload.documents.destination import Destination
+from lakeload.documents.files import option_findings
+from lakeload.documents.modes import mode_findings
+from lakeload.documents.pipeline import Table
+from lakeload.documents.targets import Target, glue_prefix, needs_schema, targets, uses_glue
+from lakeload.documents.valid_tables import Numbered, valid_tables
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.core.layout import TableLocation, overlaps
+from lakeload_jobs.core.names import target_name_problem
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+
+
+def pipeline_findings(
+    data: dict[str, Any], destination: Destination | None = None
+) -> list[Finding]:
+    """Return what is wrong between the tables of a pipeline, given its destination if known."""
+    tables = valid_tables(data)
+    found = chain(
+        _catalog_findings(destination) if destination else (),
+        _repeated_sources(tables),
+        _globs(tables),
+        _target_findings(tables, data, destination),
+        mode_findings(tables, data, destination.table_format) if destination else (),
+        _source_options(data),
+        _table_options(tables, data),
+    )
+    return list(islice(found, MAX_PROBLEMS))
+
+
+def _catalog_findings(destination: Destination) -> Iterator[Finding]:
+    """Refuse what can be checked and tested, and not loaded into (docs/protocol-iceberg.md)."""
+    catalog = destination.iceberg.catalog
+    if destination.table_format != "ICEBERG":
+        return
+    if problem := loading_problem(CatalogSpec(type=catalog.type, api=catalog.api)):
+        yield Finding(problem, "write `api: NATIVE` in `catalog`", ("destination",), "cannot-load")
+
+
+def missing_destination(given: str, path: Path) -> Finding:
+    """Say that the destination file of a pipeline does not exist."""
+    here = [file.name for file in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+    return Finding(
+        f"the destination file `{shown(given)}` does not exist",
+        did_you_mean(path.name, here) or "the path is relative to the folder of this file",
+        ("destination",),
+        "missing-file",
+    )
+
+
+def wrong_destination(given: str) -> Finding:
+    """Say that a pipeline's destination is something else."""
+    return Finding(
+        f"`{shown(given)}` is not a destination",
+        "a destination has `bucket` and `region`",
+        ("destination",),
+        "wrong-kind",
+    )
+
+
+def _repeated_sources(tables: Numbered) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for i, table in tables:
+        if first.setdefault(table.table, i) != i:
+            yield Finding(
+                f"the table `{shown(table.table)}` is listed twice",
+                "give each table a name of its own; one table can have several paths",
+                ("tables", i, "table"),
+                "duplicate-table",
+            )
+
+
+def _globs(tables: Numbered) -> Iterator[Finding]:
+    for i, table in tables:
+        if "*" in table.table or "?" in table.table:
+            yield Finding(
+                f"`{shown(table.table)}` is one name for a FILES table, not a pattern",
+                "choose a name; patterns go into `path`",
+                ("tables", i, "table"),
+            )
+
+
+def _target_findings(
+    tables: Numbered, data: dict[str, Any], destination: Destination | None
+) -> Iterator[Finding]:
+    namespace, prefix = data.get("namespace"), data.get("destination_prefix", "")
+    if not isinstance(namespace, str | None) or not isinstance(prefix, str):
+        return
+    owner: dict[tuple[str, str], int] = {}
+    places: dict[TableLocation, int] = {}
+    sources: set[str] = set()
+    found = targets(
+        [table for _, table in tables],
+        namespace=namespace,
+        destination_prefix=prefix,
+        glue_prefix=glue_prefix(destination),
+    )
+    if destination is not None and needs_schema(destination):
+        yield from _without_schema(tables, found, glue=uses_glue(destination))
+    for (i, table), target in zip(tables, found, strict=True):
+        at = ("tables", i, "name" if table.name else "table")
+        if problem := target_name_problem(target.schema, target.table):
+            yield Finding(problem, "set `name` or `namespace` of the table", at, "reserved-name")
+        first = owner.setdefault(target.folded, i)
+        if first != i and table.table not in sources:
+            yield _same_target(target, dict(tables)[first], at)
+        elif first == i:
+            places[TableLocation("", target.schema, target.table)] = i
+        sources.add(table.table)
+    for outer, inner in overlaps(list(places)):
+        yield Finding(
+            f"its files would lie inside those of the table `{outer.table}`, which has no schema",
+            "set `namespace` or `name` of one of the two",
+            ("tables", places[inner]),
+            "overlap",
+        )
+
+
+def _without_schema(tables: Numbered, found: list[Target], *, glue: bool) -> Iterator[Finding]:
+    """A table of a catalog lies in a database or namespace, whose name is the schema (F54)."""
+    blank = [item for item, target in zip(tables, found, strict=True) if not target.schema]
+    if blank:
+        i, table = blank[0]
+        more = "" if len(blank) == 1 else f" (and {len(blank) - 1} more)"
+        what = "Glue database" if glue else "namespace in the catalog"
+        prefix = "`glue_database_prefix` in the destination, or " if glue else ""
+        yield Finding(
+            f"the table `{shown(table.table)}`{more} would have no {what}: all parts of "
+            "its name are blank",
+            f"set {prefix}`destination_prefix` or `namespace` in the pipeline",
+            ("tables", i, "table" if table.namespace is None else "namespace"),
+            "no-database" if glue else "no-namespace",
+        )
+
+
+def _same_target(target: Target, first: Table, at: tuple[str | int, ...]) -> Finding:
+    name = f"{target.schema}.{target.table}" if target.schema else target.table
+    return Finding(
+        f"`{name}` is the target of the table `{shown(first.table)}` already",
+        "give one of the two another `name` or `namespace`; case makes no difference",
+        at,
+        "duplicate-target",
+    )
+
+
+def _source_options(data: dict[str, Any]) -> Iterator[Finding]:
+    source = data.get("source")
+    if isinstance(source, dict) and isinstance(source.get("options"), dict):
+        yield from _options(source["options"], source.get("format"), ("source", "options"))
+
+
+def _table_options(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    source = data.get("source")
+    inherited = source.get("format") if isinstance(source, dict) else None
+    for i, table in tables:
+        yield from _options(table.options, table.format or inherited, ("tables", i, "options"))
+
+
+def _options(
+    options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
+) -> Iterator[Finding]:
+    if isinstance(file_format, str) and file_format in READER_OPTIONS:
+        some = dict(islice(options.items(), MAX_PROBLEMS))
+        for finding in option_findings(some, file_format):
+            yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

@@ -1,0 +1,222 @@
+"""destination.yml: one bucket and prefix, and how to get at it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from lakeload.config.model import Finding, Model, refusals
+from lakeload.config.scalars import (
+    Bucket,
+    Endpoint,
+    FileNamePattern,
+    FileSize,
+    GluePrefix,
+    Prefix,
+    Region,
+    RoleArn,
+    Text,
+)
+from lakeload.config.secret_setting import SecretSetting
+from lakeload.documents.iceberg import Iceberg
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import PartitionStrategy, TableFormat
+from lakeload_jobs.core.names import PARTITION_KEY
+
+MAX_TAGS, MAX_TAG_KEY, MAX_TAG_VALUE = 50, 128, 256
+"""What STS accepts as session tags, in number and in characters."""
+
+_KEYS = ("access_key_id", "secret_access_key", "session_token")
+
+
+class Credentials(Model):
+    """How to become the identity that writes. Without it: the AWS default chain."""
+
+    role_arn: RoleArn | None = Field(default=None, json_schema_extra={"features": "F9, F16"})
+    """The role to assume; the keys or the profile below, else the default chain, assume it."""
+    external_id: Annotated[SecretReference | None, SecretSetting("external_id")] = Field(
+        default=None, json_schema_extra={"features": "F10"}
+    )
+    """The ExternalId that the role's trust policy demands. Secret; with `role_arn` only."""
+    session_duration: Annotated[int, Field(ge=900, le=43_200)] = 3600
+    """Seconds a role's credentials live; they are renewed in time. With `role_arn` only."""
+    session_tags: dict[Text, str] | None = None
+    """Tags of the role's session, at most 50. With `role_arn` only."""
+    profile: Text | None = None
+    """A profile of the AWS configuration files."""
+    access_key_id: Annotated[SecretReference | None, SecretSetting("access_key_id")] = Field(
+        default=None, json_schema_extra={"features": "F14"}
+    )
+    """An access key's id. Secret; needs `secret_access_key`."""
+    secret_access_key: Annotated[SecretReference | None, SecretSetting("secret_access_key")] = (
+        Field(default=None, json_schema_extra={"features": "F14"})
+    )
+    """The access key itself. Secret; needs `access_key_id`."""
+    session_token: Annotated[SecretReference | None, SecretSetting("session_token")] = None
+    """The token of temporary keys. Secret; needs both keys."""
+
+    @property
+    def references(self) -> dict[str, SecretReference]:
+        """Return the secret settings that are given, by name."""
+        given = ((name, getattr(self, name)) for name in ("external_id", *_KEYS))
+        return {name: reference for name, reference in given if reference is not None}
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Credentials:
+        if findings := [*self._role_findings(), *self._key_findings(), *self._tag_findings()]:
+            raise refusals(findings)
+        return self
+
+    def _role_findings(self) -> list[Finding]:
+        if self.role_arn is not None:
+            return []
+        return [
+            Finding(f"`{name}` has no effect without `role_arn`", "add the role's ARN", (name,))
+            for name in ("external_id", "session_duration", "session_tags")
+            if name in self.model_fields_set
+        ]
+
+    def _key_findings(self) -> list[Finding]:
+        given = [name for name in _KEYS if getattr(self, name) is not None]
+        found = []
+        if given and self.profile is not None:
+            hint = "keep one of the two"
+            found.append(Finding("`profile` and keys are two identities", hint, ("profile",)))
+        for name in _KEYS[:2]:
+            if given and name not in given:
+                hint = f"add `{name}: {{env: LAKELOAD_{name.upper()}}}`"
+                found.append(Finding(f"`{given[0]}` needs `{name}` too", hint, (given[0],)))
+        return found
+
+    def _tag_findings(self) -> list[Finding]:
+        tags = self.session_tags or {}
+        found = [
+            Finding("a tag is too long", "STS takes keys of 128 and values of 256 characters", at)
+            for at, value in ((("session_tags", key), value) for key, value in tags.items())
+            if len(at[1]) > MAX_TAG_KEY or len(value) > MAX_TAG_VALUE
+        ]
+        if len(tags) > MAX_TAGS:
+            found.append(Finding(f"STS takes {MAX_TAGS} tags at most", None, ("session_tags",)))
+        return found
+
+
+class Endpoints(Model):
+    """Where the services answer, for VPC and FIPS endpoints and for emulators."""
+
+    s3: Endpoint = ""
+    """S3; empty for AWS."""
+    sts: Endpoint = ""
+    """STS; empty for the regional endpoint of AWS."""
+    glue: Endpoint = ""
+    """AWS Glue; empty for the regional endpoint of AWS."""
+
+
+class Encryption(Model):
+    """Server-side encryption, sent with every upload and every probe."""
+
+    type: Literal["NONE", "SSE_S3", "SSE_KMS"] = "NONE"
+    """`NONE` leaves it to the bucket's default."""
+    kms_key_id: Text | None = None
+    """Id, ARN or alias of the key; with SSE_KMS only. Without it: the key `aws/s3`."""
+
+    @model_validator(mode="after")
+    def _key_fits(self) -> Encryption:
+        if self.kms_key_id is not None and self.type != "SSE_KMS":
+            message = f"`kms_key_id` has no effect with type {self.type}"
+            raise refusals([Finding(message, "write `type: SSE_KMS`", ("kms_key_id",))])
+        return self
+
+
+class Parquet(Model):
+    """How Parquet files lie below the table's folder."""
+
+    update_glue_catalog: bool = Field(default=False, json_schema_extra={"features": "F28"})
+    """Create and update a Glue table for each table; all names are then in lower case."""
+    partition_strategy: PartitionStrategy = Field(
+        default="HOUR", json_schema_extra={"features": "F29–F31"}
+    )
+    """`HOUR` yyyy/MM/dd/HH, `DAY` yyyy/MM/dd, `SYNC_ID` the job's id, `NONE` no folder. UTC."""
+    file_name_pattern: FileNamePattern = Field(
+        default="part-{supa_job_id}-{seq}", json_schema_extra={"features": "F32–F36"}
+    )
+    """Variables: {seq} {uuid} {timestamp} {supa_job_id} {date}; `.gzip.parquet` is added."""
+    upload_parallelism: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=5, json_schema_extra={"features": "F37"}
+    )
+    """Concurrent uploads to S3 of each process."""
+    partition_projection: bool = False
+    """Athena partition projection in place of registered partitions; needs Glue."""
+
+    @model_validator(mode="after")
+    def _projection_has_partitions(self) -> Parquet:
+        if not self.partition_projection:
+            return self
+        at = ("partition_projection",)
+        found = []
+        if not self.update_glue_catalog:
+            message = "`partition_projection` is a property of Glue tables, and Glue is off"
+            found.append(Finding(message, "add `update_glue_catalog: true`, or remove it", at))
+        if self.partition_strategy == "NONE":
+            message = "`partition_projection` needs partitions, and `partition_strategy` is NONE"
+            found.append(Finding(message, "choose DAY, HOUR or SYNC_ID, or remove it", at))
+        if found:
+            raise refusals(found)
+        return self
+
+
+class Destination(Model):
+    """Where the data goes."""
+
+    version: Literal[1]
+    """The version of this format."""
+    bucket: Bucket = Field(json_schema_extra={"features": "F6"})
+    """The bucket's name."""
+    region: Region = Field(json_schema_extra={"features": "F7"})
+    """The bucket's region."""
+    prefix: Prefix = Field(default="", json_schema_extra={"features": "F8"})
+    """The path below the bucket; empty for its root."""
+    credentials: Credentials = Field(
+        default=Credentials(), json_schema_extra={"features": "F9–F16"}
+    )
+    endpoint_url: Endpoint = Field(default="", json_schema_extra={"features": "F5"})
+    """An S3-compatible store; short for `endpoints.s3`. Empty for AWS."""
+    endpoints: Endpoints = Endpoints()
+    addressing_style: Literal["AUTO", "PATH", "VIRTUAL"] = "AUTO"
+    """How the bucket is named in URLs; `AUTO` is path style with an S3 endpoint of your own."""
+    single_writer: bool = False
+    """`true` for stores without conditional writes, and then for one writer at a time."""
+    encryption: Encryption = Encryption()
+    target_file_size: FileSize = 1 << 30
+    """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
+    table_format: TableFormat = Field(default="PARQUET", json_schema_extra={"features": "F1"})
+    """Parquet files, which are appended to, or Iceberg tables, also replaced and changed by key."""
+    glue_database_prefix: GluePrefix = Field(default="", json_schema_extra={"features": "F53"})
+    """The first part of Glue database names, where Glue is the catalog."""
+    parquet: Parquet = Parquet()
+    iceberg: Iceberg = Field(default=Iceberg(), json_schema_extra={"features": "F17–F24, F85"})
+
+    @model_validator(mode="after")
+    def _one_s3_endpoint(self) -> Destination:
+        if self.endpoint_url and self.endpoints.s3:
+            message = "`endpoint_url` and `endpoints.s3` are the same setting"
+            raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
+        return self
+
+
+def destination_notes(model: Destination) -> list[Finding]:
+    """Return what is no mistake, and yet may surprise."""
+    parquet = model.parquet
+    if model.table_format != "PARQUET":
+        return []
+    found = []
+    if model.glue_database_prefix and not parquet.update_glue_catalog:
+        message = "`glue_database_prefix` has no effect, because `update_glue_catalog` is false"
+        hint = "it becomes part of the targets' names when Glue is switched on"
+        found.append(Finding(message, hint, ("glue_database_prefix",), "ignored"))
+    if parquet.partition_projection and parquet.partition_strategy == "SYNC_ID":
+        message = "queries must name the job: Athena cannot enumerate SYNC_ID partitions"
+        hint = f"each query needs `WHERE {PARTITION_KEY} = '<job id>'`"
+        at = ("parquet", "partition_projection")
+        found.append(Finding(message, hint, at, "projection"))
+    return found

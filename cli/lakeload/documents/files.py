@@ -1,0 +1,96 @@
+"""The FILES source: formats, and the reader options that pass through to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from lakeload.config.model import Finding, Model, refusal
+from lakeload.config.scalars import bucket_problem
+from lakeload.config.secret_names import shown
+from lakeload.documents.destination import Credentials
+from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.sources.files.reader_options import option_problems
+
+
+def _option_values(given: Any) -> Any:
+    """Spark's options are text; booleans and whole numbers may be written as such."""
+    if not isinstance(given, dict):
+        return given
+    return {name: _option_value(name, value) for name, value in given.items()}
+
+
+def _option_value(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int) else value
+
+
+Options = Annotated[
+    dict[str, str],
+    BeforeValidator(_option_values),
+    WithJsonSchema(
+        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer"]}}
+    ),
+]
+
+
+class Source(Model):
+    """Where the data comes from."""
+
+    type: Literal["FILES"]
+    """`FILES`; JDBC, KAFKA, SPARK and MESSAGES are not supported yet."""
+    format: FileFormat
+    """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
+    options: Options = Field(default_factory=dict)
+    """Options of Spark's reader, such as `header: true`."""
+    incremental: bool = False
+    """Load each file once: only files that no earlier job of this pipeline has loaded."""
+    credentials: Credentials | None = Field(default=None, json_schema_extra={"features": "F9–F16"})
+    """Who reads `s3://` paths. Default: the destination's credentials."""
+
+
+def option_findings(options: Mapping[str, str], file_format: FileFormat) -> list[Finding]:
+    """Return what is wrong with reader options, each placed at its option."""
+    return [
+        Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")
+        for problem in option_problems(file_format, options)
+    ]
+
+
+def path_text(given: str) -> str:
+    """Accept a path or glob, local or `s3://bucket/…`; other places are refused."""
+    if not given.strip():
+        raise refusal("the path is empty", "write a file, a folder or a glob")
+    if any(not char.isprintable() for char in given):
+        raise refusal(f"`{shown(given)}` holds a control character")
+    scheme, separator, rest = given.partition("://")
+    if separator and scheme.lower() in ("s3", "s3a", "s3n"):
+        return _s3_path(given, scheme, rest)
+    if separator or given.startswith("file:"):
+        hint = f"write the path alone: `{shown(rest)}`" if scheme == "file" else None
+        message = f"`{shown(given)}` is neither a local path nor one in S3"
+        raise refusal(message, hint or "S3 is `s3://bucket/path`")
+    if given.startswith("~"):
+        raise refusal(f"`{shown(given)}`: `~` is not expanded", "write `${HOME}` instead")
+    return given
+
+
+def _s3_path(given: str, scheme: str, rest: str) -> str:
+    """Accept `s3://bucket/key` with wildcards in the key only: buckets cannot be listed by name."""
+    if scheme != "s3":
+        raise refusal(f"`{shown(given)}`: `{scheme}://` is Hadoop's own", f"write `s3://{rest}`")
+    bucket, _, key = rest.partition("/")
+    if bucket_problem(bucket):
+        raise refusal(
+            f"`{shown(bucket)}` in `{shown(given)}` is not a bucket name",
+            "write `s3://bucket/path`, with wildcards in the path only",
+        )
+    if not key:
+        raise refusal(
+            f"`{shown(given)}` names a whole bucket",
+            f"write what to read: `s3://{bucket}/folder/`, or `s3://{bucket}/*` for its top level",
+        )
+    return given

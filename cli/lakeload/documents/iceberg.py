@@ -1,0 +1,188 @@
+"""The `iceberg:` block of destination.yml: the catalog of Iceberg tables, and how they are made.
+
+What holds between its settings is in `iceberg_rules`: it depends on the catalog's type.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from lakeload.config.model import Called, Finding, Model, refusal, refusals
+from lakeload.config.scalars import Region, Text
+from lakeload.config.secret_names import has_userinfo, shown
+from lakeload.config.secret_setting import SecretHeaders, SecretSetting
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
+from lakeload_jobs.core.layout import prefix_problem
+from lakeload_jobs.formats.iceberg.rules.properties import property_problem
+
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_SECRETS = ("credential", "token", "client_id", "client_secret")
+
+
+def _catalog_url(value: str) -> str:
+    if has_userinfo(value):
+        raise refusal(
+            "the URL carries a user name or password, and secrets are references only",
+            "remove the part before `@`; the catalog's secrets have settings of their own",
+            code="secret-literal",
+        )
+    try:
+        parts = urlsplit(value)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError:
+        raise refusal(f"`{shown(value)}` is not a URL", _URL_HINT) from None
+    odd = parts.query or parts.fragment or re.search(r"\s", value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_valid or odd:
+        raise refusal(f"`{shown(value)}` is not the URL of a catalog", _URL_HINT)
+    return value.rstrip("/")
+
+
+_URL_HINT = "write it with scheme, host and path: `https://catalog.example.com/api/catalog`"
+
+
+def _account(value: str) -> str:
+    if not _ACCOUNT.fullmatch(value):
+        raise refusal(
+            f"`{shown(value)}` is not the id of an AWS account",
+            "it has 12 digits, in quotes: `'123456789012'`",
+        )
+    return value
+
+
+def _location(value: str) -> str:
+    if not value.startswith("s3://"):
+        raise refusal(
+            f"`{shown(value)}` is not a location in S3",
+            "write it as `s3://BUCKET/PATH`, with the scheme",
+        )
+    _, _, path = value.removeprefix("s3://").rstrip("/").partition("/")
+    if problem := prefix_problem(path):
+        raise refusal(f"`{shown(value)}` cannot hold tables: {problem}")
+    return value.rstrip("/")
+
+
+def _property_values(given: Any) -> Any:
+    """Take `true` and `2` for text: Iceberg's properties are text, YAML's values are not."""
+    if not isinstance(given, dict):
+        return given
+    return {name: _property_value(value) for name, value in given.items()}
+
+
+def _property_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _properties_allowed(given: dict[str, str]) -> dict[str, str]:
+    found = [_property_finding(name, value) for name, value in given.items()]
+    if findings := [finding for finding in found if finding is not None]:
+        raise refusals(findings)
+    return given
+
+
+def _property_finding(name: str, value: str) -> Finding | None:
+    problem = property_problem(name, value)
+    if problem is None:
+        return None
+    message, hint = problem
+    return Finding(shown(message, 200), hint, (name,), "table-property")
+
+
+CatalogUrl = Annotated[Text, AfterValidator(_catalog_url), Called("URL")]
+AccountId = Annotated[str, AfterValidator(_account)]
+Location = Annotated[Text, AfterValidator(_location), Called("`s3://` location")]
+TableProperties = Annotated[
+    dict[Text, str],
+    BeforeValidator(_property_values),
+    AfterValidator(_properties_allowed),
+    WithJsonSchema(
+        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "number"]}}
+    ),
+]
+
+
+class SigV4(Model):
+    """Requests to a REST catalog are signed as AWS's are, with the destination's credentials."""
+
+    signing_name: Text = "glue"
+    """The service that the signature names: `glue`, `s3tables`, `execute-api`."""
+    region: Region | None = None
+    """The region that the signature names. Default: the destination's."""
+
+
+class Catalog(Model):
+    """Where tables are registered. Each type has settings of its own; others are refused."""
+
+    type: CatalogType = Field(default="GLUE", json_schema_extra={"features": "F17, F22"})
+    """The kind of catalog."""
+    glue_id: AccountId | None = Field(default=None, json_schema_extra={"features": "F18"})
+    """GLUE: the account whose catalog it is. Default: the role's own."""
+    uri: CatalogUrl | None = Field(default=None, json_schema_extra={"features": "F19, F21, F22"})
+    """REST, NESSIE, SNOWFLAKE_OPEN_CATALOG: where the catalog answers. Required there."""
+    warehouse: Text | None = Field(default=None, json_schema_extra={"features": "F21"})
+    """REST: what the server calls its warehouse, where it has several."""
+    credential: Annotated[SecretReference | None, SecretSetting("credential")] = Field(
+        default=None, json_schema_extra={"features": "F19"}
+    )
+    """REST: `CLIENT_ID:CLIENT_SECRET` in one, for OAuth2. Secret."""
+    token: Annotated[SecretReference | None, SecretSetting("token")] = Field(
+        default=None, json_schema_extra={"features": "F19, F22"}
+    )
+    """REST, NESSIE: a bearer token. Secret."""
+    sigv4: SigV4 | None = None
+    """REST: sign requests as AWS's are, in place of `credential` or `token`."""
+    scope: Text | None = Field(default=None, json_schema_extra={"features": "F19"})
+    """REST: the OAuth2 scope, such as `PRINCIPAL_ROLE:ALL`."""
+    oauth2_server_uri: CatalogUrl | None = Field(
+        default=None, json_schema_extra={"features": "F19"}
+    )
+    """REST: where tokens are issued. Default: the catalog itself."""
+    access_delegation: AccessDelegation = "VENDED_CREDENTIALS"
+    """REST: the catalog lends credentials for the files, or (`NONE`) the destination's are used."""
+    headers: Annotated[dict[str, SecretReference] | None, SecretHeaders()] = None
+    """REST: further headers of each request; their values are secret references."""
+    ref: Text = "main"
+    """NESSIE: the branch of the catalog."""
+    api: Literal["NATIVE", "REST"] = "NATIVE"
+    """NESSIE: its own interface, or its Iceberg REST one, which no pipeline can load through."""
+    catalog_name: Text | None = Field(default=None, json_schema_extra={"features": "F19"})
+    """SNOWFLAKE_OPEN_CATALOG: the catalog's name. Required there."""
+    client_id: Annotated[SecretReference | None, SecretSetting("client_id")] = Field(
+        default=None, json_schema_extra={"features": "F19"}
+    )
+    """SNOWFLAKE_OPEN_CATALOG: the id of the service connection. Secret; required there."""
+    client_secret: Annotated[SecretReference | None, SecretSetting("client_secret")] = Field(
+        default=None, json_schema_extra={"features": "F19"}
+    )
+    """SNOWFLAKE_OPEN_CATALOG: the secret of the service connection. Secret; required there."""
+    principal_role: Text = Field(default="ALL", json_schema_extra={"features": "F19"})
+    """SNOWFLAKE_OPEN_CATALOG: the principal role to act in; `ALL` is every one it has."""
+    catalog_region: Region | None = Field(default=None, json_schema_extra={"features": "F20"})
+    """SNOWFLAKE_OPEN_CATALOG: where the catalog runs; it must be the bucket's region."""
+
+    @property
+    def references(self) -> dict[str, SecretReference]:
+        """Return the secret settings that are given, by name; headers as `headers.NAME`."""
+        given = {name: getattr(self, name) for name in _SECRETS}
+        headers = {f"headers.{name}": value for name, value in (self.headers or {}).items()}
+        return {name: value for name, value in (given | headers).items() if value is not None}
+
+
+class Iceberg(Model):
+    """The catalog of Iceberg tables and how they are made; with `table_format: ICEBERG` only."""
+
+    catalog: Catalog = Catalog()
+    warehouse_location: Location | None = Field(default=None, json_schema_extra={"features": "F23"})
+    """GLUE, NESSIE: where tables lie, inside bucket and prefix. Default: bucket and prefix."""
+    branch: Text = Field(default="main", json_schema_extra={"features": "F24"})
+    """The branch of each table that is loaded into."""
+    format_version: Literal[2, 3] = 2
+    """The version of Iceberg's table format."""
+    table_properties: TableProperties = Field(default_factory=dict)
+    """Properties of new tables; those that begin with `lakeload.` are refused."""

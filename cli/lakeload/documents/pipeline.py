@@ -1,0 +1,203 @@
+"""pipeline.yml: which tables go where, and how."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from lakeload.config.document import Ambiguous
+from lakeload.config.model import Called, Finding, Model, refusal, refusals
+from lakeload.config.scalars import PipelineName, Text
+from lakeload.config.secret_names import shown
+from lakeload.documents.columns import Columns, repeated
+from lakeload.documents.destination import Destination
+from lakeload.documents.files import Options, Source, path_text
+from lakeload.documents.iceberg import TableProperties
+from lakeload.documents.spark import Spark
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    Deletes,
+    FileFormat,
+    Mode,
+    Nested,
+    OnBadValue,
+    SchemaChanges,
+    TableHandling,
+)
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
+
+
+def _paths(given: Any) -> Any:
+    return given if given is None or isinstance(given, tuple | dict) else (given,)
+
+
+def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:
+    if not given:
+        raise refusal("the list of paths is empty", "write at least one path")
+    return given
+
+
+def _partition_field(given: str) -> str:
+    try:
+        parse_partition_field(given)
+    except ValueError as error:
+        raise refusal(shown(str(error), 200)) from None
+    return given
+
+
+def _null_is_a_word(given: Any) -> Any:
+    """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value."""
+    return "NULL" if isinstance(given, Ambiguous) and given.text == "NULL" else given
+
+
+def _tracking(given: Any) -> Any:
+    if given in ("ALL", "NONE") and isinstance(given, str):
+        return TRACKING_COLUMNS if given == "ALL" else ()
+    if not isinstance(given, tuple):
+        raise refusal("this is neither ALL, NONE nor a list of tracking columns", _ALL_TRACKING)
+    if findings := [
+        Finding(
+            f"`{shown(str(name))}` is not a tracking column",
+            did_you_mean(str(name), TRACKING_COLUMNS) or _ALL_TRACKING,
+            (i,),
+        )
+        for i, name in enumerate(given)
+        if name not in TRACKING_COLUMNS
+    ]:
+        raise refusals(findings)
+    return tuple(name for name in TRACKING_COLUMNS if name in given)
+
+
+_ALL_TRACKING = "there are " + ", ".join(f"`{name}`" for name in TRACKING_COLUMNS)
+
+PathText = Annotated[str, AfterValidator(path_text)]
+Paths = Annotated[
+    tuple[PathText, ...],
+    Called("path, or list of paths"),
+    AfterValidator(_some_paths),
+    BeforeValidator(_paths),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            ]
+        }
+    ),
+]
+PartitionText = Annotated[Text, Called("partition field"), AfterValidator(_partition_field)]
+Tracking = Annotated[
+    tuple[str, ...],
+    Called("`ALL`, `NONE` or list"),
+    BeforeValidator(_tracking),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"enum": ["ALL", "NONE"]},
+                {"type": "array", "items": {"enum": list(TRACKING_COLUMNS)}},
+            ]
+        }
+    ),
+]
+
+
+class Table(Model):
+    """One table: what is read and what it becomes."""
+
+    table: Text
+    """The source table's name; for FILES a name of your choice, dots included."""
+    path: Paths
+    """A file, folder or glob, or a list of them; relative to this file."""
+    format: FileFormat | None = None
+    """The format where it differs from the source's; the source's options then do not apply."""
+    options: Options = Field(default_factory=dict)
+    """Further reader options; they win over the source's."""
+    name: Text | None = Field(default=None, json_schema_extra={"features": "F57"})
+    """The target table. Default: `table`, normalised."""
+    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    """The target schema; wins over the pipeline's."""
+    mode: Mode = Field(default="APPEND", json_schema_extra={"features": "F25"})
+    """`APPEND`; `OVERWRITE` replaces the table, `UPSERT` rows by their key: ICEBERG only."""
+    primary_key: tuple[Text, ...] = Field(default=(), json_schema_extra={"features": "F65"})
+    """The source columns that identify a row, for `_supa_id` and UPSERT. Default: all columns."""
+    cursor: Text | None = None
+    """UPSERT: of several versions of a row in one load, the one with its greatest value wins."""
+    deletes: Deletes = "MARK"
+    """UPSERT: rows that `deleted_when` marks stay (`MARK`), or are removed (`DELETE`)."""
+    partition_by: tuple[PartitionText, ...] = ()
+    """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
+    table_properties: TableProperties = Field(default_factory=dict)
+    """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
+    columns: Columns = Columns()
+    where: Text | None = None
+    """A Spark SQL condition over source columns; only rows that meet it are loaded."""
+    deleted_when: Text | None = Field(default=None, json_schema_extra={"features": "F63"})
+    """A Spark SQL condition over source columns that fills `_supa_deleted`."""
+
+    @model_validator(mode="after")
+    def _key_is_listed_once(self) -> Table:
+        if found := repeated(self.primary_key, "primary_key"):
+            raise refusals(found)
+        return self
+
+
+def _kind(value: Any) -> str:
+    return "(mapping)" if isinstance(value, dict | Destination) else "(path)"
+
+
+DestinationField = Annotated[
+    Annotated[Text, Called("path"), Tag("(path)")] | Annotated[Destination, Tag("(mapping)")],
+    Discriminator(_kind),
+]
+
+
+class Pipeline(Model):
+    """What is loaded."""
+
+    version: Literal[1]
+    """The version of this format."""
+    name: PipelineName
+    """Identifies the writer in commit records: keep it when you move or rename the file."""
+    destination: DestinationField
+    """The destination file, relative to this file, or its content."""
+    destination_prefix: str = Field(default="", json_schema_extra={"features": "F54–F56"})
+    """The first part of the target schema."""
+    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    """The target schema; replaces `destination_prefix`."""
+    nested: Nested | None = Field(
+        default=None,
+        json_schema_extra={"features": "F87", "defaults": "`NATIVE`; `JSON` with ICEBERG"},
+    )
+    """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
+    on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
+    """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
+    tracking_columns: Tracking = Field(
+        default=TRACKING_COLUMNS, json_schema_extra={"features": "F62–F66"}
+    )
+    """`ALL`, `NONE` or a list of tracking columns."""
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    """Tables that are loaded at once."""
+    table_handling: TableHandling = Field(default="FAIL", json_schema_extra={"features": "F39"})
+    """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
+    schema_changes: SchemaChanges | None = Field(
+        default=None,
+        json_schema_extra={
+            "features": "F69, F88",
+            "defaults": "`ADD_COLUMNS`; `EVOLVE` with ICEBERG",
+        },
+    )
+    """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
+    source: Source
+    tables: Annotated[tuple[Table, ...], Field(min_length=1)]
+    """The tables, each with its own settings."""
+    spark: Spark = Spark()

@@ -1,0 +1,224 @@
+"""The configuration reference: a page made from the models (docs/configuration.md)."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from lakeload.config.model import Called
+from lakeload.config.secret_names import SECRET_SETTINGS
+from lakeload.config.secret_setting import SecretHeaders, SecretSetting
+from lakeload.config.yaml_nodes import MAX_BYTES, MAX_DEPTH, MAX_VALUES
+from lakeload.documents.destination import Destination
+from lakeload.documents.later import later_settings
+from lakeload.documents.model_tree import sections
+from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.spark import OWNED
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+
+_INTRODUCTION = f"""\
+# Configuration reference
+
+Made from the models by `python docs/configuration.py`; a test compares the two. Feature numbers
+(F29) are those of the products lakeload replaces.
+
+Documents are YAML, UTF-8, at most {MAX_BYTES >> 20} MiB, {MAX_VALUES:,} values (aliases expanded)
+and {MAX_DEPTH} levels deep. `lakeload validate FILE…` shows every problem of every file;
+`lakeload schema destination` and `lakeload schema pipeline` print JSON Schema for editors.
+
+- **Unknown keys, duplicate keys and settings that are not supported yet are errors.** Nothing is
+  accepted that has no effect; the block of the other table format is ignored with a note (F85).
+- **Text that YAML readers take for something else is refused without quotes**: `no`, `0123`,
+  `1_000`, `2026-11-21`. Booleans are `true` and `false`.
+- **`${{NAME}}` and `${{NAME:-default}}`** are filled from the environment, in values that are not
+  secret. As in a shell, the default also replaces an empty value. `$${{` is a literal `${{`.
+- **Secret settings take references**, never values: `{{env: NAME}}`, `{{file: PATH}}` (one final
+  newline is dropped), `{{aws_secret: NAME}}`, `{{aws_parameter: NAME}}`, or `${{NAME}}` for
+  `{{env: NAME}}`. They are {", ".join(f"`{name}`" for name in sorted(SECRET_SETTINGS))}.
+  With a master whose tasks run on other machines, `env` and `file` are refused.
+- **Relative paths** are relative to the file that contains them.
+"""
+
+
+def reference_page() -> str:
+    """Return the page as Markdown."""
+    parts = [
+        _INTRODUCTION,
+        *_document("destination.yml", Destination),
+        *_document("pipeline.yml", Pipeline),
+        _reader_options(),
+        _spark_properties(),
+        _later(),
+        _VALIDATE_JSON,
+    ]
+    return "\n".join(parts)
+
+
+def _document(title: str, model: type[BaseModel]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for path, section in sections(model):
+        if path == "destination" or path.startswith("destination."):
+            continue
+        if path:
+            yield f"### {title}: `{path}`\n"
+        yield f"{_first_line(section)}\n\n{_table(section)}\n"
+
+
+def _table(model: type[BaseModel]) -> str:
+    rows = [
+        f"| `{name}` | {type_name(field)} | {_default(field)} | {_meaning(field)} |"
+        for name, field in model.model_fields.items()
+    ]
+    return "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *rows])
+
+
+def type_name(field: FieldInfo) -> str:
+    """Return what a field takes, in words."""
+    annotation = field.annotation
+    for mark in field.metadata:
+        if isinstance(mark, Called):
+            return mark.name
+        if isinstance(mark, SecretSetting):
+            return "secret reference"
+        if isinstance(mark, SecretHeaders):
+            return "mapping of names to secret references"
+    low = next((mark.ge for mark in field.metadata if hasattr(mark, "ge")), None)
+    high = next((mark.le for mark in field.metadata if hasattr(mark, "le")), None)
+    name = _annotation_name(annotation)
+    return name if low is None else f"{name}, {low} to {high}"
+
+
+def _annotation_name(annotation: Any) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is typing.Annotated:
+        called = [mark.name for mark in arguments[1:] if isinstance(mark, Called)]
+        return called[0] if called else _annotation_name(arguments[0])
+    if origin is typing.Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin in (typing.Union, types.UnionType):
+        names = [_annotation_name(item) for item in arguments if item is not type(None)]
+        return " or ".join(names)
+    if origin is tuple:
+        return f"list of {_annotation_name(arguments[0])}"
+    if origin is dict:
+        below = "" if arguments[1] is Any else f" to {_annotation_name(arguments[1])}"
+        return f"mapping of text{below}" if below else "mapping"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "mapping"
+    return {str: "text", int: "whole number", bool: "`true`, `false`"}[annotation]
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "defaults" in extra:
+        return str(extra["defaults"])
+    value = field.default
+    if value is None or value is PydanticUndefined or isinstance(value, BaseModel) or value == ():
+        return "–"
+    if value == TRACKING_COLUMNS:
+        return "`ALL`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if "size" in type_name(field):
+        return f"`{format_size(value).replace('.0 ', '')}`"
+    return '`""`' if value == "" else f"`{value}`"
+
+
+def _meaning(field: FieldInfo) -> str:
+    about = field.description or _first_line(_model_of(field))
+    extra = field.json_schema_extra
+    features = extra.get("features") if isinstance(extra, dict) else None
+    text = " ".join(about.split()).replace("|", "\\|")
+    return f"{text} ({features})" if features else text
+
+
+def _model_of(field: FieldInfo) -> type[BaseModel]:
+    annotation = field.annotation
+    assert isinstance(annotation, type), "a field without description is a mapping"  # noqa: S101
+    return annotation
+
+
+def _first_line(model: type[BaseModel]) -> str:
+    return (model.__doc__ or "").split("\n", 1)[0]
+
+
+def _reader_options() -> str:
+    lines = [
+        "## Reader options\n",
+        "The options of Spark 4.1's readers that `options` takes; names are compared without case.",
+        "Spark ignores names it does not know, lakeload refuses them.\n",
+        "| format | options |",
+        "|---|---|",
+    ]
+    for file_format, options in READER_OPTIONS.items():
+        lines.append(f"| `{file_format}` | {', '.join(f'`{name}`' for name in options)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _spark_properties() -> str:
+    lines = [
+        "## Properties of Spark that are lakeload's own\n",
+        "`spark.conf` and `--conf` take any property but these, those below them, and any whose",
+        "name or value looks like a secret.\n",
+        "| property | why |",
+        "|---|---|",
+        *(f"| `{name.rstrip('.')}` | {why} |" for name, why in OWNED.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _later() -> str:
+    lines = ["## Not supported yet\n", "Agreed on, and refused until it is built:\n"]
+    return "\n".join([*lines, *(f"- {setting}" for setting in later_settings())]) + "\n"
+
+
+_VALIDATE_JSON = """\
+## `lakeload validate --output json`
+
+One document on stdout; fields are only ever added. Exit code 0 when no file has an error, else 2.
+
+```json
+{
+  "valid": false,
+  "files": [{"file": "destination.yml", "kind": "destination", "valid": false}],
+  "problems": [
+    {
+      "severity": "error",
+      "code": "unknown-key",
+      "file": "destination.yml",
+      "line": 3,
+      "column": 1,
+      "length": 6,
+      "key": "regoin",
+      "message": "unknown key `regoin`",
+      "hint": "did you mean `region`?"
+    }
+  ]
+}
+```
+
+`severity` is `error`, `warning` or `note`; `kind` is `destination`, `pipeline` or null. `line` and
+`column` count from 1 and are null when the file as a whole is meant; `key`, `length` and `hint`
+may be null. No message ever holds the value of a secret setting.
+
+## `lakeload validate --output github`
+
+For a step of GitHub Actions: each problem is a workflow command, which GitHub shows at the line of
+the pull request; the hint follows the message. Notes become notices. GitHub annotates the first ten
+errors, warnings and notices of a step; its log and the exit code know them all. `file` is relative
+to the repository's root.
+
+```yaml
+- run: pip install lakeload && lakeload validate --output github lake/*.yml
+```
+"""

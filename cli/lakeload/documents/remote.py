@@ -1,0 +1,87 @@
+"""What a cluster's tasks cannot have: secrets and, for now, files in S3 (DESIGN section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakeload.config.model import Finding
+from lakeload.config.problems import MAX_PROBLEMS
+from lakeload.config.secret_names import shown
+from lakeload.documents.destination import Credentials, Destination
+from lakeload.documents.spark import is_local, master_finding
+from lakeload.documents.valid_tables import valid_tables
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.sources.files.file_state import is_s3
+
+
+def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
+    """Refuse secrets of this machine with a master whose tasks run on others (section 8).
+
+    The source's own credentials count as the destination's do: tasks read with them. So do the
+    secrets of an Iceberg catalog: tasks ask it where and how to write.
+    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …, "tables": …}`:
+    a master that is none, or not supported, is found too, and input from S3 (decision 0050).
+    """
+    spark = data.get("spark")
+    master = spark.get("master") if isinstance(spark, dict) else None
+    if not isinstance(master, str):
+        return []
+    if finding := master_finding(master):
+        return [finding]
+    if is_local(master):
+        return []
+    here = {
+        name: reference
+        for name, reference in chain(
+            destination.credentials.references.items(),
+            _catalog_references(destination).items(),
+            _source_references(data).items(),
+        )
+        if reference.kind in ("env", "file")
+    }
+    found = list(islice(_remote_input(data, master), MAX_PROBLEMS))
+    if not here:
+        return found
+    which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
+    return [
+        Finding(
+            f"tasks of `{shown(master)}` run on other machines, which cannot read {which}",
+            "refer to AWS instead, with `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
+            ("spark", "master"),
+            "remote-secret",
+        ),
+        *found,
+    ]
+
+
+def _remote_input(data: dict[str, Any], master: str) -> Iterator[Finding]:
+    for i, table in valid_tables(data):
+        if path := next(filter(is_s3, table.path), None):
+            yield Finding(
+                f"reading `{shown(path)}` is not supported yet on cluster masters, "
+                f"and `{shown(master)}` is one",
+                "use `local[*]` or `local-cluster[…]`, which read S3 too",
+                ("tables", i, "path"),
+                "remote-input",
+            )
+
+
+def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
+    if destination.table_format != "ICEBERG":
+        return {}
+    references = destination.iceberg.catalog.references
+    return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}
+
+
+def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:
+    source = data.get("source")
+    given = source.get("credentials") if isinstance(source, dict) else None
+    try:
+        references = Credentials.model_validate(given).references
+    except ValidationError:
+        return {}
+    return {f"source.credentials.{name}": reference for name, reference in references.items()}

@@ -1,0 +1,1 @@
+"""What `init` asks and writes; pure."""

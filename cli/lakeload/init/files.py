@@ -1,0 +1,144 @@
+"""The files of `lakeload init`: what would become of each, and writing them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from lakeload.init.answers import Variable
+from lakeload.init.documents import DESTINATION, DOTENV, GITIGNORE, PIPELINE
+from lakeload.init.dotenv import dotenv_text, extended, missing_from, shell_path
+from lakeload_jobs.contract.errors import InvalidInput
+
+
+class Action(StrEnum):
+    """What becomes of a file."""
+
+    CREATE = "create"
+    OVERWRITE = "overwrite"
+    EXTEND = "extend"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """One file: what becomes of it, its text then, and whether others may read it."""
+
+    path: Path
+    action: Action
+    text: str = ""
+    secret: bool = False
+
+
+def require_room(folder: Path) -> None:
+    """Raise `InvalidInput` where a document is there already."""
+    if there := _documents_there(folder):
+        names = " and ".join(f"`{folder / name}`" for name in there)
+        raise InvalidInput(
+            f"{names} {'is' if len(there) == 1 else 'are'} there already, and nothing was written",
+            hint="`--force` overwrites; or name another folder: `lakeload init FOLDER`",
+        )
+
+
+def plan_files(
+    folder: Path, texts: Mapping[str, str], variables: Sequence[Variable], *, force: bool
+) -> list[PlannedFile]:
+    """Return what is to be done. Without `force` documents are made, and never overwritten.
+
+    `.env` and `.gitignore` are only ever extended: what a user has written into them stays.
+    """
+    there = _documents_there(folder) if force else []
+    action = {name: Action.OVERWRITE if name in there else Action.CREATE for name in texts}
+    found = [PlannedFile(folder / name, action[name], text) for name, text in texts.items()]
+    if variables:
+        found.append(_dotenv(folder / DOTENV, variables))
+        if ignored := _gitignore(folder):
+            found.append(ignored)
+    return found
+
+
+def write_files(files: Sequence[PlannedFile]) -> None:
+    """Write them, in order. Raises `InvalidInput` where the system refuses."""
+    for file in files:
+        try:
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            if file.action is not Action.KEEP:
+                _write(file)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise InvalidInput(
+                f"`{file.path}` cannot be written: {reason}",
+                hint="name a folder that is yours: `lakeload init FOLDER`",
+            ) from error
+
+
+def open_to_others(path: Path) -> bool:
+    """Tell whether others than the owner may read a file that is there."""
+    return path.exists() and bool(path.stat().st_mode & 0o077)
+
+
+def is_tracked(path: Path) -> bool:
+    """Tell whether git has a file under version control already: `.gitignore` is then no help."""
+    return _git(path, "ls-files", "--error-unmatch")
+
+
+def _documents_there(folder: Path) -> list[str]:
+    return [name for name in (DESTINATION, PIPELINE) if os.path.lexists(folder / name)]
+
+
+def _write(file: PlannedFile) -> None:
+    # A file that has appeared since the plan was made is somebody's: EXCL refuses to open it.
+    how = os.O_EXCL if file.action is Action.CREATE else os.O_TRUNC
+    flags = os.O_WRONLY | os.O_CREAT | how
+    descriptor = os.open(file.path, flags, 0o600 if file.secret else 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(file.text)
+
+
+def _dotenv(path: Path, variables: Sequence[Variable]) -> PlannedFile:
+    text = _text(path)
+    if text is None:
+        new = dotenv_text(variables, shell_path(path))
+        return PlannedFile(path, Action.CREATE, new, secret=True)
+    missing = missing_from(text, variables)
+    action = Action.EXTEND if missing else Action.KEEP
+    return PlannedFile(path, action, extended(text, missing), secret=True)
+
+
+def _gitignore(folder: Path) -> PlannedFile | None:
+    """Return the file with a line for `.env`, None where git ignores `.env` as it is."""
+    path = folder / GITIGNORE
+    text = _text(path)
+    lines = [] if text is None else text.splitlines()
+    if DOTENV in lines or f"/{DOTENV}" in lines or _git(folder / DOTENV, "check-ignore"):
+        return None
+    if text is None:
+        return PlannedFile(path, Action.CREATE, f"{DOTENV}\n")
+    end = "" if text.endswith("\n") or not text else "\n"
+    return PlannedFile(path, Action.EXTEND, f"{text}{end}{DOTENV}\n")
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"`{path}` cannot be read as text", hint="move it away") from error
+
+
+def _git(path: Path, *arguments: str) -> bool:
+    """Ask git about a file; False too where there is no git or no repository."""
+    git = shutil.which("git")
+    if git is None:
+        return False
+    # The folder may not be there yet.
+    folder = next(parent for parent in path.absolute().parents if parent.is_dir())
+    command = [git, "-C", str(folder), *arguments, "--", str(path.absolute())]
+    found = subprocess.run(command, capture_output=True, check=False, timeout=30)  # noqa: S603
+    return found.returncode == 0

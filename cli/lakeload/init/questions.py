@@ -1,0 +1,190 @@
+"""The questions of `init`: which apply, what they take, and what is taken for granted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+from lakeload.documents.destination import Credentials, Destination
+from lakeload.documents.iceberg import Catalog
+from lakeload.documents.pipeline import Pipeline, Table
+from lakeload_jobs.contract.spec import CatalogType, FileFormat, Mode, TableFormat
+
+Given = Mapping[str, str]
+"""Answers so far, by the names of the questions."""
+
+_FORMATS: dict[str, str] = {
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".json": "JSON",
+    ".jsonl": "NDJSON",
+    ".ndjson": "NDJSON",
+    ".parquet": "PARQUET",
+    ".orc": "ORC",
+    ".avro": "AVRO",
+}
+_COMPRESSED = (".gz", ".gzip", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One choice. `name` is the field of `Answers`; a default of None makes it a required one."""
+
+    name: str
+    flag: str
+    text: str
+    applies: Callable[[Given], bool] = lambda given: True
+    choices: Callable[[Given], tuple[str, ...]] = lambda given: ()
+    default: Callable[[Given], str | None] = lambda given: None
+    may_be_empty: bool = False
+    asked: bool = True
+    """Whether it is asked at a terminal; else there is the flag alone."""
+    follows: str = ""
+    """The question whose answer mostly decides this one."""
+    setting: tuple[type[Any], str] | None = None
+    """The model and field that the answer becomes, whose rules it has to meet."""
+
+
+def _is(name: str, *values: str) -> Callable[[Given], bool]:
+    return lambda given: given.get(name) in values
+
+
+def _one_of(*values: str) -> Callable[[Given], tuple[str, ...]]:
+    return lambda given: values
+
+
+def _unless_given(value: str) -> Callable[[Given], str | None]:
+    return lambda given: value
+
+
+def _credentials(given: Given) -> str | None:
+    if given.get("role_arn"):
+        return "ROLE"
+    if given.get("profile"):
+        return "PROFILE"
+    return "KEYS" if given.get("endpoint_url") else "DEFAULT"
+
+
+def _profile(given: Given) -> str | None:
+    return None if given["credentials"] == "PROFILE" else ""
+
+
+def _in_glue(given: Given) -> bool:
+    return given.get("glue") == "YES" or given.get("catalog") == "GLUE"
+
+
+def _auth_choices(given: Given) -> tuple[str, ...]:
+    if given["catalog"] == "NESSIE":
+        return ("NONE", "TOKEN")
+    return ("CREDENTIAL", "TOKEN", "SIGV4", "NONE")
+
+
+def _auth(given: Given) -> str | None:
+    return _auth_choices(given)[0]
+
+
+def format_of(path: str) -> str | None:
+    """Return the format that a path's ending tells, None where it tells none."""
+    name = path.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return _FORMATS.get(PurePosixPath(name).suffix)
+
+
+def table_of(path: str) -> str:
+    """Return a table's name from a path: its last part with letters that is no pattern."""
+    for part in reversed(path.removeprefix("s3://").split("/")):
+        name = re.sub(r"[*?{\[].*", "", part).split(".")[0].strip("-_. ")
+        if re.search("[^\\W\\d_]", name):
+            return name
+    return "table"
+
+
+QUESTIONS = (
+    Question("bucket", "--bucket", "S3 bucket", setting=(Destination, "bucket")),
+    Question(
+        "region", "--region", "Region of the bucket, such as us-east-1",
+        setting=(Destination, "region"),
+    ),
+    Question(
+        "prefix", "--prefix", "Path below the bucket, empty for its root",
+        default=_unless_given(""), may_be_empty=True, setting=(Destination, "prefix"),
+    ),
+    Question(
+        "endpoint_url", "--endpoint-url", "URL of an S3-compatible store",
+        default=_unless_given(""), may_be_empty=True, asked=False,
+        setting=(Destination, "endpoint_url"),
+    ),
+    Question(
+        "credentials", "--credentials",
+        "Identity: a role, keys, a profile, or AWS's default chain",
+        choices=_one_of("ROLE", "KEYS", "PROFILE", "DEFAULT"), default=_credentials,
+    ),
+    Question(
+        "role_arn", "--role-arn", "ARN of the role", applies=_is("credentials", "ROLE"),
+        setting=(Credentials, "role_arn"),
+    ),
+    Question(
+        "profile", "--profile", "Profile of the AWS configuration",
+        applies=_is("credentials", "PROFILE", "ROLE"), default=_profile,
+        setting=(Credentials, "profile"),
+    ),
+    Question(
+        "table_format", "--table-format", "Format of the tables",
+        choices=_one_of(*get_args(TableFormat)), default=_unless_given("PARQUET"),
+    ),
+    Question(
+        "glue", "--glue", "Register the tables in AWS Glue, for Athena",
+        applies=_is("table_format", "PARQUET"), choices=_one_of("YES", "NO"),
+        default=_unless_given("NO"),
+    ),
+    Question(
+        "catalog", "--catalog", "Iceberg catalog", applies=_is("table_format", "ICEBERG"),
+        choices=_one_of(*get_args(CatalogType)), default=_unless_given("GLUE"),
+    ),
+    Question(
+        "catalog_uri", "--catalog-uri", "URL of the catalog",
+        applies=_is("catalog", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"),
+        setting=(Catalog, "uri"),
+    ),
+    Question(
+        "catalog_name", "--catalog-name", "Name of the catalog in Open Catalog",
+        applies=_is("catalog", "SNOWFLAKE_OPEN_CATALOG"), setting=(Catalog, "catalog_name"),
+    ),
+    Question(
+        "catalog_auth", "--catalog-auth", "How the catalog knows lakeload",
+        applies=_is("catalog", "REST", "NESSIE"), choices=_auth_choices, default=_auth,
+    ),
+    Question(
+        "warehouse", "--warehouse", "Warehouse in the catalog, empty if it has one only",
+        applies=_is("catalog", "REST"), default=_unless_given(""), may_be_empty=True,
+    ),
+    Question(
+        "glue_prefix", "--glue-prefix", "First part of Glue database names",
+        applies=_in_glue, default=_unless_given("supaflow"), may_be_empty=True,
+        setting=(Destination, "glue_database_prefix"),
+    ),
+    Question("path", "--path", "Files of the first table: a path, glob or s3:// URL"),
+    Question(
+        "source", "--source", "Format of these files", choices=_one_of(*get_args(FileFormat)),
+        default=lambda given: format_of(given.get("path", "")), follows="path",
+    ),
+    Question(
+        "table", "--table", "Name of the table",
+        default=lambda given: table_of(given.get("path", "")), setting=(Table, "table"),
+    ),
+    Question(
+        "mode", "--mode", "What a load does to the table: add rows, replace all, or by their key",
+        applies=_is("table_format", "ICEBERG"), choices=_one_of(*get_args(Mode)),
+        default=_unless_given("APPEND"),
+    ),
+    Question(
+        "primary_key", "--primary-key", "Columns that identify a row, with commas between them",
+        applies=_is("mode", "UPSERT"),
+    ),
+    Question("name", "--name", "Name of the pipeline", setting=(Pipeline, "name")),
+)  # fmt: skip
+"""In the order they are asked; each sees the answers of those before it."""

@@ -1,0 +1,1 @@
+"""AppCDS archives: shared class data that shortens the start of a JVM."""

@@ -1,0 +1,227 @@
+"""The class-data archive: Spark's classes as Java has them in memory, so that it need not parse
+and check 20,000 of them at each start (DESIGN section 10, docs/jars.md).
+
+It is never needed: whatever is wrong with it, the driver starts as it does without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lakeload.machine.appcds.key import ArchiveKey
+from lakeload.machine.cache.cleanup import mark_used, remove_unused
+from lakeload.machine.cache.files import only_maker
+from lakeload.machine.jars.pins import digest
+from lakeload_jobs.contract.errors import MachineLacks
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "class-data"
+"""Of the cache."""
+
+Usability = Literal["usable", "outdated", "broken"]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive that is described beside itself: what for, how long it is, the second it was
+    written in (since 1970), its SHA-256 (hex)."""
+
+    path: Path
+    key: ArchiveKey
+    features: tuple[str, ...]
+    size: int
+    modified: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ArchiveState:
+    """An archive in the cache, whether it would be used now, and if not why."""
+
+    archive: Archive
+    state: Usability
+    why: str | None = None
+
+
+def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
+    """Return the archive made for `key`, None where there is none or it was written to since.
+
+    Size and time tell, as for the jars that Java maps with it; `archive_states` reads all of it.
+    """
+    archive = _read(cache / FOLDER / f"{key.name}.json")
+    if archive is None or archive.key != key:
+        return None
+    if why := _alteration(archive):
+        logger.info("the class-data archive `%s` is not used: %s", archive.path, why)
+        return None
+    mark_used(archive.path)
+    return archive.path
+
+
+def make_archive(
+    cache: Path,
+    key: ArchiveKey,
+    features: Iterable[str],
+    train: Callable[[Path, Path], None],
+    waiting: Callable[[], None] = lambda: None,
+) -> Archive:
+    """Make the archive for `key`, or take the one that another process made meanwhile.
+
+    `train` is given the file to make and a folder to work in. Archives that can never be used
+    again are removed: those of another state of the same Java and Spark for the same sets, and
+    those of a Java or Spark that is gone; and what nobody has used for long. Raises
+    `MachineLacks` where the cache cannot be written, and what `train` raises.
+    """
+    folder = cache / FOLDER
+    part = folder / f".{key.name}.part"
+    if ":" in str(folder):
+        raise MachineLacks(
+            f"Java takes no class-data archive from `{folder}`: its path has a colon",
+            hint="set LAKELOAD_CACHE_DIR to a folder without one",
+        )
+    if (there := _whole(folder, key)) is not None:
+        return there
+    try:
+        with only_maker(part, waiting):
+            try:
+                found = _whole(folder, key)
+                if found is None:
+                    found = _make(folder, key, tuple(features), train)
+                    _remove_superseded(folder, found)
+                return found
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise MachineLacks(
+            f"writing a class-data archive into `{folder}` failed: {error.strerror}",
+            hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
+        ) from error
+
+
+def archive_states(
+    cache: Path, current: Callable[[tuple[str, ...]], ArchiveKey]
+) -> tuple[ArchiveState, ...]:
+    """Return every archive of the cache and whether it would be used now.
+
+    `current` gives the key of this machine for the sets of jars that an archive was made for.
+    """
+    states = []
+    for archive in _all(cache / FOLDER):
+        why = current(archive.features).difference(archive.key)
+        damage = None if why else _damage(archive)
+        state: Usability = "outdated" if why else "broken" if damage else "usable"
+        states.append(ArchiveState(archive, state, why or damage))
+    return tuple(states)
+
+
+def _make(
+    folder: Path,
+    key: ArchiveKey,
+    features: tuple[str, ...],
+    train: Callable[[Path, Path], None],
+) -> Archive:
+    work = folder / f".{key.name}.work"
+    # Of a maker that was killed: whoever holds the lock is alone here.
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(mode=0o700)
+    try:
+        made = work / "archive.jsa"
+        train(made, work)
+        made.chmod(0o444)
+        with made.open("rb") as file:
+            # A machine that stops now must not leave a file of the right length without its bytes.
+            os.fsync(file.fileno())
+        status, sha256 = made.stat(), digest(made)
+        path = folder / f"{key.name}.jsa"
+        archive = Archive(path, key, features, status.st_size, int(status.st_mtime), sha256)
+        description = work / "archive.json"
+        description.write_text(json.dumps(_described(archive), indent=1), encoding="utf-8")
+        made.replace(archive.path)
+        # Last: an archive counts from the moment it is described.
+        description.replace(archive.path.with_suffix(".json"))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return archive
+
+
+def _remove_superseded(folder: Path, new: Archive) -> None:
+    for old in _all(folder):
+        if old.key != new.key and (_places(old) == _places(new) or _is_gone(old)):
+            old.path.with_suffix(".json").unlink(missing_ok=True)
+            old.path.unlink(missing_ok=True)
+    # The folder of a maker that was killed has as many bytes as an archive.
+    for path in remove_unused(folder, "spark-*.jsa", ".spark-*.work", keep=(new.path.name,)):
+        path.with_suffix(".json").unlink(missing_ok=True)
+
+
+def _places(archive: Archive) -> tuple[str, str, str, tuple[str, ...]]:
+    """What stays the same when a Java or a Spark is upgraded in its place."""
+    return archive.key.java_home, archive.key.spark_home, archive.key.conf, archive.features
+
+
+def _is_gone(archive: Archive) -> bool:
+    """Whether its Java or its Spark is, as after an upgrade into a folder with another name."""
+    return not all(Path(home).is_dir() for home in (archive.key.java_home, archive.key.spark_home))
+
+
+def _whole(folder: Path, key: ArchiveKey) -> Archive | None:
+    archive = _read(folder / f"{key.name}.json")
+    return archive if archive and archive.key == key and not _damage(archive) else None
+
+
+def _alteration(archive: Archive) -> str | None:
+    try:
+        status = archive.path.stat()
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if status.st_size != archive.size:
+        return "its size is not what it was"
+    return None if int(status.st_mtime) == archive.modified else "it was written to since"
+
+
+def _damage(archive: Archive) -> str | None:
+    if why := _alteration(archive):
+        return why
+    try:
+        return None if digest(archive.path) == archive.sha256 else "its bytes have changed"
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+
+
+def _all(folder: Path) -> list[Archive]:
+    found = [_read(path) for path in sorted(folder.glob("spark-*.json"))]
+    return [archive for archive in found if archive is not None]
+
+
+def _described(archive: Archive) -> dict[str, Any]:
+    return {
+        "key": asdict(archive.key),
+        "features": list(archive.features),
+        "size": archive.size,
+        "modified": archive.modified,
+        "sha256": archive.sha256,
+    }
+
+
+def _read(description: Path) -> Archive | None:
+    """Return what is described there; None for nothing, or for what is no description."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        data: Mapping[str, Any] = json.loads(description.read_text(encoding="utf-8"))
+        return Archive(
+            description.with_suffix(".jsa"),
+            ArchiveKey(**data["key"]),
+            tuple(data["features"]),
+            int(data["size"]),
+            int(data["modified"]),
+            str(data["sha256"]),
+        )
+    return None

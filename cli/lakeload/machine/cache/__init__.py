@@ -1,0 +1,1 @@
+"""The cache folder: atomic files, and removal of what is not used."""

@@ -1,0 +1,1 @@
+"""The jars Spark needs: pins, download, cache."""

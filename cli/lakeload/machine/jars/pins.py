@@ -1,0 +1,121 @@
+"""The jars that Spark does not bring: pinned in jars.toml, by line of Spark and by set.
+
+Nothing else decides which code runs beside the data, so a file counts only with the SHA-256 that
+is written down here, wherever it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from lakeload.machine.local.spark import SUPPORTED
+from lakeload_jobs.contract.spec import FilesInput, TableFormat
+from lakeload_jobs.sources.files.file_state import is_s3
+
+SETS = ("s3", "avro", "iceberg")
+"""Input from S3, Avro files, Iceberg tables."""
+
+JARS = "jars"
+"""The folder of the cache that has them."""
+
+Presence = Literal["present", "missing", "broken"]
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One artifact of Maven: the SHA-256 (hex) of its bytes, and how many there are."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+    size: int
+    feature: str = ""
+    """The set it belongs to."""
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, in a repository and in the cache."""
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def path(self) -> str:
+        """Where every Maven repository has it, relative to its base URL."""
+        folder = self.group.replace(".", "/")
+        return f"{folder}/{self.artifact}/{self.version}/{self.file_name}"
+
+    @property
+    def coordinates(self) -> str:
+        """Its name for people and build tools."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+@dataclass(frozen=True)
+class JarState:
+    """What lies in the cache under a jar's name. `found` is the SHA-256 of a broken one."""
+
+    jar: Jar
+    path: Path
+    state: Presence
+    found: str | None = None
+
+
+def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
+    """Return the jars of the named sets, in the order they are pinned, for a line of Spark."""
+    text = resources.files("lakeload.machine").joinpath("jars.toml").read_text("utf-8")
+    sets = tomllib.loads(text)[spark]
+    jars = []
+    for feature in features:
+        for coordinates, pin in sets[feature].items():
+            group, artifact, version = coordinates.split(":")
+            jars.append(Jar(group, artifact, version, pin["sha256"], pin["size"], feature))
+    return tuple(jars)
+
+
+def features_of(
+    inputs: Iterable[FilesInput], table_format: TableFormat = "PARQUET"
+) -> tuple[str, ...]:
+    """Return which sets loads of these inputs into such tables need, each once, sorted."""
+    found = {"iceberg"} if table_format == "ICEBERG" else set()
+    for given in inputs:
+        if given.format == "AVRO":
+            found.add("avro")
+        if any(is_s3(path) for path in given.paths):
+            found.add("s3")
+    return tuple(sorted(found))
+
+
+def look_at(jar: Jar, folder: Path) -> JarState:
+    """Compare the file of a jar in `folder` with what is pinned. Never fails."""
+    path = folder / jar.file_name
+    try:
+        found = digest(path)
+    except FileNotFoundError:
+        return JarState(jar, path, "missing")
+    except OSError:
+        return JarState(jar, path, "broken")
+    if found == jar.sha256:
+        return JarState(jar, path, "present", found)
+    return JarState(jar, path, "broken", found)
+
+
+def look_at_all(jars: Sequence[Jar], folder: Path) -> tuple[JarState, ...]:
+    """Return the state of each jar in the cache folder; no network."""
+    return tuple(look_at(jar, folder) for jar in jars)
+
+
+def is_intact(jar: Jar, folder: Path) -> bool:
+    """Whether the jar is in `folder` with its pinned content."""
+    return look_at(jar, folder).state == "present"
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, hex. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

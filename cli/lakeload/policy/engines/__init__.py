@@ -1,0 +1,1 @@
+"""Recipes that set up query engines to read the tables."""

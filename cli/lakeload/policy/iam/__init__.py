@@ -1,0 +1,1 @@
+"""IAM policies and trust policies for a destination."""

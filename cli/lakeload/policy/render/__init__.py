@@ -1,0 +1,1 @@
+"""Policies as shell commands and Terraform."""

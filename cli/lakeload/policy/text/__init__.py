@@ -1,0 +1,1 @@
+"""Building blocks of policies and recipes as text."""

@@ -1,1 +1,0 @@
-"""What `init` asks and writes: answers → destination.yml, pipeline.yml and .env. Pure."""

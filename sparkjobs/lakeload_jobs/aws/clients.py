@@ -1,0 +1,99 @@
+"""How a client of one AWS service is made for a destination."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import InvalidRegionError
+
+from lakeload_jobs.aws.errors import aws_call
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+
+AddressingStyle = Literal["auto", "path", "virtual"]
+
+
+def client_config(
+    destination: DestinationSpec,
+    *,
+    connect_timeout: float,
+    read_timeout: float,
+    attempts: int,
+    connections: int,
+) -> Config:
+    """Return how every client of a destination asks; times in seconds."""
+    return Config(
+        connect_timeout=connect_timeout,
+        read_timeout=read_timeout,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        max_pool_connections=connections,
+        tcp_keepalive=True,
+        user_agent_extra=f"lakeload/{_tool_version()}",
+        # Uploads carry a CRC32 header of our own. botocore's default would send trailers, which
+        # S3-compatible stores reject, or a CRC64 that some servers compute at 12 MB/s.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"addressing_style": _addressing_style(destination)},
+    )
+
+
+def make_client(
+    session: boto3.Session, service: str, destination: DestinationSpec, config: Config
+) -> Any:
+    """Return a client for the destination's endpoint of the service.
+
+    Raises `AwsError`, and `InvalidInput` for an endpoint that is no URL.
+    """
+    endpoint = getattr(destination.endpoints, service, None)
+    with aws_call(f"preparing the {service} client"):
+        # Typed overloads know only literal names.
+        make: Any = session.client
+        try:
+            client = make(service, endpoint_url=endpoint, config=config)
+        except InvalidRegionError:
+            raise
+        except ValueError as error:
+            variable = f"AWS_ENDPOINT_URL_{service.upper()} or AWS_ENDPOINT_URL"
+            where = f" `{endpoint}`" if endpoint else f", from {variable} or the AWS profile,"
+            raise InvalidInput(
+                f"the endpoint of {service}{where} is not a URL",
+                hint="write it as `https://host[:port]`",
+            ) from error
+    account = destination.iceberg.catalog.glue_id
+    if service == "glue" and account:
+        _of_account(client, account)
+    return client
+
+
+def _addressing_style(destination: DestinationSpec) -> AddressingStyle:
+    if destination.addressing_style == "PATH":
+        return "path"
+    if destination.addressing_style == "VIRTUAL":
+        return "virtual"
+    # Compatible stores and emulators seldom have a DNS name for each bucket.
+    overridden = destination.endpoints.s3 or os.environ.get("AWS_ENDPOINT_URL_S3")
+    return "path" if overridden or os.environ.get("AWS_ENDPOINT_URL") else "auto"
+
+
+def _of_account(glue: GlueClient, account: str) -> None:
+    """Let every call of this client be about the catalog of `account` (F18)."""
+
+    def add(params: dict[str, Any], **_: Any) -> None:
+        params.setdefault("CatalogId", account)
+
+    glue.meta.events.register("provide-client-params.glue", add)
+
+
+def _tool_version() -> str:
+    """The installed version; executors may run from an archive without metadata."""
+    try:
+        return version("lakeload")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,180 @@
+"""Credentials of the identity that writes: AssumeRole renewed before it expires, or the base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.credentials import CredentialProvider, CredentialResolver, RefreshableCredentials
+from botocore.exceptions import BotoCoreError
+from botocore.loaders import Loader, create_loader
+from botocore.session import Session as CoreSession
+from botocore.session import get_session
+
+from lakeload_jobs.aws.errors import AwsError, aws_call
+from lakeload_jobs.contract.secrets import Secret, SecretReference
+from lakeload_jobs.contract.spec import CredentialsSpec
+
+if TYPE_CHECKING:
+    from mypy_boto3_sts import STSClient
+    from mypy_boto3_sts.type_defs import AssumeRoleRequestTypeDef
+
+Resolve = Callable[[SecretReference], Secret]
+
+
+@dataclass(frozen=True)
+class RefreshWindow:
+    """Seconds before expiry: from `early` on a renewal is tried and its failure tolerated; from
+    `late` on a call waits for it and fails without it."""
+
+    early: int
+    late: int
+
+    @classmethod
+    def for_duration(cls, seconds: int) -> RefreshWindow:
+        """Windows for sessions of this length: a third and a sixth, at most 15 and 10 minutes.
+
+        botocore's fixed 15 and 10 minutes would renew a 900 s session on every call.
+        """
+        return cls(early=min(900, seconds // 3), late=min(600, seconds // 6))
+
+
+@dataclass(frozen=True)
+class Keys:
+    """An identity's keys at one moment; `expires` is None for keys that do not expire."""
+
+    access_key_id: str
+    secret_access_key: Secret
+    session_token: Secret | None
+    expires: datetime | None
+
+
+def has_keys(session: boto3.Session) -> bool:
+    """Return whether a session has an identity; asks the program or service behind it at once.
+
+    What fails there is then told of the identity and not of the first call. Raises `AwsError`.
+    """
+    doing = "reading the base credentials"
+    with aws_call(doing):
+        try:
+            credentials = session.get_credentials()
+            return credentials is not None and credentials.get_frozen_credentials() is not None
+        except BotoCoreError:
+            raise
+        except ValueError:
+            # What cannot be parsed may be the keys: it is no cause that anybody may read.
+            raise AwsError(
+                f"{doing}: what should give them answers with something else",
+                code="CredentialRetrievalError",
+                hint="run the profile's `credential_process` by hand; "
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI has to be a loopback or metadata address",
+            ) from None
+
+
+def current_keys(session: boto3.Session) -> Keys | None:
+    """Return the keys of a session, renewed if need be; None when it has none.
+
+    botocore keeps the time they expire to itself, and whoever is handed them must know it.
+    """
+    credentials = session.get_credentials()
+    if credentials is None:
+        return None
+    frozen = credentials.get_frozen_credentials()
+    if not frozen.access_key or not frozen.secret_key:
+        return None
+    return Keys(
+        frozen.access_key,
+        Secret(frozen.secret_key),
+        Secret(frozen.token) if frozen.token else None,
+        getattr(credentials, "_expiry_time", None),
+    )
+
+
+def base_session(credentials: CredentialsSpec, region: str, resolve: Resolve) -> boto3.Session:
+    """A new session with the base identity: the keys, the profile, or the default chain.
+
+    Files, variables and references are read anew, so a rotated key is picked up.
+    """
+    core = _core_session(credentials.profile)
+    if credentials.access_key_id and credentials.secret_access_key:
+        token = credentials.session_token
+        core.set_credentials(
+            resolve(credentials.access_key_id).reveal(),
+            resolve(credentials.secret_access_key).reveal(),
+            resolve(token).reveal() if token else None,
+        )
+    return boto3.Session(botocore_session=core, region_name=region)
+
+
+def role_session(
+    fetch: Callable[[], dict[str, str]], region: str, window: RefreshWindow
+) -> boto3.Session:
+    """A session whose credentials come from `fetch` (AssumeRole) and are renewed with it."""
+    core = _core_session(None)
+    core.register_component("credential_provider", CredentialResolver([_Role(fetch, window)]))
+    return boto3.Session(botocore_session=core, region_name=region)
+
+
+def assume_role(
+    sts: STSClient,
+    credentials: CredentialsSpec,
+    session_name: str,
+    external_id: Secret | None,
+) -> dict[str, str]:
+    """Call sts:AssumeRole once; return botocore's metadata form. Raises `AwsError`."""
+    request: AssumeRoleRequestTypeDef = {
+        "RoleArn": credentials.role_arn or "",
+        "RoleSessionName": session_name,
+        "DurationSeconds": credentials.session_duration,
+    }
+    if external_id:
+        request["ExternalId"] = external_id.reveal()
+    if credentials.session_tags:
+        request["Tags"] = [{"Key": k, "Value": v} for k, v in credentials.session_tags.items()]
+    with aws_call(f"assuming the role `{credentials.role_arn}`"):
+        answer = sts.assume_role(**request)["Credentials"]
+    return {
+        "access_key": answer["AccessKeyId"],
+        "secret_key": answer["SecretAccessKey"],
+        "token": answer["SessionToken"],
+        "expiry_time": answer["Expiration"].isoformat(),
+    }
+
+
+def _core_session(profile: str | None) -> CoreSession:
+    core = get_session()
+    core.register_component("data_loader", _descriptions(core.get_config_variable("data_path")))
+    if profile:
+        core.set_config_variable("profile", profile)
+    # sts.amazonaws.com is one region's; the regional endpoint keeps working when that region fails.
+    core.set_config_variable("sts_regional_endpoints", "regional")
+    return core
+
+
+@lru_cache
+def _descriptions(path: str | None) -> Loader:
+    """Return botocore's descriptions of services, parsed once: a client then takes 7 ms, not 70."""
+    loader: Loader = create_loader(path)
+    return loader
+
+
+class _Role(CredentialProvider):
+    METHOD = "lakeload-assume-role"
+
+    def __init__(self, fetch: Callable[[], dict[str, str]], window: RefreshWindow) -> None:
+        super().__init__()
+        self._fetch = fetch
+        self._window = window
+
+    def load(self) -> Any:
+        return RefreshableCredentials.create_from_metadata(
+            self._fetch(),
+            refresh_using=self._fetch,
+            method=self.METHOD,
+            advisory_timeout=self._window.early,
+            mandatory_timeout=self._window.late,
+        )

@@ -1,0 +1,223 @@
+"""botocore's exceptions, translated once into `AwsError`. Codes and statuses decide, never texts:
+the wording of a message differs from server to server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore import exceptions as botocore_errors
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
+
+from lakeload_jobs.aws.client_errors import NEVER_SENT, NO_ANSWER, explain
+from lakeload_jobs.contract.errors import Refused
+
+_IAM_ACTIONS = {
+    "AssumeRole": "sts:AssumeRole",
+    "HeadBucket": "s3:ListBucket",
+    "ListObjectsV2": "s3:ListBucket",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+    "ListParts": "s3:ListMultipartUploadParts",
+    "GetBucketLocation": "s3:GetBucketLocation",
+    "HeadObject": "s3:GetObject",
+    "GetObject": "s3:GetObject",
+    "PutObject": "s3:PutObject",
+    "CreateMultipartUpload": "s3:PutObject",
+    "UploadPart": "s3:PutObject",
+    "CompleteMultipartUpload": "s3:PutObject",
+    "AbortMultipartUpload": "s3:AbortMultipartUpload",
+    "DeleteObject": "s3:DeleteObject",
+    "GetSecretValue": "secretsmanager:GetSecretValue",
+    "GetParameter": "ssm:GetParameter",
+}
+_DENIED = {"AccessDenied", "AccessDeniedException", "403"}
+_UNKNOWN_KEY = {"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException"}
+_BAD_SIGNATURE = {"SignatureDoesNotMatch", "InvalidSignatureException"}
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
+_OTHER_REGION = {"PermanentRedirect", "301", "AuthorizationHeaderMalformed"}
+_NOT_AWS = {"Unknown", "502", "503", "504"}
+_BUSY = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"}
+
+
+class AwsError(Refused):
+    """AWS, or the way to it, refused a call.
+
+    `code` is the service's error code or, where no answer came, the kind of failure; `status` is
+    the HTTP status or None without an answer; `operation` is the API operation, '' if unknown.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        status: int | None = None,
+        request_id: str | None = None,
+        operation: str = "",
+        hint: str | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message, hint=hint, retryable=retryable)
+        self.code = code
+        self.status = status
+        self.request_id = request_id
+        self.operation = operation
+
+    @property
+    def denied(self) -> bool:
+        """True when an identity was recognised and lacks a permission."""
+        return self.code in _DENIED
+
+    @property
+    def may_have_acted(self) -> bool:
+        """True when the server may have carried out the request although it did not say so."""
+        if self.status is None:
+            return self.code in _AMBIGUOUS_CODES
+        return self.status >= 500 and self.code != "NotImplemented"
+
+
+BROKEN_ANSWER = "BrokenAnswer"
+"""The code of an answer that broke off where botocore has no name for it."""
+
+_AMBIGUOUS_CODES = {ResponseParserError.__name__, BROKEN_ANSWER} | frozenset(
+    name
+    for name, kind in vars(botocore_errors).items()
+    if isinstance(kind, type) and issubclass(kind, NO_ANSWER) and not issubclass(kind, NEVER_SENT)
+)
+
+
+@contextmanager
+def aws_call(doing: str) -> Iterator[None]:
+    """Translate every botocore exception of the block into an `AwsError` that begins with `doing`.
+
+    `doing` is a phrase such as "listing `s3://lake/shop/`".
+    """
+    try:
+        yield
+    except botocore_errors.ClientError as error:
+        raise _from_answer(doing, error) from (None if _repeats_values(error) else error)
+    except botocore_errors.ParamValidationError as error:
+        # Its text may repeat a value, an ExternalId among them: not even as a cause.
+        raise _without_answer(doing, error) from None
+    except botocore_errors.BotoCoreError as error:
+        raise _without_answer(doing, error) from error
+    except HTTPError as error:
+        # botocore reads the body of a refusal outside its own translation where the operation's
+        # answer would have been a stream.
+        raise AwsError(
+            f"{doing}: the connection broke before the whole answer came ({type(error).__name__})",
+            code=BROKEN_ANSWER,
+            hint="check the network and run again",
+            retryable=True,
+        ) from error
+    except (ResponseParserError, KeyError) as error:
+        # A KeyError is an answer without what it has to contain, such as a web page's.
+        raise AwsError(
+            f"{doing}: the answer cannot be read (ResponseParserError)",
+            code=ResponseParserError.__name__,
+            hint="check that the endpoint is an S3 or AWS endpoint, and run again",
+            retryable=True,
+        ) from error
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        # A token, a program or a certificate: botocore opens what the AWS settings name.
+        reason = (error.strerror or type(error).__name__).lower()
+        raise AwsError(
+            f"{doing}: `{error.filename or 'AWS_CA_BUNDLE'}`, which the AWS settings name, cannot "
+            f"be read: {reason} (FileUnreadable)",
+            code="FileUnreadable",
+            hint="correct the path in the profile or in the AWS_* variable that names it",
+        ) from error
+    except EOFError as error:
+        raise AwsError(
+            f"{doing}: the AWS profile asks for a code and there is no terminal to type it",
+            code="MfaNeeded",
+            hint="log in first, for example with `aws sts get-session-token`, and use those keys",
+        ) from error
+
+
+def _repeats_values(error: botocore_errors.ClientError) -> bool:
+    """STS repeats the values it finds malformed, an ExternalId among them."""
+    return error.operation_name == "AssumeRole" and error.response["Error"]["Code"] not in _DENIED
+
+
+def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
+    details = error.response.get("Error", {})
+    metadata = error.response.get("ResponseMetadata", {})
+    code = details.get("Code") or "Unknown"
+    status = metadata.get("HTTPStatusCode")
+    operation = str(error.operation_name)
+    text = "" if _repeats_values(error) else details.get("Message", "")
+    if code in _BAD_SIGNATURE:
+        # Some services go on with all that was to be signed, a session token among it.
+        text = text.partition("\n")[0]
+    told = f"`{code}`, HTTP {status}" if str(status) != code else f"HTTP {status}"
+    sentence = f"{_meaning(code, operation)} ({told})"
+    return AwsError(
+        f"{doing}: {sentence}" + (f": {text}" if text else ""),
+        code=code,
+        status=status,
+        # Not every error's body repeats the id that its header carries.
+        request_id=metadata.get("RequestId")
+        or metadata.get("HTTPHeaders", {}).get("x-amz-request-id"),
+        operation=operation,
+        hint=_hint(code, operation),
+        retryable=code in _BUSY or status in (500, 502, 503, 504),
+    )
+
+
+def _meaning(code: str, operation: str) -> str:
+    if code in _DENIED:
+        return "access denied"
+    if code in _EXPIRED:
+        return "the credentials have expired"
+    if code in _OTHER_REGION:
+        return "the bucket is in another region"
+    if code in _BUSY:
+        return "AWS asks to slow down"
+    if code == "NoSuchBucket":
+        return "the bucket does not exist"
+    if code == "ValidationError" and operation == "AssumeRole":
+        return "AWS finds a value of the request invalid"
+    if code in _NOT_AWS:
+        return "the answer is not one of AWS"
+    return "AWS refused"
+
+
+def _hint(code: str, operation: str) -> str | None:
+    if code in _DENIED and operation == "AssumeRole":
+        return (
+            "AWS gives one answer for three causes: check that the ExternalId is the one in the "
+            "role's trust policy, that the role exists and trusts this identity, and that this "
+            "identity may call sts:AssumeRole on it"
+        )
+    if code in _DENIED:
+        action = _IAM_ACTIONS.get(operation, operation)
+        return f"allow `{action}` on this resource in the policy of the role or user"
+    if code == "ValidationError" and operation == "AssumeRole":
+        return "check role_arn, and that session_duration is not above the role's maximum"
+    if code in _UNKNOWN_KEY:
+        return "check the access key id and session token: AWS does not know them"
+    if code in _BAD_SIGNATURE:
+        return "check the secret access key, and that this machine's clock is right"
+    if code == "RequestTimeTooSkewed":
+        return "set this machine's clock: it is more than 15 minutes off"
+    if code in _EXPIRED:
+        return "renew the base credentials and run again"
+    if code == "InvalidToken":
+        return "check the session token: AWS cannot read it"
+    if code in _OTHER_REGION:
+        return "set `region` to the region of the bucket"
+    if code == "NoSuchBucket":
+        return "create the bucket or correct `bucket`"
+    return None
+
+
+def _without_answer(doing: str, error: botocore_errors.BotoCoreError) -> AwsError:
+    told = explain(error)
+    return AwsError(
+        f"{doing}: {told.meaning} ({told.code})",
+        code=told.code,
+        hint=told.hint,
+        retryable=told.retryable,
+    )

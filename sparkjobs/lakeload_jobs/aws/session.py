@@ -1,0 +1,231 @@
+"""AwsSession: one destination's identities and clients, for the command line, driver and tasks."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+from lakeload_jobs.aws.clients import client_config, make_client
+from lakeload_jobs.aws.clock import ServerClock
+from lakeload_jobs.aws.credentials import (
+    Keys,
+    RefreshWindow,
+    assume_role,
+    base_session,
+    current_keys,
+    has_keys,
+    role_session,
+)
+from lakeload_jobs.aws.errors import AwsError, aws_call
+from lakeload_jobs.contract.errors import InvalidInput, Refused
+from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
+from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sts import STSClient
+
+_EXECUTOR_HINT = (
+    "on this Spark master an executor needs a base identity of its own: an instance profile, IRSA, "
+    "or AWS_* variables in the worker's environment; `{env}` and `{file}` do not resolve there, "
+    "`{aws_secret}` and `{aws_parameter}` do"
+)
+
+
+class AwsSession:
+    """Clients of one destination with its final identity (DESIGN section 8). Thread-safe.
+
+    Driver and tasks each build their own from the spec: credentials never travel. Times in
+    seconds. `label` (a job or attempt id) becomes part of the role session name, which CloudTrail
+    shows. `on_executor` makes a missing identity say what an executor needs. Nothing is called
+    before a client is asked for; every property raises `AwsError` or `InvalidInput`.
+    """
+
+    def __init__(
+        self,
+        destination: DestinationSpec,
+        *,
+        label: str = "",
+        connect_timeout: float = 5,
+        read_timeout: float = 60,
+        max_attempts: int = 5,
+        max_connections: int = 32,
+        refresh: RefreshWindow | None = None,
+        on_executor: bool = False,
+    ) -> None:
+        self._destination = destination
+        self._credentials = destination.credentials
+        self._session_name = _session_name(label)
+        self._connect_timeout = connect_timeout
+        self._read_timeout = read_timeout
+        self._max_attempts = max_attempts
+        self._max_connections = max_connections
+        self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
+        self._on_executor = on_executor
+        self.clock = ServerClock()
+        self._lock = threading.RLock()
+        self._clients: dict[str, Any] = {}
+        self._secrets: dict[SecretReference, Secret] = {}
+        self._final: boto3.Session | None = None
+
+    @property
+    def s3(self) -> S3Client:
+        """S3 with the final identity and standard retries."""
+        client: S3Client = self._client("s3")
+        return client
+
+    @property
+    def s3_once(self) -> S3Client:
+        """S3 without automatic retries, for writes whose lost answer matters (DESIGN section 5).
+
+        A retry hidden inside the client would turn "unknown" into a clear refusal.
+        """
+        client: S3Client = self._client("s3", attempts=1)
+        return client
+
+    @property
+    def sts(self) -> STSClient:
+        """STS with the final identity."""
+        client: STSClient = self._client("sts")
+        return client
+
+    @property
+    def glue(self) -> GlueClient:
+        """Glue with the final identity."""
+        client: GlueClient = self._client("glue")
+        return client
+
+    @property
+    def base_sts(self) -> STSClient:
+        """STS with the base identity: the one that calls AssumeRole."""
+        client: STSClient = self._client("sts", base=True)
+        return client
+
+    def assume(self, *, with_external_id: bool = True) -> None:
+        """Call AssumeRole once and drop the result, as the connection test does.
+
+        Without the ExternalId the call should be refused (confused deputy). Raises `AwsError`.
+        """
+        self._assume(with_external_id=with_external_id)
+
+    def keys(self) -> Keys:
+        """Return the final identity's keys, for a program that cannot call this one.
+
+        Raises `AwsError` or `InvalidInput` as the clients do.
+        """
+        with aws_call("reading the credentials"):
+            keys = current_keys(self._final_session())
+        if keys is None:
+            raise self._no_identity()
+        return keys
+
+    def base_keys(self) -> Keys:
+        """Return the base identity's keys, read anew. Raises as `keys` does."""
+        with aws_call("reading the base credentials"):
+            keys = current_keys(self._base())
+        if keys is None:
+            raise self._no_identity()
+        return keys
+
+    def resolve(self, reference: SecretReference) -> Secret:
+        """Return the value behind a reference; one in AWS is read once, with the base identity."""
+        if reference.kind in ("env", "file"):
+            return self._resolve_locally(reference)
+        with self._lock:
+            if reference not in self._secrets:
+                self._secrets[reference] = self._fetch_secret(reference)
+            return self._secrets[reference]
+
+    def _client(self, service: str, *, base: bool = False, attempts: int | None = None) -> Any:
+        key = f"{service}:{base}:{attempts}"
+        with self._lock:
+            if key not in self._clients:
+                session = self._base() if base else self._final_session()
+                self._clients[key] = self._build(session, service, attempts)
+            return self._clients[key]
+
+    def _build(self, session: boto3.Session, service: str, attempts: int | None = None) -> Any:
+        config = client_config(
+            self._destination,
+            connect_timeout=self._connect_timeout,
+            read_timeout=self._read_timeout,
+            attempts=attempts or self._max_attempts,
+            connections=self._max_connections,
+        )
+        client = make_client(session, service, self._destination, config)
+        client.meta.events.register("response-received", self.clock.note)
+        return client
+
+    def _final_session(self) -> boto3.Session:
+        if self._final is None:
+            if self._credentials.role_arn:
+                region = self._destination.region
+                self._final = role_session(self._assume, region, self._refresh)
+            else:
+                self._final = self._base()
+        return self._final
+
+    def _base(self) -> boto3.Session:
+        with aws_call("reading the base credentials"):
+            base = base_session(self._credentials, self._destination.region, self.resolve)
+        if not has_keys(base):
+            raise self._no_identity()
+        return base
+
+    def _assume(self, *, with_external_id: bool = True) -> dict[str, str]:
+        # A new base session each time: a base identity that was renewed meanwhile is picked up.
+        sts = self._build(self._base(), "sts")
+        reference = self._credentials.external_id if with_external_id else None
+        external_id = self.resolve(reference) if reference else None
+        return assume_role(sts, self._credentials, self._session_name, external_id)
+
+    def _no_identity(self) -> AwsError:
+        if self._on_executor:
+            return AwsError(
+                "reading the base credentials: this executor finds no AWS identity",
+                code="NoCredentialsError",
+                hint=_EXECUTOR_HINT,
+            )
+        return AwsError(
+            "reading the base credentials: no AWS credentials were found",
+            code="NoCredentialsError",
+            hint="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "or `credentials` in the destination",
+        )
+
+    def _resolve_locally(self, reference: SecretReference) -> Secret:
+        try:
+            return resolve_locally(reference)
+        except InvalidInput as error:
+            if self._on_executor:
+                raise InvalidInput(
+                    f"on an executor: {error.message}", hint=_EXECUTOR_HINT
+                ) from error
+            raise
+
+    def _fetch_secret(self, reference: SecretReference) -> Secret:
+        # Keys that are themselves references into AWS cannot be what reads them.
+        identity = CredentialsSpec(profile=self._credentials.profile)
+        doing = f"reading the secret `{reference}`"
+        with aws_call(doing):
+            default = base_session(identity, self._destination.region, self.resolve)
+            if reference.kind == "aws_secret":
+                client = self._build(default, "secretsmanager")
+                value = client.get_secret_value(SecretId=reference.name).get("SecretString")
+            else:
+                client = self._build(default, "ssm")
+                answer = client.get_parameter(Name=reference.name, WithDecryption=True)
+                value = answer["Parameter"]["Value"]
+        if not value:
+            raise Refused(f"{doing}: it holds no text", hint="store the secret as a plain string")
+        return Secret(value)
+
+
+def _session_name(label: str) -> str:
+    """Return a valid RoleSessionName (2–64 of `[A-Za-z0-9_+=,.@-]`)."""
+    text = re.sub(r"[^A-Za-z0-9_+=,.@-]", "-", f"lakeload-{label}" if label else "lakeload")
+    return text[:64]

@@ -1,0 +1,1 @@
+"""Pure rules shared by both sides: names, keys, types, sizes, job ids."""

@@ -1,0 +1,1 @@
+"""Table formats: what a load writes, one package for each format."""

@@ -1,0 +1,1 @@
+"""Iceberg tables: staged on a branch, published in one commit."""

@@ -1,0 +1,246 @@
+"""HTTP to a catalog: time-outs, retries of reading calls, and what its answers mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests import exceptions as request_errors
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+)
+from urllib3.util.retry import Retry
+
+from lakeload_jobs.aws.network_errors import (
+    authorities_unreadable,
+    certificate_problem,
+    proxy_refusal,
+)
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, REDIRECTED, CatalogError
+
+_BUSY = (429, 502, 503, 504)
+_MAX_SAID = 500
+_AUTHORITIES = (
+    "FileUnreadable",
+    "the file of trusted certificates cannot be read",
+    "correct the path in REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE",
+)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one request may take, in seconds, and how often a reading one is sent."""
+
+    connect: float = 5
+    read: float = 60
+    attempts: int = 3
+
+
+DEFAULT_PATIENCE = Patience()
+
+
+def prepare(session: requests.Session, patience: Patience) -> requests.Session:
+    """Give a session time-outs and retries, and let it follow no redirect; return it."""
+    session.mount("http://", _Adapter(patience))
+    session.mount("https://", _Adapter(patience))
+    # A redirected POST would take the client's secret to another server.
+    session.max_redirects = 0
+    return session
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(self, patience: Patience) -> None:
+        self._timeout = (patience.connect, patience.read)
+        retries = Retry(
+            total=patience.attempts - 1,
+            redirect=0,
+            backoff_factor=0.2,
+            status_forcelist=_BUSY,
+            # A refused connection is tried again for every method: nothing was sent.
+            allowed_methods=("GET", "HEAD"),
+            raise_on_status=False,
+            raise_on_redirect=False,
+            respect_retry_after_header=False,
+        )
+        super().__init__(max_retries=retries)
+
+    def send(self, request: requests.PreparedRequest, **settings: Any) -> requests.Response:  # type: ignore[override]
+        settings["timeout"] = settings.get("timeout") or self._timeout
+        return super().send(request, **settings)
+
+
+@contextmanager
+def http_call(doing: str, uri: str) -> Iterator[None]:
+    """Translate every exception of requests in the block into a `CatalogError`.
+
+    `doing` begins the message, such as "asking the catalog for its namespaces".
+    """
+    try:
+        yield
+    except request_errors.RequestException as error:
+        # Their texts repeat header values and URLs: not even as a cause.
+        raise _without_answer(doing, uri, error) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # requests says so, and nothing else, with a text alone.
+        code, meaning, hint = _AUTHORITIES
+        raise CatalogError(f"{doing}: {meaning} ({code})", code=code, hint=hint) from None
+
+
+def origin(uri: str) -> str:
+    """Return scheme, host and port of a URI: what may be shown of it."""
+    parts = urlsplit(uri)
+    if not parts.netloc:
+        return uri.rpartition("@")[2].partition("?")[0]
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def shown(uri: str) -> str:
+    """Return what may be shown of a URI that a person wrote down, path included."""
+    return f"{origin(uri)}{urlsplit(uri).path if urlsplit(uri).netloc else ''}"
+
+
+def error_from(
+    doing: str, response: requests.Response, hidden: Sequence[Secret] = ()
+) -> CatalogError:
+    """Return the refusal in `response`; `hidden` are removed from what the server said."""
+    status = response.status_code
+    code, said = _named(response)
+    said = _scrubbed(said, hidden)
+    if not code and status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return CatalogError(
+            f"{doing}: no Iceberg catalog answers at this path (HTTP {status})",
+            code=NOT_A_CATALOG,
+            status=status,
+            hint="check the path in `uri`: it ends before `/v1`",
+        )
+    told = f"`{code}`, HTTP {status}" if code else f"HTTP {status}"
+    sentence = f"{_meaning(status)} ({told})"
+    return CatalogError(
+        f"{doing}: {sentence}: {said}" if said else f"{doing}: {sentence}",
+        code=code or _phrase(status),
+        status=status,
+        said=said,
+        retryable=status in _BUSY or status >= 500,
+    )
+
+
+def not_a_catalog(doing: str, status: int | None = None) -> CatalogError:
+    """Return the error for an answer that no Iceberg catalog gives."""
+    return CatalogError(
+        f"{doing}: what answers is no Iceberg catalog, or a proxy before it",
+        code=NOT_A_CATALOG,
+        status=status,
+        hint="check `uri`: it is the catalog's own address, not that of its web pages",
+    )
+
+
+def _named(response: requests.Response) -> tuple[str, str]:
+    """Return the code and text of an error document, of the catalog's kind or of OAuth2's."""
+    try:
+        document = json.loads(response.content)
+    except ValueError:
+        return "", ""
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, dict):
+        return str(error.get("type") or ""), str(error.get("message") or "")
+    if isinstance(error, str):
+        return error, str(document.get("error_description") or "")
+    return "", ""
+
+
+def _scrubbed(text: str, hidden: Sequence[Secret]) -> str:
+    # The longest first: an id may be a part of its secret.
+    for value in sorted({secret.reveal() for secret in hidden}, key=len, reverse=True):
+        text = text.replace(value, "****") if value else text
+    return " ".join(text.split())[:_MAX_SAID]
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase.replace(" ", "")
+    except ValueError:
+        return f"HTTP{status}"
+
+
+def _meaning(status: int) -> str:
+    meanings = {
+        400: "the request was refused",
+        401: "the catalog does not accept these credentials",
+        403: "access denied",
+        404: "not found",
+        409: "it exists already, or is in use",
+        419: "the token has expired",
+        429: "the catalog is busy",
+        501: "the catalog does not know this call",
+    }
+    return meanings.get(status, "the catalog failed" if status >= 500 else "refused")
+
+
+def _without_answer(doing: str, uri: str, error: request_errors.RequestException) -> CatalogError:
+    code, meaning, hint = _transport(error, origin(uri))
+    if isinstance(error, request_errors.TooManyRedirects) and error.response is not None:
+        target = origin(urljoin(uri, error.response.headers.get("Location", "")))
+        meaning = f"`{origin(uri)}` sends us to `{target}`"
+    return CatalogError(
+        f"{doing}: {meaning} ({code})",
+        code=code,
+        hint=hint,
+        retryable=code in ("ReadTimeoutError", "ConnectionClosedError"),
+    )
+
+
+def _transport(error: request_errors.RequestException, place: str) -> tuple[str, str, str]:
+    """Return code, meaning and hint of a request without an answer. The codes are those that
+    AWS's own client uses for the same failures."""
+    if isinstance(error, request_errors.TooManyRedirects):
+        return REDIRECTED, "", "set `uri` to the address it sends to: secrets follow no redirect"
+    if isinstance(error, request_errors.SSLError):
+        return _of_tls(error, place)
+    if isinstance(error, request_errors.ProxyError):
+        silent = "ProxyConnectionError", "the proxy does not answer"
+        code, meaning = proxy_refusal(error) or silent
+        return code, meaning, "check HTTPS_PROXY and NO_PROXY"
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    if isinstance(error, request_errors.ReadTimeout) or isinstance(reason, ReadTimeoutError):
+        hint = "check the network and run again"
+        return "ReadTimeoutError", f"`{place}` accepts the connection and gives no answer", hint
+    reach = "check `uri` and the network from here to the catalog"
+    if isinstance(error, request_errors.ConnectionError):
+        if isinstance(error, request_errors.ConnectTimeout) or (
+            isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError)
+        ):
+            return "ConnectTimeoutError", f"`{place}` does not answer", reach
+        broken = isinstance(reason or (error.args[0] if error.args else None), ProtocolError)
+        if broken or isinstance(error, request_errors.ChunkedEncodingError):
+            return "ConnectionClosedError", f"`{place}` broke the connection", reach
+        return "EndpointConnectionError", f"`{place}` does not answer", reach
+    if isinstance(error, request_errors.InvalidHeader):
+        hint = "look for a line break or white space around a token or header value"
+        return "InvalidHeader", "a secret cannot be sent as a header", hint
+    if isinstance(error, request_errors.InvalidURL | request_errors.MissingSchema | ValueError):
+        return "InvalidUrl", "the address is not a URL", "write it as `https://host[:port]/path`"
+    return type(error).__name__, "the call could not be made", reach
+
+
+def _of_tls(error: request_errors.SSLError, place: str) -> tuple[str, str, str]:
+    if problem := certificate_problem(error):
+        code, what = problem
+        hint = "compare `uri`, the certificate and REQUESTS_CA_BUNDLE"
+        return code, f"the certificate of `{place}` {what}", hint
+    if authorities_unreadable(error):
+        return _AUTHORITIES
+    hint = "check that the catalog speaks https and its certificate is trusted"
+    return "SSLError", f"the TLS connection to `{place}` failed", f"{hint} (REQUESTS_CA_BUNDLE)"

@@ -1,0 +1,131 @@
+"""Nessie's native interface, as far as plain HTTP asks it: the server and its branches (F22, F24).
+
+https://projectnessie.org/develop/rest/ (API v2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.http import (
+    DEFAULT_PATIENCE,
+    Patience,
+    error_from,
+    http_call,
+    not_a_catalog,
+    prepare,
+    shown,
+)
+from lakeload_jobs.formats.iceberg.catalogs.tokens import FixedToken, Identity
+from lakeload_jobs.formats.iceberg.rules.catalog_uris import nessie_api_uri
+
+
+@dataclass
+class NessieApi:
+    """One server's native interface. Every method raises `CatalogError` and, for a missing token,
+    `InvalidInput`."""
+
+    spec: CatalogSpec
+    session: AwsSession
+    patience: Patience = DEFAULT_PATIENCE
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who we are to it: the bearer of a token, or nobody."""
+        return FixedToken(self.session.resolve(self.spec.token)) if self.spec.token else Identity()
+
+    @property
+    def uri(self) -> str:
+        """Where the interface is."""
+        return nessie_api_uri(self.spec.uri or "")
+
+    def reach(self) -> str:
+        """Make sure that Nessie answers; return the name of its default branch."""
+        doing = f"asking `{shown(self.uri)}/config`"
+        branch = self._ask("GET", "config", doing).get("defaultBranch")
+        if not isinstance(branch, str):
+            raise not_a_catalog(doing, 200)
+        return branch
+
+    def head(self, branch: str) -> str:
+        """Return the hash of the branch's newest commit; 404 when there is no such branch."""
+        doing = f"looking for Nessie's branch `{branch}`"
+        return self._hash(self._ask("GET", f"trees/{quote(branch, safe='')}", doing), doing)
+
+    def create_branch(self, name: str, source: str, head: str) -> str:
+        """Make a branch from where `source` is; return its hash."""
+        doing = f"creating Nessie's branch `{name}`"
+        body = {"type": "BRANCH", "name": source, "hash": head}
+        answer = self._ask("POST", f"trees?name={quote(name, safe='')}&type=BRANCH", doing, body)
+        return self._hash(answer, doing)
+
+    def commit_namespace(self, branch: str, head: str, name: str) -> str:
+        """Commit a namespace to a branch; return the branch's new hash."""
+        doing = f"committing to Nessie's branch `{branch}`"
+        namespace = {"type": "NAMESPACE", "elements": [name], "properties": {}}
+        body = {
+            "commitMeta": {"message": "lakeload test-connection"},
+            "operations": [
+                {"type": "PUT", "key": {"elements": [name]}, "content": namespace},
+            ],
+        }
+        path = f"trees/{quote(f'{branch}@{head}', safe='@')}/history/commit"
+        return self._hash(
+            self._ask("POST", path, doing, body), doing, inside=("targetBranch", "reference")
+        )
+
+    def delete_branch(self, name: str, head: str) -> None:
+        """Delete a branch that is still at `head`."""
+        path = f"trees/{quote(f'{name}@{head}', safe='@')}?type=BRANCH"
+        self._ask("DELETE", path, f"deleting Nessie's branch `{name}`")
+
+    def _ask(
+        self, method: str, path: str, doing: str, body: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        identity = self.identity
+        with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
+            session.auth = identity
+            response = session.request(method, f"{self.uri}/{path}", json=body)
+        if not response.ok:
+            raise self._refusal(doing, response)
+        try:
+            document = response.json() if response.content else {}
+        except ValueError:
+            raise not_a_catalog(doing, response.status_code) from None
+        if not isinstance(document, dict):
+            raise not_a_catalog(doing, response.status_code)
+        return document
+
+    def _refusal(self, doing: str, response: requests.Response) -> CatalogError:
+        """Nessie names its errors in a field of their own: `errorCode`."""
+        hidden = [self.identity.token] if isinstance(self.identity, FixedToken) else []
+        try:
+            code = str(response.json().get("errorCode") or "")
+        except (ValueError, AttributeError):
+            code = ""
+        if not code:
+            return error_from(doing, response, hidden)
+        return CatalogError(
+            f"{doing}: refused (`{code}`, HTTP {response.status_code})",
+            code=code,
+            status=response.status_code,
+        )
+
+    def _hash(
+        self, answer: dict[str, Any], doing: str, inside: tuple[str, ...] = ("reference",)
+    ) -> str:
+        candidates = (answer.get(name) for name in inside)
+        nothing: dict[str, Any] = {}
+        reference = next((one for one in candidates if isinstance(one, dict)), nothing)
+        found = reference.get("hash")
+        if not isinstance(found, str):
+            raise not_a_catalog(doing, 200)
+        return found

@@ -1,0 +1,50 @@
+"""Opening the Iceberg catalog of a destination. Imports pyiceberg, which takes a second or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import Interface, catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.glue import open_glue
+from lakeload_jobs.formats.iceberg.catalogs.http import DEFAULT_PATIENCE, Patience
+from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+
+
+def open_catalog(
+    destination: DestinationSpec, session: AwsSession, patience: Patience = DEFAULT_PATIENCE
+) -> IcebergCatalog:
+    """Return the open catalog. `patience` is for REST; Glue has that of `session`.
+
+    Raises `CatalogError`, `AwsError`, and `InvalidInput` for a missing secret or for Nessie's
+    native interface, which Spark alone has a client for.
+    """
+    opener = _OPENERS[catalog_traits(destination.iceberg.catalog).interface]
+    return opener(destination, session, patience)
+
+
+def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
+    return RestConnection(destination, session, patience).open()
+
+
+def _glue(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
+    return open_glue(destination, session)
+
+
+def _nessie(
+    destination: DestinationSpec, session: AwsSession, patience: Patience
+) -> IcebergCatalog:
+    raise InvalidInput(
+        "Nessie's native interface can be used from Spark alone",
+        hint="`sync`, `plan` and `maintain` start Spark; this command cannot ask that catalog",
+    )
+
+
+_OPENERS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, Patience], IcebergCatalog]] = {
+    Interface.GLUE: _glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}

@@ -1,0 +1,189 @@
+"""REST catalogs: plain ones, Snowflake Open Catalog (Polaris), and Nessie's (F19-F24, B14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.io import FileIO
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.secrets import Secret, SecretReference
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.http import (
+    DEFAULT_PATIENCE,
+    Patience,
+    error_from,
+    http_call,
+    not_a_catalog,
+    origin,
+    prepare,
+    shown,
+)
+from lakeload_jobs.formats.iceberg.catalogs.tokens import AwsSignature, Client, FixedToken, Identity
+from lakeload_jobs.formats.iceberg.catalogs.translate import catalog_call
+from lakeload_jobs.formats.iceberg.rules.catalog_uris import rest_uri, rest_warehouse, token_uri
+
+DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
+
+
+@dataclass
+class RestConnection:
+    """One destination's REST catalog, step by step: reach it, get a token, open it.
+
+    Raises `InvalidInput` for a missing secret, `CatalogError` and `AwsError` for what is refused.
+    """
+
+    destination: DestinationSpec
+    session: AwsSession
+    patience: Patience = DEFAULT_PATIENCE
+    _hidden: list[Secret] = field(default_factory=list)
+    """What no answer of the catalog may show; tokens join it as they come."""
+
+    @property
+    def spec(self) -> CatalogSpec:
+        """The catalog's settings."""
+        return self.destination.iceberg.catalog
+
+    @property
+    def uri(self) -> str:
+        """Where its REST interface is, without `/v1`."""
+        return rest_uri(self.spec)
+
+    @property
+    def warehouse(self) -> str | None:
+        """What it is asked for by."""
+        return rest_warehouse(self.destination)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who we are to it."""
+        spec = self.spec
+        if spec.sigv4:
+            region = spec.sigv4.region or self.destination.region
+            return AwsSignature(self.session, spec.sigv4.signing_name, region)
+        if spec.token:
+            return FixedToken(self._secret(spec.token))
+        if spec.credential:
+            client_id, colon, secret = self._secret(spec.credential).reveal().partition(":")
+            if not colon or not secret:
+                raise InvalidInput(
+                    f"the secret {spec.credential} is not of the form `client-id:client-secret`",
+                    hint="write both with a colon between them into one secret",
+                )
+            pair = Secret(client_id), Secret(secret)
+            self._hidden.extend(pair)
+            return self._client(*pair)
+        if spec.client_id and spec.client_secret:
+            return self._client(self._secret(spec.client_id), self._secret(spec.client_secret))
+        return Identity()
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """What every request carries besides."""
+        given = self.spec.headers or {}
+        headers = {name: self._secret(reference).reveal() for name, reference in given.items()}
+        if self.vended:
+            headers[DELEGATION_HEADER] = "vended-credentials"
+        return headers
+
+    @property
+    def vended(self) -> bool:
+        """Whether tables are written with keys of the catalog's making."""
+        return vends(self.spec)
+
+    def reach(self) -> None:
+        """Make sure that a catalog answers at the URI; a refusal is an answer too."""
+        # No warehouse yet: that is for opening it.
+        doing = f"asking `{shown(self.uri)}/v1/config`"
+        with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
+            session.auth = Identity()
+            response = session.get(f"{self.uri}/v1/config")
+        if response.ok:
+            self._check_config(response, doing)
+            return
+        error = error_from(doing, response)
+        if response.status_code in (401, 403):
+            return
+        # Nobody asked who we are yet, so a catalog that names its errors has been reached.
+        if error.said and response.status_code < 500:
+            return
+        raise error
+
+    def token(self) -> None:
+        """Make sure that the OAuth2 client gets a token."""
+        if isinstance(self.identity, Client):
+            self.identity.token()
+
+    def open(self) -> IcebergCatalog:
+        """Open the catalog: our identity is accepted and the warehouse is known."""
+        doing = f"opening the catalog `{origin(self.uri)}`"
+        if self.warehouse:
+            doing = f"opening the warehouse `{self.warehouse}` of the catalog `{origin(self.uri)}`"
+        identity, headers = self.identity, self.headers
+        with catalog_call(doing, self.uri, self._hidden):
+            catalog = _Rest(self, identity, headers)
+        return IcebergCatalog(catalog, self.uri, self._hidden)
+
+    def _check_config(self, response: requests.Response, doing: str) -> None:
+        try:
+            document = response.json()
+        except ValueError:
+            document = None
+        if not isinstance(document, dict) or not {"defaults", "overrides"} & set(document):
+            raise not_a_catalog(doing, response.status_code)
+
+    def _client(self, client_id: Secret, client_secret: Secret) -> Client:
+        return Client(
+            uri=token_uri(self.spec),
+            client_id=client_id,
+            client_secret=client_secret,
+            # What Iceberg's own client sends when nothing is configured.
+            scope=self.spec.scope or "catalog",
+            patience=self.patience,
+            hidden=self._hidden,
+        )
+
+    def _secret(self, reference: SecretReference) -> Secret:
+        value = self.session.resolve(reference)
+        self._hidden.append(value)
+        return value
+
+
+class _Rest(RestCatalog):
+    """pyiceberg's REST catalog with our identity, time-outs and files."""
+
+    def __init__(
+        self, connection: RestConnection, identity: Identity, headers: dict[str, str]
+    ) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._headers = headers
+        settings: dict[str, Any] = {"uri": connection.uri, "auth": {"type": "noop"}}
+        if connection.warehouse:
+            settings["warehouse"] = connection.warehouse
+        super().__init__("lakeload", **settings)
+
+    def _create_session(self) -> requests.Session:
+        session = prepare(super()._create_session(), self._connection.patience)
+        session.auth = self._identity
+        # pyiceberg asks for vended credentials unless it is told otherwise.
+        session.headers.pop(DELEGATION_HEADER, None)
+        session.headers.update(self._headers)
+        return session
+
+    def _refresh_token(self) -> None:
+        # pyiceberg calls this before it repeats what a 401 or 419 refused.
+        self._identity.renew()
+
+    def _load_file_io(self, properties: Any = None, location: str | None = None) -> FileIO:
+        if self._connection.vended:
+            return super()._load_file_io(properties or {}, location)
+        return LakeFiles(self._connection.session, self._connection.destination)

@@ -1,0 +1,1 @@
+"""The write path of Iceberg tables: stage on a branch, publish."""

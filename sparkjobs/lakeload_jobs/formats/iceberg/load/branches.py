@@ -1,0 +1,121 @@
+"""Staging branches of a table: making one, and dropping one so that it counts (I7, I9)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
+from lakeload_jobs.formats.iceberg.load.java import Java, caused_by
+from lakeload_jobs.formats.iceberg.load.tables import facts_of, load
+from lakeload_jobs.formats.iceberg.rules.facts import lineage
+
+LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
+"""Clear answers: somebody else's commit came first, and ours did not happen."""
+
+UNSURE = (
+    "CommitStateUnknownException",
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+    "NessieInternalServerException",
+    "NessieUnavailableException",
+)
+"""No answer, or one that says nothing: ours happened, or it did not (docs/protocol-iceberg.md)."""
+
+REF_AGE = timedelta(days=1)
+_TRIES = 60
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+_T = TypeVar("_T")
+
+
+def pause(tries: int) -> None:
+    """Wait a little, longer and longer, and not as long as the others do."""
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 10))
+    time.sleep(random.uniform(_FIRST_PAUSE, max(longest, _FIRST_PAUSE * 2)))  # noqa: S311
+
+
+def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: str) -> int | None:
+    """Make a branch from where the branch `of` is now, and return that snapshot.
+
+    None where `of` has no snapshot: the new branch then begins with an empty one. Raises
+    `LoadFailed`.
+    """
+
+    def once() -> int | None:
+        java_table = _needed(load(spark, schema, table), f"{schema}.{table}")
+        transaction = java_table.newTransaction()
+        facts = facts_of(transaction.startMetadata())
+        head = facts.refs.get(of)
+        if (begun := facts.refs.get(name)) is not None:
+            # An earlier try came in unheard, and `of` may have moved since.
+            return begun if lineage(facts, of).has(begun) else None
+        if head is not None:
+            transaction.manageSnapshots().createBranch(name, head).commit()
+        else:
+            transaction.newFastAppend().toBranch(name).commit()
+        transaction.commitTransaction()
+        return head
+
+    return _until_committed(once, f"making the staging branch of `{schema}.{table}`")
+
+
+def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool:
+    """Drop a branch; return whether it was there.
+
+    The drop asserts the branch, as a publish does: when it succeeds, no publish of that branch has
+    come in or ever will. Raises `LoadFailed`.
+    """
+
+    def once() -> bool:
+        java_table = load(spark, schema, table)
+        if java_table is None:
+            return False
+        transaction = java_table.newTransaction()
+        if name not in facts_of(transaction.startMetadata()).refs:
+            return False
+        assert_branch(transaction, name)
+        transaction.manageSnapshots().removeBranch(name).commit()
+        transaction.commitTransaction()
+        return True
+
+    return _until_committed(once, f"dropping the branch `{name}` of `{schema}.{table}`")
+
+
+def assert_branch(transaction: Java, name: str) -> None:
+    """Make the transaction fail if the branch is not where it is now.
+
+    REST catalogs compare only references that a commit sets; removing one compares nothing. An
+    operation of its own, because within one the last change of a reference is all that is sent.
+    """
+    milliseconds = REF_AGE // timedelta(milliseconds=1)
+    transaction.manageSnapshots().setMaxRefAgeMs(name, milliseconds).commit()
+
+
+def _until_committed(once: Callable[[], _T], doing: str) -> _T:
+    """Repeat what others' commits made fail; it looks anew each time."""
+    for tries in range(_TRIES):
+        try:
+            return once()
+        except Py4JJavaError as error:
+            if failure := refused(error, doing):
+                raise failure from None
+            last = tries == _TRIES - 1
+            if last or not caused_by(error, *LOST, *UNSURE):
+                raise
+        pause(tries)
+    raise LoadFailed(f"{doing}: others committed first each time", retryable=True)
+
+
+def _needed(java_table: Java | None, name: str) -> Java:
+    if java_table is None:
+        raise LoadFailed(f"the table `{name}` was dropped while it was loaded", retryable=True)
+    return java_table

@@ -1,0 +1,215 @@
+"""The destination's catalog as Spark's settings, and its secrets in the running session.
+
+Properties: https://iceberg.apache.org/docs/latest/spark-configuration/ and `/docs/latest/aws/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
+from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
+from lakeload_jobs.formats.iceberg.load.catalog_errors import opening_refused
+from lakeload_jobs.formats.iceberg.load.java import CATALOG, active, java_catalog, jvm
+from lakeload_jobs.formats.iceberg.load.jvm_credentials import set_base_identity
+from lakeload_jobs.formats.iceberg.rules.catalog_uris import (
+    nessie_api_uri,
+    rest_uri,
+    rest_warehouse,
+    token_uri,
+    warehouse_location,
+)
+
+SETTING = f"spark.sql.catalog.{CATALOG}"
+
+_FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+_ROLE_FACTORY = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
+_DELEGATION = "header.X-Iceberg-Access-Delegation"
+_SSE = {"SSE_S3": "s3", "SSE_KMS": "kms"}
+_TIMEOUT_MS = "60000"
+_SHUFFLES = 8
+_TOKENS = {Interface.REST: "token", Interface.NESSIE: "authentication.token"}
+
+
+def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
+    """Return every setting of the catalog `lake` that is no secret."""
+    spec = destination.iceberg.catalog
+    settings = _SETTINGS[catalog_traits(spec).interface](destination) | _files(destination)
+    if not vends(spec):
+        settings |= _role(destination) | _role_of_files(destination)
+    elif spec.sigv4:
+        settings |= _role(destination)
+    # Commits are made through the Java API: a cached table would be one commit behind.
+    settings |= {"cache-enabled": "false", "use-nullable-query-schema": "false"}
+    named = {f"{SETTING}.{name}": value for name, value in settings.items()}
+    return {SETTING: "org.apache.iceberg.spark.SparkCatalog", **named}
+
+
+def connect(spark: SparkSession, destination: DestinationSpec, session: AwsSession) -> None:
+    """Open the catalog `lake` in the running session.
+
+    Secrets are resolved now, and leave the settings again once the catalog has taken them. Raises
+    `InvalidInput` for a missing secret, `AwsError`, and `Refused` for what the catalog refuses.
+    """
+    secrets = _secrets(destination, session)
+    set_base_identity(spark, destination, session)
+    # Spark looks catalogs up in the settings of the thread's session, whichever is asked.
+    jvm(spark).SparkSession.setActiveSession(spark._jsparkSession)
+    spark._jsparkSession.sessionState().catalogManager().reset()
+    for name in spark.conf.getAll:
+        if name == SETTING or name.startswith(f"{SETTING}."):
+            spark.conf.unset(name)
+    try:
+        for name, value in catalog_settings(destination).items():
+            spark.conf.set(name, value)
+        for name, secret in secrets.items():
+            spark.conf.set(f"{SETTING}.{name}", secret.reveal())
+        # A MERGE joins and sorts: Spark makes fewer partitions of few rows by itself.
+        partitions = _SHUFFLES * spark.sparkContext.defaultParallelism
+        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        # Spark reads a catalog's settings from the session that is active in the thread.
+        active(spark)
+        java_catalog(spark)
+    except Py4JJavaError as error:
+        raise opening_refused(error, destination, list(secrets.values())) from None
+    finally:
+        for name in secrets:
+            spark.conf.unset(f"{SETTING}.{name}")
+
+
+def _glue(destination: DestinationSpec) -> dict[str, str]:
+    spec = destination.iceberg.catalog
+    settings = {"type": "glue", "warehouse": warehouse_location(destination)}
+    if spec.glue_id:
+        settings["glue.id"] = spec.glue_id
+    if destination.endpoints.glue:
+        settings["glue.endpoint"] = destination.endpoints.glue
+    return settings
+
+
+def _nessie(destination: DestinationSpec) -> dict[str, str]:
+    spec = destination.iceberg.catalog
+    settings = {
+        "type": "nessie",
+        "uri": nessie_api_uri(spec.uri or ""),
+        "client-api-version": "2",
+        "ref": spec.ref,
+        "warehouse": warehouse_location(destination),
+    }
+    if spec.token:
+        settings["authentication.type"] = "BEARER"
+    return settings
+
+
+def _rest(destination: DestinationSpec) -> dict[str, str]:
+    spec = destination.iceberg.catalog
+    settings = {
+        "type": "rest",
+        "uri": rest_uri(spec),
+        "rest.client.connection-timeout-ms": _TIMEOUT_MS,
+        "rest.client.socket-timeout-ms": _TIMEOUT_MS,
+    }
+    if warehouse := rest_warehouse(destination):
+        settings["warehouse"] = warehouse
+    if spec.sigv4:
+        settings |= {
+            "rest.auth.type": "sigv4",
+            "rest.signing-name": spec.sigv4.signing_name,
+            "rest.signing-region": spec.sigv4.region or destination.region,
+        }
+    elif _oauth2(spec):
+        settings |= {
+            "rest.auth.type": "oauth2",
+            "oauth2-server-uri": token_uri(spec),
+            # What Iceberg's own client sends when nothing is configured.
+            "scope": spec.scope or "catalog",
+        }
+    else:
+        settings["rest.auth.type"] = "none"
+    if vends(spec):
+        settings[_DELEGATION] = "vended-credentials"
+    return settings
+
+
+_SETTINGS: Mapping[Interface, Callable[[DestinationSpec], dict[str, str]]] = {
+    Interface.GLUE: _glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}
+
+
+def _files(destination: DestinationSpec) -> dict[str, str]:
+    """How data and metadata reach S3, with the encryption of every other upload."""
+    endpoint = destination.endpoints.s3
+    style = destination.addressing_style
+    path_style = style == "PATH" or (style == "AUTO" and endpoint is not None)
+    settings = {
+        "io-impl": _FILE_IO,
+        "client.region": destination.region,
+        "s3.path-style-access": str(path_style).lower(),
+    }
+    if endpoint:
+        settings["s3.endpoint"] = endpoint
+    if destination.encryption.type in _SSE:
+        settings["s3.sse.type"] = _SSE[destination.encryption.type]
+        if destination.encryption.kms_key_id:
+            settings["s3.sse.key"] = destination.encryption.kms_key_id
+    return settings
+
+
+def _role_of_files(destination: DestinationSpec) -> dict[str, str]:
+    return {"client.factory": _ROLE_FACTORY} if destination.credentials.role_arn else {}
+
+
+def _role(destination: DestinationSpec) -> dict[str, str]:
+    """The role, which Iceberg assumes and renews; it signs for REST catalogs too."""
+    credentials = destination.credentials
+    if not credentials.role_arn:
+        return {}
+    settings = {
+        "client.assume-role.arn": credentials.role_arn,
+        "client.assume-role.region": destination.region,
+        "client.assume-role.timeout-sec": str(credentials.session_duration),
+    }
+    for name, value in (credentials.session_tags or {}).items():
+        settings[f"client.assume-role.tags.{name}"] = value
+    return settings
+
+
+def _oauth2(spec: CatalogSpec) -> bool:
+    return bool(spec.token or spec.credential or (spec.client_id and spec.client_secret))
+
+
+def _secrets(destination: DestinationSpec, session: AwsSession) -> dict[str, Secret]:
+    """Return the settings that are secrets, resolved."""
+    spec = destination.iceberg.catalog
+    found = {}
+    for name, reference in (spec.headers or {}).items():
+        found[f"header.{name}"] = session.resolve(reference)
+    if spec.token:
+        found[_TOKENS[catalog_traits(spec).interface]] = session.resolve(spec.token)
+    elif spec.credential:
+        found["credential"] = _credential(session.resolve(spec.credential), str(spec.credential))
+    elif spec.client_id and spec.client_secret:
+        client, secret = session.resolve(spec.client_id), session.resolve(spec.client_secret)
+        found["credential"] = Secret(f"{client.reveal()}:{secret.reveal()}")
+    credentials = destination.credentials
+    if credentials.role_arn and credentials.external_id and (spec.sigv4 or not vends(spec)):
+        found["client.assume-role.external-id"] = session.resolve(credentials.external_id)
+    return found
+
+
+def _credential(pair: Secret, reference: str) -> Secret:
+    client, colon, secret = pair.reveal().partition(":")
+    if not client or not colon or not secret:
+        raise InvalidInput(
+            f"the secret {reference} is not of the form `client-id:client-secret`",
+            hint="write both with a colon between them into one secret",
+        )
+    return pair

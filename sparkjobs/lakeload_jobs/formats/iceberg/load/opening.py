@@ -1,0 +1,206 @@
+"""What a load finds, and what it makes ready: the job's past, the table, its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.creation import (
+    Definition,
+    check_location,
+    create,
+    definition,
+    ensure_namespace,
+)
+from lakeload_jobs.formats.iceberg.load.java import spark_name
+from lakeload_jobs.formats.iceberg.load.prepare import Prepared, prepare
+from lakeload_jobs.formats.iceberg.load.table_changes import make_changes, plan_changes
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
+from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
+from lakeload_jobs.formats.iceberg.rules.jobs import JobAnswer, JobFound, find_job
+from lakeload_jobs.sources.files.file_state import FileState
+
+LEFT_AFTER = timedelta(hours=24)
+"""Staging branches older than this are taken for left by dead loads."""
+
+
+class Again(Exception):
+    """The load has to begin anew, for this reason: nothing of it is in."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table as a load found it. `already` set: report it and stop."""
+
+    job: Job
+    facts: TableFacts | None
+    start: Start
+    already: JobAnswer | None = None
+
+    @property
+    def recorded(self) -> dict[str, str]:
+        """Source name → target name, of this pipeline's earlier loads."""
+        return dict(self.start.state.columns) if self.start.state else {}
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Rows to be staged, and a table that takes them."""
+
+    opened: Opened
+    prepared: Prepared
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> Opened:
+    """Look at the table: is the job in, may it be loaded, and what state does it go on from.
+
+    Branches of dead attempts are dropped. Raises `InvalidInput` and `LoadFailed`.
+    """
+    job = _job(spec, table)
+    branch = spec.destination.iceberg.branch
+    java_table = load(spark, table.schema, table.table)
+    if java_table is None:
+        return Opened(job, None, open_table(None, branch, job))
+    facts = read_facts(java_table)
+    check_location(facts, spec.destination, table.target)
+    answer = find_job(facts, branch, job.pipeline, job.job_id)
+    if answer.found is JobFound.ASK_THE_DATA:
+        answer = replace(answer, found=_asked(spark, table, branch, facts, answer, job.job_id))
+    if answer.found is JobFound.IN:
+        return Opened(job, facts, Start(None, 0, None, first_run=False), answer)
+    start = open_table(facts, branch, job)
+    if start.ask_rows_of is not None:
+        there = _has_rows(spark, table, branch, facts, start.ask_rows_of)
+        check_state_rows(start, facts, branch, job, found=there is not False)
+    _drop_left(spark, table, facts, job, spec.dead_attempts)
+    return Opened(job, facts, start)
+
+
+def ready(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    opened: Opened,
+    files: Sequence[FileState] | None,
+) -> Ready | None:
+    """Open the source, and create the table or bring its columns into step.
+
+    None when there is neither a table nor a column to make one of. Raises `Again` when another
+    load made the table meanwhile, and `InvalidInput` and `LoadFailed`.
+    """
+    prepared = prepare(
+        spark, spec, table, facts=opened.facts, recorded=opened.recorded, files=files
+    )
+    if not prepared.columns.fields:
+        return None if opened.facts is None else Ready(opened, prepared, (), ())
+    partition_by = prepared.partition_by or ()
+    made = definition(spark, spec, table, prepared.columns, prepared.key, partition_by)
+    if opened.facts is None:
+        ensure_namespace(spark, spec.destination, table.schema)
+        if not create(spark, table, made):
+            raise Again(f"another load has created `{table.target}` meanwhile")
+        return Ready(open_load(spark, spec, table), prepared, (), made.notes)
+    return _evolved(spark, spec, table, opened, prepared, made)
+
+
+def _evolved(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    opened: Opened,
+    prepared: Prepared,
+    made: Definition,
+) -> Ready:
+    java_table = load(spark, table.schema, table.table)
+    if java_table is None:
+        raise Again(f"`{table.target}` was dropped meanwhile")
+    facts = read_facts(java_table)
+    try:
+        plan = plan_changes(spark, spec, table, facts, prepared, made)
+    except LoadFailed:
+        if not prepared.frame.isEmpty():
+            raise
+        # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
+        return Ready(opened, replace(prepared, columns=StructType()), (), ())
+    if not make_changes(spark, java_table, facts, opened.job, prepared, made, plan):
+        raise Again(f"somebody else has changed the definition of `{table.target}`")
+    warnings = tuple(
+        f"column `{'.'.join(path)}` is not in the source any more: it is null in the rows of this "
+        "load"
+        for path in plan.removed
+    )
+    told = (plan.repartition.sentence(),) if plan.repartition else ()
+    notes = tuple(dict.fromkeys((*made.notes, *plan.notes, *told)))
+    return Ready(opened, prepared, warnings, notes)
+
+
+def _job(spec: JobSpec, table: TableSpec) -> Job:
+    return Job(
+        pipeline=spec.pipeline,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        fingerprint=table.fingerprint,
+        source=table.source,
+        target=table.target,
+        table_handling=spec.options.table_handling,
+        mode=table.mode,
+        goes_on=table.input.incremental and not spec.options.starts_over,
+    )
+
+
+def _drop_left(
+    spark: SparkSession, table: TableSpec, facts: TableFacts, job: Job, dead: Sequence[str]
+) -> None:
+    """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
+    earlier attempts. A live one loses work by it, never rows (I7)."""
+    left = set(left_branches(facts.refs, datetime.now(UTC), LEFT_AFTER))
+    for name, number in facts.refs.items():
+        parsed = parse_staging_branch(name)
+        known = facts.snapshots.get(number)
+        if parsed is not None and parsed[1] in dead:
+            left.add(name)
+        if parsed is None or known is None or parsed[1] == job.attempt_id:
+            continue
+        summary = known.summary
+        if (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == (job.pipeline, job.job_id):
+            left.add(name)
+    for name in sorted(left):
+        drop_branch(spark, table.schema, table.table, name)
+
+
+def _asked(
+    spark: SparkSession,
+    table: TableSpec,
+    branch: str,
+    facts: TableFacts,
+    answer: JobAnswer,
+    job_id: str,
+) -> JobFound:
+    there = _has_rows(spark, table, branch, facts, job_id)
+    if there is None:
+        return answer.without_the_data()
+    return JobFound.IN if there else JobFound.NOT_IN
+
+
+def _has_rows(
+    spark: SparkSession, table: TableSpec, branch: str, facts: TableFacts, job_id: str
+) -> bool | None:
+    """Whether the branch has rows of a job; None where the table cannot be asked."""
+    if "_supa_job_id" not in facts.columns:
+        return None
+    if branch not in facts.refs:
+        return False
+    rows = spark.read.option("branch", branch).table(spark_name(table.schema, table.table))
+    return not rows.where(F.col("_supa_job_id") == job_id).limit(1).isEmpty()

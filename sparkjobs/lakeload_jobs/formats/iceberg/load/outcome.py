@@ -1,0 +1,113 @@
+"""What a finished Iceberg table tells its user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from lakeload_jobs.contract.result import FileResult, RowChanges, TableResult
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.load.java import Java
+from lakeload_jobs.formats.iceberg.load.tables import added_files
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
+
+MOST_FILES = 200
+"""Beyond so many files a result counts their bytes and does not name them."""
+
+_MERGED = "spark.merge-into.num-target-rows-"
+
+
+def loaded(
+    spec: JobSpec,
+    table: TableSpec,
+    java_table: Java,
+    snapshot: int,
+    *,
+    seconds: float,
+    warnings: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> TableResult:
+    """Return the result of a table whose snapshot is in, read from that snapshot."""
+    found = java_table.snapshot(snapshot)
+    summary = {str(name): str(value) for name, value in dict(found.summary()).items()}
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status="LOADED",
+        rows=_rows(summary),
+        bytes=_number(summary, "added-files-size"),
+        seconds=round(seconds, 3),
+        files=_files(java_table, found, summary),
+        reader="jvm",
+        index="dense" if "_supa_index" in spec.tracking_columns else None,
+        snapshot_id=snapshot,
+        changes=changes(summary),
+        warnings=warnings,
+        notes=notes,
+    )
+
+
+def already(
+    table: TableSpec, facts: TableFacts, snapshot: int | None, *, seconds: float
+) -> TableResult:
+    """Return the result of a job that an earlier attempt brought in."""
+    known = facts.snapshots.get(snapshot) if snapshot is not None else None
+    summary = dict(known.summary) if known is not None else {}
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status="NO_OP",
+        rows=_rows(summary),
+        bytes=_number(summary, "added-files-size"),
+        seconds=round(seconds, 3),
+        reader="jvm",
+        snapshot_id=snapshot,
+        changes=changes(summary),
+    )
+
+
+def nothing_new(table: TableSpec, *, seconds: float, notes: tuple[str, ...]) -> TableResult:
+    """Return the result of a table that has nothing to load."""
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status="NO_OP",
+        seconds=round(seconds, 3),
+        notes=notes,
+    )
+
+
+def changes(summary: Mapping[str, str]) -> RowChanges | None:
+    """Return what a MERGE did; None for what is no MERGE."""
+    if summary.get(SUMMARY_MODE) != "UPSERT":
+        return None
+    if not any(name.startswith(_MERGED) for name in summary):
+        # Every row was replaced, or none was there to be merged.
+        return RowChanges(_number(summary, "added-records"), 0, 0)
+    return RowChanges(
+        inserted=_number(summary, f"{_MERGED}inserted"),
+        updated=_number(summary, f"{_MERGED}updated"),
+        deleted=_number(summary, f"{_MERGED}deleted"),
+    )
+
+
+def _rows(summary: Mapping[str, str]) -> int:
+    return _number(summary, SUMMARY_ROWS if SUMMARY_ROWS in summary else "added-records")
+
+
+def _number(summary: Mapping[str, str], name: str) -> int:
+    text = summary.get(name, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def _files(java_table: Java, snapshot: Java, summary: Mapping[str, str]) -> tuple[FileResult, ...]:
+    if _number(summary, "added-data-files") > MOST_FILES:
+        return ()
+    return tuple(
+        FileResult(
+            key=urlsplit(str(file.location()), allow_fragments=False).path.removeprefix("/"),
+            rows=int(file.recordCount()),
+            bytes=int(file.fileSizeInBytes()),
+        )
+        for file in added_files(java_table, snapshot)
+    )

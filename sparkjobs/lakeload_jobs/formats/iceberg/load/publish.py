@@ -1,0 +1,241 @@
+"""The publish: one transaction that brings a staged snapshot, the job's id and the pipeline's state
+into the branch, or none of them (DESIGN section 6, step 5; docs/protocol-iceberg.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch, pause
+from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
+from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, sentence
+from lakeload_jobs.formats.iceberg.load.tables import added_files, facts_of, load
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts
+from lakeload_jobs.formats.iceberg.rules.history import Job, Start
+from lakeload_jobs.formats.iceberg.rules.jobs import next_properties
+from lakeload_jobs.formats.iceberg.rules.publish import (
+    Decision,
+    Verdict,
+    after_drop,
+    has_landed,
+    may_publish,
+    unknown_outcome,
+)
+
+_LOST_TRIES = 200
+_UNKNOWN_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A snapshot that waits on a branch of its own. `base` is where the branch began."""
+
+    branch: str
+    base: int | None
+    snapshot: int
+    mode: Literal["append", "replace"]
+    summary: Mapping[str, str]
+    """What the published snapshot says of itself, should it have to be made anew."""
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Everything a publish is decided by. `schema.table` is loaded at `branch`."""
+
+    spark: SparkSession
+    schema: str
+    table: str
+    branch: str
+    job: Job
+    start: Start
+    staged: Staged
+    state: Callable[[int], PipelineState]
+    """The pipeline's state, for the snapshot that is published."""
+    sets_state: bool
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of it: the snapshot that is in, or the reason to run again."""
+
+    outcome: Literal["IN", "NO_OP", "AGAIN"]
+    snapshot: int | None
+    facts: TableFacts
+    reason: str = ""
+
+
+def publish(given: Publish) -> Published:
+    """Commit, however often others come first, and say what is in.
+
+    Unless it is in, the staging branch is gone afterwards. Raises `LoadFailed` or `InvalidInput`
+    when it may not be published, when the catalog refuses it, and when nobody can say whether it
+    came in.
+    """
+    sent: list[int] = []
+    unanswered = 0
+    for tries in range(_LOST_TRIES):
+        try:
+            transaction = _begin(given)
+            facts = facts_of(transaction.startMetadata())
+        except Py4JJavaError as error:
+            unanswered += 1
+            if unanswered > _UNKNOWN_TRIES:
+                raise (unknown_outcome(given.job) if sent else error) from None
+            pause(tries)
+            continue
+        if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
+            return Published("IN", landed, facts)
+        doubt = bool(sent and unanswered)
+        verdict = _verdict(given, facts, sent[-1] if doubt else None)
+        if verdict.decision is not Decision.GO:
+            return _stop(given, verdict, facts, unknown=doubt)
+        sent.append(_prepared(given, transaction, facts, unknown=doubt))
+        try:
+            transaction.commitTransaction()
+        except Py4JJavaError as error:
+            if failure := refused(error, f"committing to `{given.job.target}`"):
+                _give_up(given, unknown=doubt)
+                raise failure from None
+            unanswered += not caused_by(error, *LOST)
+            if unanswered > _UNKNOWN_TRIES:
+                return _last_look(given, sent, error)
+            pause(tries)
+        else:
+            return Published("IN", sent[-1], facts)
+    return _stop(given, _exhausted(given), facts, unknown=bool(unanswered))
+
+
+def _begin(given: Publish) -> Java:
+    """Begin a transaction on the metadata as it is now."""
+    java_table = load(given.spark, given.schema, given.table)
+    if java_table is None:
+        raise _dropped(given)
+    return java_table.newTransaction()
+
+
+def _prepared(given: Publish, transaction: Java, facts: TableFacts, *, unknown: bool) -> int:
+    """Prepare the transaction; what fails here fails before anything was sent."""
+    try:
+        return _prepare(given, transaction, facts)
+    except Py4JJavaError:
+        _give_up(given, unknown=unknown)
+        raise
+
+
+def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
+    return may_publish(
+        facts,
+        given.branch,
+        given.start,
+        given.job,
+        mode=given.staged.mode,
+        base=given.staged.base,
+        staging_branch=given.staged.branch,
+        sets_state=given.sets_state,
+        staged=given.staged.snapshot,
+        unknown=unknown,
+    )
+
+
+def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
+    """Put every step into the transaction, and return the snapshot it will publish."""
+    staged = given.staged
+    assert_branch(transaction, staged.branch)
+    head = facts.refs.get(given.branch)
+    if head is None:
+        transaction.manageSnapshots().createBranch(given.branch, staged.snapshot).commit()
+    elif head == staged.base:
+        transaction.manageSnapshots().fastForwardBranch(given.branch, staged.branch).commit()
+    else:
+        _append_again(given, transaction)
+    snapshot = int(transaction.table().refs().get(given.branch).snapshotId())
+    transaction.manageSnapshots().removeBranch(staged.branch).commit()
+    update = transaction.updateProperties()
+    properties = next_properties(
+        facts,
+        given.job.pipeline,
+        given.job.job_id,
+        snapshot,
+        given.state(snapshot),
+        sets_state=given.sets_state,
+    )
+    for name, value in properties.items():
+        update.set(name, value)
+    update.commit()
+    return snapshot
+
+
+def _append_again(given: Publish, transaction: Java) -> None:
+    """Append the staged files to a head that has moved: a cherry-pick, without writing a file.
+
+    Iceberg's own cherry-pick knows the branch `main` alone, and takes no summary. The link to the
+    staged snapshot tells expiry that its files are in use (docs/decisions/0080).
+    """
+    table = transaction.table()
+    picked = table.snapshot(given.staged.snapshot)
+    append = transaction.newAppend().toBranch(given.branch)
+    for file in added_files(table, picked):
+        append.appendFile(file)
+    for name, value in given.staged.summary.items():
+        append.set(name, value)
+    append.set("source-snapshot-id", str(given.staged.snapshot))
+    append.commit()
+
+
+def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:
+    if verdict.decision is Decision.LANDED:
+        return Published("IN", verdict.snapshot, facts)
+    _give_up(given, unknown=unknown)
+    if verdict.decision is Decision.NO_OP:
+        return Published("NO_OP", verdict.snapshot, facts)
+    if verdict.decision is Decision.RUN_AGAIN:
+        return Published("AGAIN", None, facts, verdict.reason)
+    raise verdict.error or LoadFailed(f"`{given.job.target}` was not published")
+
+
+def _give_up(given: Publish, *, unknown: bool) -> None:
+    """Drop the branch. Raises `LoadFailed` when a commit without an answer may have come in."""
+    dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+    if after_drop(dropped=dropped, unknown=unknown) == "UNKNOWN":
+        raise unknown_outcome(given.job)
+
+
+def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Published:
+    """The catalog has not answered for long: fence the commits off, and look once more."""
+    try:
+        dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+        facts = facts_of(_begin(given).startMetadata())
+    except Py4JJavaError:
+        raise unknown_outcome(given.job) from None
+    for snapshot in sent:
+        if has_landed(facts, given.branch, given.job, snapshot):
+            return Published("IN", snapshot, facts)
+    if after_drop(dropped=dropped, unknown=True) == "UNKNOWN":
+        raise unknown_outcome(given.job)
+    raise LoadFailed(
+        f"the catalog did not take the commit of `{given.job.target}`: {sentence(error)}",
+        hint="run again: nothing was committed",
+        retryable=True,
+    )
+
+
+def _exhausted(given: Publish) -> Verdict:
+    error = LoadFailed(
+        f"`{given.job.target}` was not published: others committed first {_LOST_TRIES} times",
+        hint="run again when fewer loads commit to the table: nothing was committed",
+        retryable=True,
+    )
+    return Verdict(Decision.FAIL, error=error)
+
+
+def _dropped(given: Publish) -> LoadFailed:
+    return LoadFailed(
+        f"the table `{given.job.target}` was dropped while it was loaded",
+        hint="run again to create it anew",
+        retryable=True,
+    )

@@ -1,0 +1,107 @@
+"""What a step of the maintenance of one table works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, Step, StepResult
+from lakeload_jobs.formats.iceberg.load.java import Java, jvm, spark_name
+from lakeload_jobs.formats.iceberg.load.tables import read_facts
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+
+_GC_ENABLED = "gc.enabled"
+_NESSIE_COMMIT = "nessie.commit.id"
+"""Set by Nessie's client on every table that it reads."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One table, as Java has it, and what is to be done with it."""
+
+    spark: SparkSession
+    table: Java
+    """`org.apache.iceberg.Table`."""
+    schema: str
+    name: str
+    branch: str
+    spec: MaintainSpec
+
+    @property
+    def java(self) -> Java:
+        """The packages of the JVM."""
+        return jvm(self.spark)
+
+    @property
+    def actions(self) -> Java:
+        """Iceberg's actions, bound to the session: a new object each time."""
+        actions = self.java.org.apache.iceberg.spark.actions.SparkActions
+        return actions.get(self.spark._jsparkSession)
+
+    @property
+    def target(self) -> str:
+        """`schema.table`, for messages."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def identifier(self) -> str:
+        """The table in Spark SQL."""
+        return spark_name(self.schema, self.name)
+
+    def facts(self) -> TableFacts:
+        """Read the table's metadata anew."""
+        self.table.refresh()
+        return read_facts(self.table)
+
+    def head(self) -> Java:
+        """Return the newest snapshot of the branch, None when it has none."""
+        return self.table.snapshot(self.branch)
+
+    def now(self) -> datetime:
+        """Return the present instant, UTC."""
+        return datetime.now(UTC)
+
+
+Stepper = Callable[[Work], StepResult]
+
+
+def nothing(step: Step, *notes: str) -> StepResult:
+    """Return the result of a step that found nothing to do."""
+    return StepResult(step, "NOTHING_TO_DO", notes=notes)
+
+
+def not_possible(step: Step, why: str) -> StepResult:
+    """Return the result of a step that this table does not allow."""
+    return StepResult(step, "NOT_POSSIBLE", notes=(why,))
+
+
+def shown(items: list[str]) -> tuple[str, ...]:
+    """Return the names that a result holds."""
+    return tuple(items[:LISTED])
+
+
+def metadata_table(work: Work, table: Java, kind: str) -> DataFrame:
+    """Return the rows of a metadata table, such as `ALL_FILES`, of `table` as it is in memory."""
+    iceberg = work.java.org.apache.iceberg
+    of = iceberg.MetadataTableType.valueOf(kind)
+    rows = iceberg.spark.SparkTableUtil.loadMetadataTable(work.spark._jsparkSession, table, of)
+    return DataFrame(rows, work.spark)
+
+
+def keeps_files(properties: Mapping[str, str]) -> str | None:
+    """Return why no file of the table may be removed, None when it may.
+
+    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
+    client makes every table so: https://projectnessie.org/nessie-latest/gc/
+    """
+    if properties.get(_GC_ENABLED, "true").lower() != "false":
+        return None
+    if _NESSIE_COMMIT in properties:
+        return (
+            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): its own "
+            "`nessie-gc` removes those that none of them needs"
+        )
+    return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"

@@ -1,0 +1,1 @@
+"""Pure rules of Iceberg loads, on facts about a table."""

@@ -1,0 +1,201 @@
+"""Who may load into an Iceberg table: asked when a load starts, on one read of its metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    CREATED_BY,
+    SUMMARY_FINGERPRINT,
+    Job,
+    PipelineState,
+    TableFacts,
+    belongs,
+    job_key,
+    pipelines_of,
+    publish_count,
+    remembered_jobs,
+    state_of,
+)
+from lakeload_jobs.formats.iceberg.rules.jobs import jobs_in_summaries
+from lakeload_jobs.formats.iceberg.rules.rollback import rolled_back
+
+_NEW_ID = "give this run another --job-id"
+_OTHER_NAME = "give one of them another `name` or `namespace`"
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a start saw of the table; a publish compares the table with it."""
+
+    head: int | None
+    seq: int
+    state: PipelineState | None
+    first_run: bool
+    uuid: str | None = None
+    """None: there was no table."""
+    listed: int | None = None
+    """The snapshot that the list of jobs had for this very job: one that is rolled back."""
+    ask_rows_of: str | None = None
+    """The state is believed only if the branch has rows whose `_supa_job_id` is this: its own
+    snapshot is expired, so nothing else tells whether it was rolled back (I5). The load asks, and
+    hands the answer to `check_state_rows` before it reads anything."""
+    warnings: tuple[str, ...] = ()
+
+
+def open_table(facts: TableFacts | None, branch: str, job: Job) -> Start:
+    """Return what a publish will compare with, from one read of the metadata; None is no table.
+
+    To be called when `find_job` did not find the job. Raises `InvalidInput` when the pipeline loads
+    another source into this table or the job's id is taken, `LoadFailed` when a first run meets a
+    table that is not its own (`table_handling: FAIL`, F39, I11) or the pipeline's state belongs to
+    a snapshot that was rolled back (I5).
+    """
+    if facts is None:
+        return Start(None, 0, None, first_run=True)
+    check_same_load(facts, branch, job)
+    state = state_of(facts, job.pipeline)
+    check_owner(state, job)
+    if state is None and job.table_handling == "FAIL":
+        check_first_run(facts, branch, job)
+    return Start(
+        head=facts.refs.get(branch),
+        seq=publish_count(facts),
+        state=state,
+        first_run=state is None,
+        uuid=facts.uuid,
+        listed=remembered_jobs(facts).get(job_key(job.pipeline, job.job_id)),
+        ask_rows_of=_question(facts, branch, job, state),
+        warnings=_shared_source(facts, job) if state is None else (),
+    )
+
+
+def check_same_load(facts: TableFacts, branch: str, job: Job) -> None:
+    """Raise `InvalidInput` when the job's id was used for another load in this table.
+
+    With other settings it would be other data; by another pipeline, the rows of both would have one
+    `_supa_job_id`, and the data could not be asked about either. Jobs whose snapshot is rolled back
+    do not count.
+    """
+    state = state_of(facts, job.pipeline)
+    if state is not None and state.job == job.job_id:
+        if belongs(facts, branch, state.snapshot) is not False:
+            _check_settings(job, state.fingerprint)
+        return
+    for (pipeline, job_id), number in jobs_in_summaries(facts, branch).items():
+        if job_id != job.job_id:
+            continue
+        if pipeline != job.pipeline:
+            raise _foreign_id(job, pipeline)
+        _check_settings(job, facts.snapshots[number].summary.get(SUMMARY_FINGERPRINT))
+    jobs = remembered_jobs(facts)
+    for pipeline in pipelines_of(facts):
+        number_of = jobs.get(job_key(pipeline, job.job_id))
+        if pipeline != job.pipeline and number_of is not None:
+            if belongs(facts, branch, number_of) is False:
+                continue
+            raise _foreign_id(job, pipeline)
+
+
+def check_owner(state: PipelineState | None, job: Job) -> None:
+    """Raise `InvalidInput` when this pipeline loads another source table into this target."""
+    if state is not None and state.source != job.source:
+        raise InvalidInput(
+            f"pipeline `{job.pipeline}` loads `{state.source}` into `{job.target}`; "
+            f"`{job.source}` cannot be loaded into it as well",
+            hint=_OTHER_NAME,
+        )
+
+
+def check_first_run(facts: TableFacts, branch: str, job: Job) -> None:
+    """Raise `LoadFailed` unless the table is an empty one that this pipeline has made (F39, I11).
+
+    A run that was killed between creating the table and its first publish leaves such a table
+    behind; a table of anybody else may be about to be loaded, also while it is empty.
+    """
+    if others := [name for name in pipelines_of(facts) if name != job.pipeline]:
+        raise _occupied(facts, job, f"pipeline `{others[0]}` loads into it")
+    creator = facts.properties.get(CREATED_BY)
+    if creator is None:
+        raise _occupied(facts, job, "lakeload did not create it")
+    if creator != job.pipeline:
+        raise _occupied(facts, job, f"pipeline `{creator}` has created it for its own first load")
+    if not is_empty(facts, branch):
+        raise _occupied(facts, job, "it holds rows that lakeload did not write")
+
+
+def is_empty(facts: TableFacts, branch: str) -> bool:
+    """Return whether a branch has no rows: no snapshot, or one whose summary counts none."""
+    head = facts.refs.get(branch)
+    if head is None:
+        return True
+    snapshot = facts.snapshots.get(head)
+    return snapshot is not None and snapshot.summary.get("total-records") == "0"
+
+
+def check_state_rows(start: Start, facts: TableFacts, branch: str, job: Job, found: bool) -> None:
+    """Raise `LoadFailed` when the rows that `start.ask_rows_of` asked for are not in the branch."""
+    if start.ask_rows_of is not None and start.state is not None and not found:
+        raise rolled_back(facts, branch, job, start.state)
+
+
+def _question(facts: TableFacts, branch: str, job: Job, state: PipelineState | None) -> str | None:
+    if state is None or not job.goes_on or state.state is None:
+        return None
+    there = belongs(facts, branch, state.snapshot)
+    if there is False:
+        raise rolled_back(facts, branch, job, state)
+    # A pipeline that has never loaded a row has none to lose.
+    return state.rows_job if there is None else None
+
+
+def _check_settings(job: Job, fingerprint: str | None) -> None:
+    if fingerprint is None or fingerprint == job.fingerprint:
+        return
+    raise InvalidInput(
+        f"job `{job.job_id}` has loaded `{job.target}` with other settings (fingerprint "
+        f"{fingerprint[:12]}, now {job.fingerprint[:12]})",
+        hint=f"{_NEW_ID}, or restore the settings of that run",
+    )
+
+
+def _foreign_id(job: Job, pipeline: str) -> InvalidInput:
+    return InvalidInput(
+        f"job id `{job.job_id}` of pipeline `{job.pipeline}` is already a job of pipeline "
+        f"`{pipeline}` in `{job.target}`",
+        hint=_NEW_ID,
+    )
+
+
+def _same_source(facts: TableFacts, job: Job) -> list[str]:
+    return [
+        name
+        for name in pipelines_of(facts)
+        if name != job.pipeline
+        and (state := state_of(facts, name)) is not None
+        and state.source == job.source
+    ]
+
+
+def _shared_source(facts: TableFacts, job: Job) -> tuple[str, ...]:
+    return tuple(
+        f"pipeline `{name}` loads `{job.source}` into `{job.target}` too: if it is this pipeline "
+        "under its former `name`, this load brings its rows once more"
+        for name in _same_source(facts, job)
+    )
+
+
+def _occupied(facts: TableFacts, job: Job, why: str) -> LakeloadError:
+    hint = "set `table_handling: APPEND` to load into it, or load into another `name`"
+    if former := _same_source(facts, job):
+        hint = (
+            f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
+            f"name, restore `name: {former[0]}`, for under another name every row would be loaded "
+            f"again; else {hint}"
+        )
+    return LoadFailed(
+        f"this is the first run of pipeline `{job.pipeline}` into `{job.target}`, and the table "
+        f"exists: {why}",
+        hint=hint,
+    )

@@ -1,0 +1,225 @@
+"""The publish: asked on the very metadata that its transaction is based on, before it commits.
+
+Each check closes a history that lost or doubled rows (docs/protocol-iceberg.md names them I1 to
+I12); tests/model drives these functions through every order of steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    Start,
+    check_first_run,
+    check_owner,
+    check_same_load,
+)
+from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    JOBS_REMEMBERED,
+    Job,
+    TableFacts,
+    belongs,
+    job_key,
+    lineage,
+    publish_count,
+    remembered_jobs,
+    state_of,
+)
+from lakeload_jobs.formats.iceberg.rules.jobs import JobFound, find_job
+
+Staged = Literal["append", "replace"]
+"""How a publish brings the staged snapshot into the branch: an append is cherry-picked onto its
+head, also when that has moved; an overwrite or MERGE replaces rows it has seen, and can only be
+fast-forwarded to."""
+
+
+class Decision(Enum):
+    """What becomes of a publish."""
+
+    GO = "GO"
+    LANDED = "LANDED"
+    """The commit whose answer was lost is in: the load has succeeded."""
+    NO_OP = "NO_OP"
+    """Another attempt has published this job: drop the branch and report that one."""
+    RUN_AGAIN = "RUN_AGAIN"
+    """Drop the branch and start again, reading metadata and source anew; a bounded number of
+    times, then `LoadFailed` with the reason."""
+    FAIL = "FAIL"
+    """Drop the branch and raise the error."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A decision, and what it rests on: a snapshot, a reason for people, or an error."""
+
+    decision: Decision
+    snapshot: int | None = None
+    reason: str = ""
+    error: LakeloadError | None = None
+
+
+GO = Verdict(Decision.GO)
+
+
+def may_publish(
+    facts: TableFacts,
+    branch: str,
+    start: Start,
+    job: Job,
+    *,
+    mode: Staged,
+    base: int | None,
+    staging_branch: str,
+    sets_state: bool,
+    staged: int | None = None,
+    unknown: int | None = None,
+) -> Verdict:
+    """Decide on a publish, from the metadata that the transaction will be compared with.
+
+    `base` is the head of `branch` that the staging branch was made from, `staged` the snapshot
+    it must hold. `unknown` is the snapshot that an earlier try would have published, when that try
+    had no answer. `sets_state` is true of incremental loads and of those that start a state anew.
+    """
+    if unknown is not None and has_landed(facts, branch, job, unknown):
+        return Verdict(Decision.LANDED, snapshot=unknown)
+    if start.uuid is not None and facts.uuid != start.uuid:
+        return _fail(job, "the table was dropped and another one created under its name")
+    if (other := _other_attempt(facts, branch, start, job)) is not None:
+        return other
+    try:
+        _check_again(facts, branch, start, job)
+    except LakeloadError as error:
+        return Verdict(Decision.FAIL, error=error)
+    if (reason := _moved(facts, branch, start, job, sets_state)) is not None:
+        return Verdict(Decision.RUN_AGAIN, reason=reason)
+    if facts.refs.get(staging_branch) is None:
+        return _branch_gone(job, staging_branch, unknown)
+    if staged is not None and facts.refs[staging_branch] != staged:
+        return _fail(job, f"somebody else has written to its staging branch `{staging_branch}`")
+    if mode == "replace" and facts.refs.get(branch) != base:
+        return Verdict(
+            Decision.RUN_AGAIN,
+            reason=f"branch `{branch}` of `{job.target}` has moved since the rows were staged",
+        )
+    return GO
+
+
+def has_landed(facts: TableFacts, branch: str, job: Job, snapshot: int) -> bool:
+    """Return whether our own publish of `snapshot` has come in (I9).
+
+    The list of jobs is written by a publish alone, so its entry tells also when the snapshot has
+    been rolled back or expired since; a list that has forgotten it leaves the lineage.
+    """
+    listed = remembered_jobs(facts).get(job_key(job.pipeline, job.job_id))
+    return listed == snapshot or lineage(facts, branch).has(snapshot)
+
+
+def after_drop(*, dropped: bool, unknown: bool) -> Literal["NOTHING_COMMITTED", "UNKNOWN"]:
+    """Say what may be told after giving up, once `has_landed` said no on a fresh read (I9).
+
+    Dropping a branch that was there fences off a commit that is still under way: it is compared
+    with metadata, or asserts a branch, that are gone. A branch that somebody else has dropped
+    proves nothing about a commit that had no answer.
+    """
+    return "UNKNOWN" if unknown and not dropped else "NOTHING_COMMITTED"
+
+
+def unknown_outcome(job: Job) -> LoadFailed:
+    """Return the error of a commit of which nobody can say whether it came in."""
+    return LoadFailed(
+        f"job `{job.job_id}` sent the commit of `{job.target}`, and nothing says what became of "
+        "it: its rows are in, or they are not",
+        hint=f"run again with `--job-id {job.job_id}`: what is in stays, and is not loaded twice",
+        retryable=True,
+    )
+
+
+def check_replaceable(facts: TableFacts, own_branch: str, job: Job) -> None:
+    """Raise `LoadFailed` while other loads of the table are under way (I12).
+
+    Replacing a table's definition is not compared with what others publish meanwhile.
+    """
+    others = sorted(
+        name for name in facts.refs if name.startswith(STAGING_PREFIX) and name != own_branch
+    )
+    if others:
+        raise LoadFailed(
+            f"the definition of `{job.target}` cannot be replaced while another load of it is "
+            f"under way or was killed: branch `{others[0]}`",
+            hint="wait for it; `lakeload recover` drops branches that killed loads have left",
+            retryable=True,
+        )
+
+
+def _other_attempt(facts: TableFacts, branch: str, start: Start, job: Job) -> Verdict | None:
+    """Look for this job, published since the start by another attempt (I4, I6)."""
+    answer = find_job(facts, branch, job.pipeline, job.job_id)
+    if answer.found is JobFound.IN:
+        return Verdict(Decision.NO_OP, snapshot=answer.snapshot)
+    if publish_count(facts) - start.seq >= JOBS_REMEMBERED:
+        return Verdict(
+            Decision.RUN_AGAIN,
+            reason=f"{JOBS_REMEMBERED} jobs were published into `{job.target}` since the load "
+            "began: its list of jobs no longer tells whether this one is among them",
+        )
+    new = answer.snapshot is not None and answer.snapshot != start.listed
+    if new and answer.found is JobFound.ASK_THE_DATA:
+        return Verdict(
+            Decision.RUN_AGAIN,
+            reason=f"another attempt at job `{job.job_id}` has published snapshot "
+            f"{answer.snapshot}, which is expired since",
+        )
+    return None
+
+
+def _check_again(facts: TableFacts, branch: str, start: Start, job: Job) -> None:
+    """What a start asks of the table holds of everything that was published since."""
+    check_same_load(facts, branch, job)
+    state = state_of(facts, job.pipeline)
+    check_owner(state, job)
+    if state is None and start.first_run and job.table_handling == "FAIL":
+        check_first_run(facts, branch, job)
+
+
+def _moved(facts: TableFacts, branch: str, start: Start, job: Job, sets_state: bool) -> str | None:
+    if publish_count(facts) < start.seq:
+        return f"the properties of `{job.target}` were set back by hand"
+    if start.head is not None and not belongs(facts, branch, start.head):
+        # I2, I3: on top of a rollback the load would leave a gap, or bring back what was undone.
+        return (
+            f"branch `{branch}` of `{job.target}` no longer has snapshot {start.head}, with which "
+            "the load began: it was rolled back, or its snapshots expired, meanwhile"
+        )
+    if not sets_state:
+        return None
+    now = state_of(facts, job.pipeline)
+    before = start.state
+    if (now and (now.snapshot, now.state)) != (before and (before.snapshot, before.state)):
+        # I1: both loads would bring the same rows.
+        return (
+            f"job `{now.job if now else '?'}` of the same pipeline has moved the state of "
+            f"`{job.target}` since the load began"
+        )
+    return None
+
+
+def _branch_gone(job: Job, staging_branch: str, unknown: int | None) -> Verdict:
+    if unknown is not None:
+        return Verdict(Decision.FAIL, error=unknown_outcome(job))
+    return Verdict(
+        Decision.RUN_AGAIN,
+        reason=f"somebody has dropped the staging branch `{staging_branch}` of the load",
+    )
+
+
+def _fail(job: Job, why: str) -> Verdict:
+    error = LoadFailed(
+        f"job `{job.job_id}` was not published into `{job.target}`: {why}",
+        hint="run again: nothing was committed",
+        retryable=True,
+    )
+    return Verdict(Decision.FAIL, error=error)

@@ -1,0 +1,1 @@
+"""Parquet tables: files in folders, committed by a log of records."""

@@ -1,0 +1,116 @@
+"""What a finished table leaves behind: its record in the lake and its result for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.core.layout import TableLocation, partition_path
+from lakeload_jobs.formats.parquet.glue import glue_target
+from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
+from lakeload_jobs.formats.parquet.load.stage import PartitionReport
+from lakeload_jobs.formats.parquet.log.log_codec import tool_version
+from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StagedFile, Target
+from lakeload_jobs.rows.failures import error_info
+
+
+def load_record(
+    spec: JobSpec,
+    table: TableSpec,
+    *,
+    files: tuple[StagedFile, ...],
+    columns: Mapping[str, str],
+    column_map: Mapping[str, str],
+    started_at: datetime,
+) -> LoadRecord:
+    """Return the record that commits `files`: all that is needed to finish without its author.
+
+    `columns` are target names → Spark types, tracking columns included.
+    """
+    parquet = spec.destination.parquet
+    location = TableLocation(spec.destination.prefix, table.schema, table.table)
+    return LoadRecord(
+        tool=tool_version(),
+        pipeline=spec.pipeline,
+        source=table.source,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        started_at=started_at,
+        created_at=datetime.now(UTC),
+        synced=spec.synced,
+        mode="APPEND",
+        table_handling=spec.options.table_handling,
+        fingerprint=table.fingerprint,
+        target=Target(spec.destination.prefix, table.schema, table.table),
+        partition_strategy=parquet.partition_strategy,
+        file_name_pattern=parquet.file_name_pattern,
+        partition=partition_path(parquet.partition_strategy, spec.synced, spec.job_id),
+        columns=tuple(Column(name, kind) for name, kind in columns.items()),
+        column_map=dict(column_map),
+        index="dense",
+        rows=sum(file.rows for file in files),
+        files=files,
+        glue=glue_target(spec.destination, location),
+        author=spec.author,
+    )
+
+
+def table_result(
+    table: TableSpec,
+    status: Literal["LOADED", "NO_OP"],
+    record: LoadRecord,
+    *,
+    seconds: float,
+    warnings: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+    catalog_error: LakeloadError | None = None,
+) -> TableResult:
+    """Return what the user is told of a table that is in, perhaps without its catalog."""
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status=status if catalog_error is None else "LOADED_CATALOG_STALE",
+        rows=record.rows,
+        bytes=record.bytes,
+        seconds=round(seconds, 3),
+        files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
+        reader="jvm",
+        index=record.index,
+        warnings=warnings,
+        notes=notes,
+        error=_stale(catalog_error),
+    )
+
+
+def nothing_new(
+    table: TableSpec,
+    *,
+    seconds: float,
+    notes: tuple[str, ...],
+    catalog_error: LakeloadError | None,
+) -> TableResult:
+    """Return what the user is told of a table that has nothing to load."""
+    return TableResult(
+        table=table.source,
+        target=table.target,
+        status="NO_OP" if catalog_error is None else "LOADED_CATALOG_STALE",
+        seconds=round(seconds, 3),
+        notes=notes,
+        error=_stale(catalog_error),
+    )
+
+
+def _stale(catalog_error: LakeloadError | None) -> ErrorInfo | None:
+    return None if catalog_error is None else error_info(catalog_stale(catalog_error), "catalog")
+
+
+def bad_value_warnings(reports: Sequence[PartitionReport]) -> tuple[str, ...]:
+    """Return the sentence that counts what `on_bad_value: NULL` made null, if it did."""
+    count = sum(report.bad_values for report in reports)
+    if not count:
+        return ()
+    return (f"{count} values or records could not be read and became null (`on_bad_value`)",)

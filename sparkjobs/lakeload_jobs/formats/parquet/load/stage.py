@@ -1,0 +1,207 @@
+"""Task side of the Parquet protocol, step 2: encode a partition into uploads nobody can see.
+
+Sends CreateMultipartUpload and UploadPart only. Never PutObject: a task that Spark believes dead
+may still be running, and must not be able to publish anything (DESIGN section 5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core.file_names import render_file_name
+from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.formats.parquet.load.encode import encode_file
+from lakeload_jobs.formats.parquet.load.upload import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
+from lakeload_jobs.formats.parquet.log.upload_registry import NotedUpload, UploadRegistry
+from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure
+from lakeload_jobs.rows.tracking import DELETED_HELPER, add_tracking, bad_values
+from lakeload_jobs.storage.objects import Objects
+
+REPORT_SCHEMA = "report string"
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """What one task staged. `bad_values` became null under `on_bad_value: NULL`."""
+
+    partition: int
+    rows: int
+    bad_values: int
+    files: tuple[StagedFile, ...]
+
+
+@dataclass(frozen=True)
+class PartitionWriter:
+    """The function Spark runs over each partition; it travels to the tasks, so it holds
+    references to secrets and no secret.
+
+    `counts` are the rows of each partition, None where a single partition needs no count.
+    `registry` is a folder of this machine when tasks run on it.
+    """
+
+    destination: DestinationSpec
+    location: TableLocation
+    job_id: str
+    attempt_id: str
+    synced: datetime
+    tracking_columns: tuple[str, ...]
+    key_columns: tuple[str, ...]
+    counts: tuple[int, ...] | None
+    registry: str | None
+    on_executor: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Stage one partition and yield one row: its report."""
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        try:
+            report = self.stage(partition, batches)
+        except BaseException as error:
+            failure = expected_failure(error)
+            if failure is None:
+                raise
+            raise TaskFailed(error_info(failure, "stage")) from error
+        yield pa.RecordBatch.from_pylist([{"report": json.dumps(to_json(report))}])
+
+    def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:
+        """Encode and upload the batches; on any failure abort what this call has opened."""
+        objects, pool = _connection(self.destination, self.attempt_id, on_executor=self.on_executor)
+        rows = _TrackedRows(self, partition, batches)
+        batch_iterator = iter(rows)
+        files: list[StagedFile] = []
+        opened: list[PartWriter] = []
+        try:
+            while (first := next(batch_iterator, None)) is not None:
+                writer = self._open(objects, pool, partition, len(opened))
+                opened.append(writer)
+                written = encode_file(
+                    first, batch_iterator, writer, target_size=self.destination.target_file_size
+                )
+                parts = writer.finish()
+                file = StagedFile(writer.key, writer.upload_id, parts, written, writer.size)
+                files.append(file)
+            self._check_count(partition, rows.count)
+        except BaseException:
+            _abort(objects, opened)
+            raise
+        return PartitionReport(partition, rows.count, rows.bad_values, tuple(files))
+
+    def _open(self, objects: Objects, pool: UploadPool, partition: int, number: int) -> PartWriter:
+        partitions = len(self.counts) if self.counts is not None else 1
+        seq = partition + number * partitions
+        key = data_key(
+            self.location,
+            partition_path(self.destination.parquet.partition_strategy, self.synced, self.job_id),
+            render_file_name(
+                self.destination.parquet.file_name_pattern,
+                seq=seq,
+                uuid=str(uuid.uuid4()),
+                synced=self.synced,
+                job_id=self.job_id,
+            ),
+        )
+        metadata = upload_metadata(self.job_id, self.attempt_id, seq)
+        upload_id = objects.create_upload(key, metadata)
+        writer = PartWriter(
+            objects,
+            pool,
+            key,
+            upload_id,
+            size_of_part=part_bytes(self.destination.target_file_size),
+        )
+        if self.registry is not None:
+            registry = UploadRegistry(Path(self.registry))
+            if not registry.add(NotedUpload(key, upload_id)):
+                objects.abort_upload(key, upload_id)
+                raise LoadFailed("the load has ended; this task came late")
+        return writer
+
+    def _check_count(self, partition: int, rows: int) -> None:
+        if self.counts is not None and rows != self.counts[partition]:
+            raise LoadFailed(
+                f"the source changed while it was read: partition {partition} had "
+                f"{self.counts[partition]} rows when counted and {rows} when loaded",
+                hint="load files that are complete and that nobody writes to",
+                retryable=True,
+            )
+
+
+class _TrackedRows:
+    """The batches of a partition with tracking columns, without empty ones, counted."""
+
+    def __init__(
+        self, writer: PartitionWriter, partition: int, batches: Iterator[pa.RecordBatch]
+    ) -> None:
+        self.count = 0
+        self.bad_values = 0
+        self._writer = writer
+        self._batches = batches
+        self._first_index = 1 + sum((writer.counts or ())[:partition])
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            if batch.num_rows == 0:
+                continue
+            self.bad_values += bad_values(batch)
+            tracked = add_tracking(
+                batch,
+                first_index=self._first_index + self.count,
+                synced=self._writer.synced,
+                job_id=self._writer.job_id,
+                key_columns=self._writer.key_columns,
+                deleted=DELETED_HELPER if DELETED_HELPER in batch.schema.names else None,
+                columns=self._writer.tracking_columns,
+            )
+            self.count += batch.num_rows
+            yield tracked
+
+
+def _abort(objects: Objects, writers: list[PartWriter]) -> None:
+    """Abort a task's uploads. What AWS refuses now must not hide why the task failed; the driver
+    tries once more."""
+    for writer in writers:
+        writer.wait()
+        with contextlib.suppress(AwsError):
+            objects.abort_upload(writer.key, writer.upload_id)
+
+
+_connections: dict[str, tuple[Objects, UploadPool]] = {}
+
+
+def _connection(
+    destination: DestinationSpec, attempt_id: str, *, on_executor: bool
+) -> tuple[Objects, UploadPool]:
+    """Return this process's S3 client and upload threads, made on first use.
+
+    Spark keeps Python workers for later tasks; the role is then assumed once a worker.
+    """
+    key = json.dumps([to_json(destination), attempt_id])
+    if key not in _connections:
+        for _, pool in _connections.values():
+            pool.close()
+        _connections.clear()
+        session = AwsSession(destination, label=attempt_id, on_executor=on_executor)
+        pool = UploadPool(destination.parquet.upload_parallelism)
+        _connections[key] = (Objects(session, destination), pool)
+    return _connections[key]
+
+
+def read_report(text: str) -> PartitionReport:
+    """Read the row a task returned."""
+    data: Any = json.loads(text)
+    return from_json(PartitionReport, data)

@@ -1,0 +1,1 @@
+"""The commit log of a Parquet table."""

@@ -1,0 +1,213 @@
+"""Who may load into a table: asked when a job opens it, and again of every record that overtakes it
+(P4, P6, P8, P9, P10 of the protocol's model)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.formats.parquet.log.history import EarlierJob, History
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, Record
+from lakeload_jobs.formats.parquet.log.table_settings import (
+    TableSettings,
+    check_settings,
+    check_settings_of,
+)
+
+_NEW_ID = "give this run another --job-id"
+_OTHER_NAME = "give one of them another `name` or `namespace`"
+
+
+class Conflict(LoadFailed):
+    """Another job took this one's place; nothing of this one was loaded. Run it again."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at loading one source table into one target."""
+
+    pipeline: str
+    job_id: str
+    attempt_id: str
+    fingerprint: str
+    source: str
+    table_handling: TableHandling
+    settings: TableSettings | None = None
+    """What it must have in common with all loads of the table; None: with none."""
+
+
+def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
+    """Return this very job where the log has it done.
+
+    Raises `InvalidInput` when its id is spent: voided, or another pipeline's in this table.
+    """
+    earlier = history.find_job(job.job_id)
+    if earlier is None:
+        return None
+    if earlier.pipeline != job.pipeline:
+        raise _foreign_id(job, earlier.pipeline, target)
+    if earlier.void:
+        raise InvalidInput(
+            f"job `{job.job_id}` was declared void or reset for `{target}` (record "
+            f"{earlier.number}): its id is spent",
+            hint=_NEW_ID,
+        )
+    return earlier
+
+
+def check_same_load(job: Job, record: LoadRecord) -> None:
+    """Raise `InvalidInput` when the id was used for another load: other settings, other data."""
+    if record.fingerprint == job.fingerprint:
+        return
+    raise InvalidInput(
+        f"job `{job.job_id}` has loaded `{record.target.table}` at "
+        f"{format_instant(record.created_at)} with other settings (fingerprint "
+        f"{record.fingerprint[:12]}, now {job.fingerprint[:12]})",
+        hint=f"{_NEW_ID}, or restore the settings of that run",
+    )
+
+
+def check_owner(history: History, job: Job, target: str) -> None:
+    """Raise `InvalidInput` when this pipeline loads another source table into this target."""
+    known = history.pipelines.get(job.pipeline)
+    if known is not None and known.latest is not None and known.source != job.source:
+        raise _other_source(job, known.source, target)
+
+
+def check_not_resetting(history: History, job: Job, target: str) -> None:
+    """Raise `LoadFailed` while a reset of this pipeline has not removed everything yet."""
+    if (number := history.resetting.get(job.pipeline)) is not None:
+        raise unfinished_reset(job.pipeline, number, target)
+
+
+def unfinished_reset(pipeline: str, number: int, target: str) -> LoadFailed:
+    """Return the error of a table out of which not all rows of a pipeline are removed yet."""
+    return LoadFailed(
+        f"pipeline `{pipeline}` is being reset in `{target}` (record {number}), and not everything "
+        "is removed yet",
+        hint="`lakeload reset`, with the same table, finishes it",
+    )
+
+
+def is_first_run(history: History, job: Job) -> bool:
+    """Return whether this pipeline has nothing in the table yet."""
+    known = history.pipelines.get(job.pipeline)
+    return known is None or known.latest is None
+
+
+def check_first_run(history: History, job: Job, target: str) -> None:
+    """Raise `LoadFailed` when another pipeline loads into this target (F39, FAIL)."""
+    others = sorted(name for name, known in history.pipelines.items() if known.latest is not None)
+    if others:
+        raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already", history)
+
+
+def check_table(history: History, job: Job, target: str) -> None:
+    """Raise `InvalidInput` when the table is loaded under settings that exclude this job's."""
+    if job.settings is not None:
+        check_settings(history, job.settings, target)
+
+
+def shared_source(history: History, job: Job, target: str) -> tuple[str, ...]:
+    """Return a warning where a first run loads what another pipeline loads into this table too.
+
+    Two pipelines may do so on purpose, with other files under one name; a pipeline that was
+    renamed begins anew and doubles every row.
+    """
+    return tuple(
+        f"pipeline `{name}` loads `{job.source}` into `{target}` too: if it is this pipeline under "
+        "its former `name`, this load appends its rows once more"
+        for name in _same_source(history, job)
+    )
+
+
+def not_empty(job: Job, path: str) -> LoadFailed:
+    """Return the error of a first run that finds files no log knows (F39, FAIL)."""
+    return _occupied(job, f"`{path}` holds files that lakeload did not write")
+
+
+def check_passed(
+    job: Job,
+    other: Record,
+    *,
+    first_run: bool,
+    sets_state: bool,
+    uploads: Collection[str] = (),
+) -> None:
+    """Raise when the record that took our number forbids us to go on with the next one.
+
+    `uploads` are the ids of ours. The same job by another attempt is not for here: its outcome is
+    ours.
+    """
+    if isinstance(other, FenceRecord):
+        if other.resets == job.pipeline:
+            raise Conflict(
+                f"pipeline `{job.pipeline}` was reset in this table while job `{job.job_id}` was "
+                "loading",
+                hint="run again if the table is to be loaded anew",
+                retryable=True,
+            )
+        if job.attempt_id in other.attempts or not set(other.uploads).isdisjoint(uploads):
+            raise Conflict(
+                f"this attempt was fenced off while it was loading: {other.reason}",
+                hint="run again; do not clean up uploads younger than the longest load",
+                retryable=True,
+            )
+        return
+    target = other.target.table
+    if other.job_id == job.job_id and other.pipeline != job.pipeline:
+        raise _foreign_id(job, other.pipeline, target)
+    if other.pipeline == job.pipeline and other.source != job.source:
+        raise _other_source(job, other.source, target)
+    if other.pipeline != job.pipeline and first_run and job.table_handling == "FAIL":
+        raise _occupied(job, f"pipeline `{other.pipeline}` has just loaded into `{target}`")
+    if other.pipeline == job.pipeline and sets_state and other.state is not None:
+        raise Conflict(
+            f"job `{other.job_id}` of the same pipeline has moved the state of `{target}` while "
+            f"job `{job.job_id}` was loading: both would load the same rows",
+            hint="run again: it goes on from the new state",
+            retryable=True,
+        )
+    if job.settings is not None:
+        check_settings_of(other, job.settings, target)
+
+
+def _foreign_id(job: Job, pipeline: str, target: str) -> InvalidInput:
+    return InvalidInput(
+        f"job id `{job.job_id}` of pipeline `{job.pipeline}` is already a job of pipeline "
+        f"`{pipeline}` in `{target}`",
+        hint=_NEW_ID,
+    )
+
+
+def _other_source(job: Job, source: str, target: str) -> InvalidInput:
+    return InvalidInput(
+        f"pipeline `{job.pipeline}` loads `{source}` into `{target}`; `{job.source}` cannot be "
+        "loaded into it as well",
+        hint=_OTHER_NAME,
+    )
+
+
+def _same_source(history: History, job: Job) -> list[str]:
+    return sorted(
+        name
+        for name, known in history.pipelines.items()
+        if known.latest is not None and known.source == job.source and name != job.pipeline
+    )
+
+
+def _occupied(job: Job, why: str, history: History | None = None) -> LoadFailed:
+    hint = "set `table_handling: APPEND` to add to it, or load into another `name`"
+    if history is not None and (former := _same_source(history, job)):
+        hint = (
+            f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
+            f"name, restore `name: {former[0]}`, for under another name every row would be loaded "
+            f"again; else {hint}"
+        )
+    return LoadFailed(
+        f"this is the first run of pipeline `{job.pipeline}` into a table that is not empty: {why}",
+        hint=hint,
+    )

@@ -1,0 +1,234 @@
+"""From committed to visible, by anyone: steps 4, 4v and 5 of DESIGN section 5.
+
+Everything works from the record alone, so whoever finds an unfinished job goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, run_all
+from lakeload_jobs.formats.parquet.log.history import Outcome
+from lakeload_jobs.formats.parquet.log.log_codec import tool_version
+from lakeload_jobs.formats.parquet.log.records import (
+    ATTEMPT_METADATA,
+    EndMarker,
+    LoadRecord,
+    StagedFile,
+)
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import Completion, ObjectHead, UnknownOutcome
+
+Notify = Callable[[str], None]
+
+
+class RecordDamaged(LoadFailed):
+    """Some files of a committed job are visible and the uploads of others are gone: `lost`."""
+
+    def __init__(self, number: int, record: LoadRecord, lost: Sequence[StagedFile]) -> None:
+        rows = sum(file.rows for file in lost)
+        shown = ", ".join(f"`{file.key}` ({file.rows} rows)" for file in lost[:20])
+        more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
+        job = record.job_id
+        super().__init__(
+            f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is half visible: "
+            f"{rows} of {record.rows} rows are lost, because the uploads of {shown}{more} were "
+            "aborted",
+            hint=f"this table takes no new job until you choose: `lakeload recover FILE --void "
+            f"{job} --yes` deletes its {record.rows - rows} visible rows, to load it again under "
+            f"another id; `lakeload recover FILE --accept {job}` keeps them and gives up the "
+            f"{rows} lost ones",
+        )
+        self.number = number
+        self.record = record
+        self.lost = tuple(lost)
+
+
+class ForeignObject(LoadFailed):
+    """Somebody else's object lies at a key of ours; it is never overwritten or deleted."""
+
+
+class Publisher:
+    """Finishes the records of one table. `notify` is told what takes long."""
+
+    def __init__(
+        self, objects: Objects, log: CommitLog, *, parallelism: int, notify: Notify
+    ) -> None:
+        self._objects = objects
+        self._log = log
+        self._parallelism = parallelism
+        self._notify = notify
+        self._waits = objects.waits
+
+    def finish(self, number: int, record: LoadRecord, *, accept_loss: bool = False) -> Outcome:
+        """Publish a committed record and mark its end; return how it ended.
+
+        `accept_loss`: a person lives without the files that are lost. Raises `RecordDamaged` or
+        `ForeignObject` where only a person can decide, `UnknownOutcome` or `AwsError` when S3 does
+        not let it go on: nothing is lost, anyone may call it again.
+        """
+        visible = run_all(partial(self._complete, record), record.files, self._parallelism)
+        missing = [file for file, there in zip(record.files, visible, strict=True) if not there]
+        if missing:
+            missing = self._look_again(number, record, missing)
+        if not missing:
+            return self._end_done(number, record)
+        if (ending := self._log.ending(number)) != "open":
+            return self.after_end(number, record, ending)
+        keys = tuple(file.key for file in missing)
+        if len(missing) == len(record.files):
+            reason = "all its uploads were aborted"
+            return self.void(number, record, reason, keys, looked_late=True)
+        if accept_loss:
+            return self._end_partial(number, record, keys)
+        raise RecordDamaged(number, record, missing)
+
+    def void(
+        self,
+        number: int,
+        record: LoadRecord,
+        reason: str,
+        lost: tuple[str, ...] = (),
+        *,
+        looked_late: bool = False,
+    ) -> Outcome:
+        """Declare the job never loaded, then remove what there is of it.
+
+        The decision comes before the first deletion: two processes that disagree are told so by
+        the one key, and a wrong look can never delete files of a job that is done (P1, P2).
+        """
+        marker = EndMarker(tool_version(), self._waits.now(), "void", reason, lost)
+        if not self._log.end_otherwise(number, marker):
+            return self.after_end(number, record, self._written_end(number))
+        self.clean(number, record, looked_late=looked_late)
+        return "void"
+
+    def clean(self, number: int, record: LoadRecord, *, looked_late: bool = False) -> bool:
+        """Remove what a void record has in the bucket: uploads first, then objects, then say so.
+
+        In this order an upload cannot be completed behind the look for objects. A completion that
+        S3 was already working on can: until none can be running any more (`looked_late`, or the
+        void is old) the record stays "not clean", and whoever comes next looks again (P16).
+        Returns whether nothing is left to do.
+        """
+        run_all(
+            lambda file: self._objects.abort_upload(file.key, file.upload_id),
+            record.files,
+            self._parallelism,
+        )
+        removed = run_all(partial(self._remove, record), record.files, self._parallelism)
+        if None in removed and not looked_late and not self._is_old(number):
+            return False
+        self._log.mark_clean(number, tuple(key for key in removed if key))
+        return True
+
+    def lost(self, record: LoadRecord, uploads: Collection[str]) -> list[StagedFile]:
+        """Return the files that are neither visible nor among the open `uploads`. Only looks."""
+        return [
+            file
+            for file in record.files
+            if file.upload_id not in uploads and not self._is_there(record, file)
+        ]
+
+    def after_end(self, number: int, record: LoadRecord, ending: Outcome) -> Outcome:
+        """Do what an ending that is already written still asks for."""
+        if ending == "void":
+            self.clean(number, record)
+        return ending
+
+    def _end_done(self, number: int, record: LoadRecord) -> Outcome:
+        if self._log.end_done(number):
+            return "done"
+        return self.after_end(number, record, self._written_end(number))
+
+    def _end_partial(self, number: int, record: LoadRecord, lost: tuple[str, ...]) -> Outcome:
+        reason = "the lost files were accepted as lost"
+        marker = EndMarker(tool_version(), self._waits.now(), "partial", reason, lost)
+        if self._log.end_otherwise(number, marker):
+            return "partial"
+        return self.after_end(number, record, self._written_end(number))
+
+    def _is_old(self, number: int) -> bool:
+        """Whether a job ended so long ago that S3 works on nothing of it any more."""
+        ended = self._log.ended_at(number)
+        # Twice, because S3 accepts requests of a clock that is up to 15 minutes off.
+        patience = 2 * self._waits.late_completion
+        return ended is not None and (self._waits.now() - ended).total_seconds() >= patience
+
+    def _written_end(self, number: int) -> Outcome:
+        """Return the ending that refused ours. Nothing is removed where it cannot be read."""
+        ending = self._log.ending(number)
+        if ending == "open":
+            raise UnknownOutcome(
+                f"the end of record {number} was there and is gone",
+                hint="run again with the same --job-id; only lakeload may change `_lakeload/`",
+                retryable=True,
+            )
+        return ending
+
+    def _complete(self, record: LoadRecord, file: StagedFile) -> bool:
+        """Complete one upload; return whether its object is there and of this attempt."""
+        for _ in self._waits.attempts(self._waits.answer):
+            completion = self._objects.complete_upload(file.key, file.upload_id, file.parts)
+            if completion is Completion.COMPLETED:
+                return True
+            # The look must come after this answer: one from before would void a live job (P15).
+            if self._is_there(record, file):
+                return True
+            if completion is Completion.NO_SUCH_UPLOAD:
+                return False
+        raise UnknownOutcome(
+            f"completing `{self._objects.url(file.key)}`: the key is said to be taken and is empty",
+            hint="run again with the same --job-id",
+            retryable=True,
+        )
+
+    def _is_there(self, record: LoadRecord, file: StagedFile) -> bool:
+        head = look(self._objects, file.key)
+        if head is None:
+            return False
+        if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
+            return True
+        raise ForeignObject(
+            f"`{self._objects.url(file.key)}` belongs to somebody else; job `{record.job_id}` of "
+            f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
+            hint="move that object away and run again: lakeload never overwrites or deletes it",
+        )
+
+    def _look_again(
+        self, number: int, record: LoadRecord, missing: Sequence[StagedFile]
+    ) -> list[StagedFile]:
+        """Return what is still missing once no completion can be running any more (P16)."""
+        age = (self._waits.now() - record.created_at).total_seconds()
+        stops_anyway = len(missing) < len(record.files) and age > 4 * self._waits.late_completion
+        # Where nothing will be removed, an old record need not make every sync wait.
+        if not stops_anyway:
+            minutes = self._waits.late_completion / 60
+            self._notify(
+                f"record {number} of job `{record.job_id}`: {len(missing)} of {len(record.files)} "
+                f"uploads are gone; looking again in {minutes:.0f} min, when S3 has certainly "
+                "finished what it was doing"
+            )
+            self._waits.sleep(self._waits.late_completion)
+        return [file for file in missing if not self._is_there(record, file)]
+
+    def _remove(self, record: LoadRecord, file: StagedFile) -> str | None:
+        """Delete this attempt's object and return its key, or '' where somebody else's lies,
+        which stays. None: nothing is there."""
+        while (head := look(self._objects, file.key)) is not None:
+            if head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
+                return ""
+            if self._objects.delete(file.key, head.etag):
+                return file.key
+        return None
+
+
+def look(objects: Objects, key: str) -> ObjectHead | None:
+    """Return what lies at a key now, None when nothing does. LIST first: HEAD alone cannot tell."""
+    return None if objects.find(key) is None else objects.head(key)
+
+
+def tell_nobody(message: str) -> None:
+    """A `Notify` for those who only want the outcome."""

@@ -1,0 +1,193 @@
+"""What the commit log holds (DESIGN section 5): records, never changed, and markers beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from lakeload_jobs.contract.result import IndexKind
+from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
+from lakeload_jobs.storage.multipart import Part
+
+ATTEMPT_METADATA = "attempt"
+"""Metadata name of the attempt: "ours" is decided by it alone, never by the job id (P3)."""
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """One multipart upload: its parts are in S3, its object is not visible yet. Key in full."""
+
+    key: str
+    upload_id: str
+    parts: tuple[Part, ...]
+    rows: int
+    bytes: int
+
+
+def upload_metadata(job_id: str, attempt_id: str, seq: int) -> dict[str, str]:
+    """Return the metadata every data object carries: what says whose it is."""
+    return {"job": job_id, ATTEMPT_METADATA: attempt_id, "seq": str(seq)}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A target column and its type, in the words of `core.types`."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table a record belongs to: its place in the bucket."""
+
+    prefix: str
+    schema: str
+    table: str
+
+
+@dataclass(frozen=True)
+class GlueTarget:
+    """The Glue table that step 6 brings into step.
+
+    `partition_key` is the one partition column, None for a table without partitions. With
+    `projection` Athena computes the partitions and none are registered.
+    """
+
+    database: str
+    table: str
+    partition_key: str | None = None
+    projection: bool = False
+
+
+@dataclass(frozen=True)
+class LoadedFolder:
+    """Source files of one folder as they were when they were loaded, one tuple for each property.
+
+    `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
+    be 100,000 files, and each takes about 60 bytes this way.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    modified: tuple[int, ...]
+    etags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """The pipeline's state before and after the job: any JSON. None before the first."""
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """One committed job: all that is needed to finish it without its author.
+
+    The number is the key's, not the record's: a job that was overtaken writes the same bytes again
+    under the next number. `started_at` and `created_at` are the author's clock, for people.
+    """
+
+    KIND: ClassVar[str] = "LOAD"
+
+    tool: str
+    pipeline: str
+    source: str
+    job_id: str
+    attempt_id: str
+    started_at: datetime
+    created_at: datetime
+    synced: datetime
+    mode: Literal["APPEND"]
+    table_handling: TableHandling
+    fingerprint: str
+    target: Target
+    partition_strategy: PartitionStrategy
+    file_name_pattern: str
+    partition: str
+    columns: tuple[Column, ...]
+    column_map: dict[str, str]
+    """Source name → target name; it wins over computing the names anew (F58)."""
+    index: IndexKind
+    rows: int
+    files: tuple[StagedFile, ...]
+    glue: GlueTarget | None = None
+    """None: the job has no catalog, and needs no `.cat`."""
+    state: StateChange | None = None
+    """Only if the job sets one: an append must not carry an older state forward."""
+    inputs: tuple[LoadedFolder, ...] = ()
+    """The source files this job loaded, where it keeps account of them."""
+    author: str = ""
+    """`user@host` that started the job, for people; '' in records of before it was noted."""
+    known: tuple[LoadedFolder, ...] = ()
+    """Source files of earlier jobs, repeated so that nobody has to read their records again."""
+
+    @property
+    def bytes(self) -> int:
+        """The encoded bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class FenceRecord:
+    """Attempts, or uploads, that may no longer commit: they are about to be aborted.
+
+    A writer that passes a fence stops when it finds its attempt or one of its uploads in it.
+    """
+
+    KIND: ClassVar[str] = "FENCE"
+
+    tool: str
+    created_at: datetime
+    attempts: tuple[str, ...]
+    reason: str
+    uploads: tuple[str, ...] = ()
+    """Upload ids: all that a LIST of open uploads tells of them (P17)."""
+    resets: str = ""
+    """A pipeline whose every attempt is locked out and whose earlier records are forgotten: its
+    objects are being deleted, and `.clean` beside this record says that they are."""
+
+
+@dataclass(frozen=True)
+class EndMarker:
+    """How a job ended when not simply done: `void`, or `partial` (a person accepted the loss).
+
+    Done is the empty object, so that a LIST alone shows it.
+    """
+
+    KIND: ClassVar[str] = "END"
+
+    tool: str
+    created_at: datetime
+    outcome: Literal["void", "partial"]
+    reason: str
+    lost: tuple[str, ...] = ()
+    """Keys whose uploads are gone."""
+
+
+@dataclass(frozen=True)
+class CleanMarker:
+    """A void record's uploads are aborted and its objects deleted."""
+
+    KIND: ClassVar[str] = "CLEAN"
+
+    tool: str
+    created_at: datetime
+    deleted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CatMarker:
+    """The catalog has the record's columns and partitions."""
+
+    KIND: ClassVar[str] = "CAT"
+
+    tool: str
+    created_at: datetime
+
+
+Record = LoadRecord | FenceRecord

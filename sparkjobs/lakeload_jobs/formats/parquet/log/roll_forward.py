@@ -1,0 +1,222 @@
+"""Step 0 of DESIGN section 5: bring every record of the log to its end, in order, or foresee it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.formats.parquet.log.catalog_sync import Cataloged, CatalogStep
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, Entry, LogView
+from lakeload_jobs.formats.parquet.log.history import History, Outcome
+from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord
+from lakeload_jobs.storage.backoff import Waits
+
+PendingAction = Literal["publish", "clean", "catalog", "void"]
+"""What an unfinished job needs, or got: its files published; what is left of a void one removed;
+the catalog brought into step; declared void because nothing of it is left."""
+
+Stopped = Callable[[int, LoadRecord, LakeloadError], None]
+"""Told of a record that could not be settled."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A job that its author left unfinished, and what it needs."""
+
+    number: int
+    pipeline: str
+    job_id: str
+    rows: int
+    files: int
+    action: PendingAction
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The log after step 0. `covered` is the part that a checkpoint may cover."""
+
+    history: History
+    covered: History
+    pending: tuple[Pending, ...]
+    catalog_error: LakeloadError | None = None
+    """Why the catalog still lags behind some job that is done. Blocks nothing."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One record of the log and what became of it. `outcome` None: a fence, or not settled."""
+
+    entry: Entry
+    record: LoadRecord | None
+    outcome: Outcome | None
+    finished: bool
+    """Nothing is left to do, the catalog apart."""
+    resets: str = ""
+    """The pipeline that a fence resets."""
+    was_reset: bool = False
+    """A later fence resets its pipeline: its files go, and the catalog must not show them."""
+
+    @property
+    def uncataloged(self) -> bool:
+        """Whether step 6 is still to be done."""
+        needs = self.record is not None and self.record.glue is not None and not self.was_reset
+        return needs and self.outcome in ("done", "partial") and not self.entry.cataloged
+
+
+class Settler:
+    """Settles one table's log."""
+
+    def __init__(
+        self,
+        log: CommitLog,
+        publisher: Publisher,
+        waits: Waits,
+        notify: Notify,
+        catalog_step: CatalogStep,
+    ) -> None:
+        self._log = log
+        self._publisher = publisher
+        self._waits = waits
+        self._notify = notify
+        self._catalog_step = catalog_step
+
+    def settle(self, view: LogView, stopped: Stopped | None = None) -> Settled:
+        """Finish every unfinished record, then bring the catalog into step.
+
+        Raises what `Publisher.finish` raises; with `stopped`, that is told instead and the walk
+        goes on: records are finished independently of each other.
+        """
+        pending: list[Pending] = []
+        seen = self._walk(view, pending, act=True, stopped=stopped)
+        history = _history(view, seen)
+        stale = {
+            one.entry.number: one.record
+            for one in seen
+            if one.uncataloged and one.record is not None
+        }
+        cataloged = self._catalog_step.bring_into_step(stale, history.columns)
+        pending += [_pending(n, stale[n], "catalog") for n in sorted(cataloged.numbers)]
+        covered = _covered(view, seen, cataloged)
+        return Settled(history, covered, tuple(pending), cataloged.error)
+
+    def foresee(self, view: LogView) -> Settled:
+        """Say what `settle` would do, and take it for done. Writes nothing, waits for nobody."""
+        pending: list[Pending] = []
+        seen = self._walk(view, pending, act=False)
+        for one in seen:
+            if one.uncataloged and one.record is not None:
+                pending.append(_pending(one.entry.number, one.record, "catalog"))
+        return Settled(_history(view, seen), History(view.checkpoint), tuple(pending))
+
+    def settle_record(self, number: int, record: LoadRecord, written: datetime) -> Outcome:
+        """Finish one record, after its author had the time to do so. `written` is its age."""
+        ending = self.wait_for_author(number, written)
+        if ending != "open":
+            return self._publisher.after_end(number, record, ending)
+        self._notify(
+            f"finishing job `{record.job_id}` of pipeline `{record.pipeline}` (record {number}, "
+            f"{len(record.files)} files), which its process left unfinished"
+        )
+        return self._publisher.finish(number, record)
+
+    def wait_for_author(self, number: int, written: datetime) -> Ending:
+        """Return how a record has ended, once its author had 10 s from writing it."""
+        age = (self._waits.now() - written).total_seconds()
+        # Clocks may differ: whatever they say, the wait is neither negative nor longer than agreed.
+        left = min(max(self._waits.live_author - age, 0), self._waits.live_author)
+        for _ in self._waits.attempts(left):
+            if (ending := self._log.ending(number)) != "open":
+                return ending
+        return "open"
+
+    def _walk(
+        self,
+        view: LogView,
+        pending: list[Pending],
+        *,
+        act: bool,
+        stopped: Stopped | None = None,
+    ) -> list[_Seen]:
+        self._log.load_records(entry.number for entry in view.entries)
+        seen: list[_Seen] = []
+        for entry in view.entries:
+            record = self._log.record(entry.number)
+            if isinstance(record, FenceRecord):
+                finished = not record.resets or entry.clean
+                seen.append(_Seen(entry, None, None, finished, record.resets))
+                continue
+            ending = self._log.ending_of_size(entry.number, entry.end_size)
+            action = _action(entry, ending)
+            if action is not None:
+                pending.append(_pending(entry.number, record, action))
+            try:
+                one = self._settle_entry(entry, record, ending, action if act else None)
+            except LakeloadError as error:
+                if stopped is None:
+                    raise
+                pending.pop()
+                stopped(entry.number, record, error)
+                one = _Seen(entry, record, None, finished=False)
+            if action == "publish" and one.outcome == "void":
+                pending[-1] = replace(pending[-1], action="void")
+            seen.append(one)
+        resets = {one.resets: one.entry.number for one in seen if one.resets}
+        return [
+            replace(one, was_reset=True)
+            if one.record and one.entry.number < resets.get(one.record.pipeline, 0)
+            else one
+            for one in seen
+        ]
+
+    def _settle_entry(
+        self, entry: Entry, record: LoadRecord, ending: Ending, action: PendingAction | None
+    ) -> _Seen:
+        if action == "publish":
+            outcome = self.settle_record(entry.number, record, entry.modified)
+            # Whether a void is clean is known when its marker is seen.
+            return _Seen(entry, record, outcome, finished=outcome != "void")
+        clean = action != "clean" or self._publisher.clean(entry.number, record)
+        return _Seen(entry, record, "done" if ending == "open" else ending, finished=clean)
+
+
+def _history(view: LogView, seen: Sequence[_Seen]) -> History:
+    history = History(view.checkpoint)
+    for one in seen:
+        _take_in(history, one)
+    return history
+
+
+def _covered(view: LogView, seen: Sequence[_Seen], cataloged: Cataloged) -> History:
+    """Return the log up to the first record that still needs somebody (P11)."""
+    covered = History(view.checkpoint)
+    for one in seen:
+        lags = one.uncataloged and one.entry.number not in cataloged.numbers
+        if not one.finished or lags:
+            break
+        _take_in(covered, one)
+    return covered
+
+
+def _take_in(history: History, one: _Seen) -> None:
+    if one.resets:
+        history.add_reset(one.entry.number, one.resets, finished=one.finished)
+    elif one.record is None or one.outcome is None:
+        history.pass_by(one.entry.number)
+    else:
+        history.add(one.entry.number, one.record, one.outcome)
+
+
+def _action(entry: Entry, ending: Ending) -> PendingAction | None:
+    if ending == "open":
+        return "publish"
+    if ending == "void" and not entry.clean:
+        return "clean"
+    return None
+
+
+def _pending(number: int, record: LoadRecord, action: PendingAction) -> Pending:
+    return Pending(number, record.pipeline, record.job_id, record.rows, len(record.files), action)

@@ -1,0 +1,153 @@
+"""Uploads that no record names and that are old: fenced off, then aborted (DESIGN section 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakeload_jobs.aws import AwsError
+from lakeload_jobs.core.file_names import FILE_SUFFIX
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, LogView, run_all
+from lakeload_jobs.formats.parquet.log.log_codec import encode, tool_version
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord
+from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.responses import OpenUpload
+
+STALE_AFTER = timedelta(hours=24)
+"""An upload of this age that no record names is taken for one of an attempt that died."""
+
+UPLOADS_PER_FENCE = 1000
+"""Ids in one fence record: about 100 bytes each."""
+
+_PASSES = 5
+_PAUSE = 0.5
+_DATE = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2}(/[0-9]{2})?")
+_NAME = re.compile(r"[A-Za-z0-9_]{1,255}")
+
+
+@dataclass(frozen=True)
+class StaleUpload:
+    """An old upload that no unfinished record names. A LIST tells no attempt, only the id."""
+
+    key: str
+    upload_id: str
+    initiated: datetime
+
+
+class StaleUploads:
+    """Removes what attempts of one table left behind when they died before their commit.
+
+    Every method may raise `AwsError`; that of a policy without `s3:ListBucketMultipartUploads` or
+    `s3:AbortMultipartUpload` comes before anything was written.
+    """
+
+    def __init__(self, objects: Objects, log: CommitLog, *, parallelism: int) -> None:
+        self._objects = objects
+        self._log = log
+        self._parallelism = parallelism
+
+    def find(self, older_than: timedelta) -> tuple[StaleUpload, ...]:
+        """Return what `remove` would remove now. Writes nothing."""
+        listed = self._listed(older_than)
+        return self._unnamed(listed, self._log.read()) if listed else ()
+
+    def remove(self, older_than: timedelta) -> tuple[StaleUpload, ...]:
+        """Fence off and abort old uploads; return them.
+
+        Age alone proves nothing: a writer may be slow, or paused for a day. Once the fence lies in
+        the log, no record that names these uploads can get in (P17). Whoever listed a record's
+        uploads before it was committed sees it now, or is sent back by the 412.
+        """
+        listed = self._listed(older_than)
+        if listed:
+            self._check_aborting(listed[0].key)
+        removed: list[StaleUpload] = []
+        while listed:
+            view = self._log.read()
+            stale = self._unnamed(listed, view)[:UPLOADS_PER_FENCE]
+            if not stale:
+                break
+            if not self._fence(view.next_number, stale, older_than):
+                continue
+            self._abort(stale)
+            removed += stale
+            fenced = {upload.upload_id for upload in stale}
+            listed = [upload for upload in listed if upload.upload_id not in fenced]
+        return tuple(removed)
+
+    def _check_aborting(self, key: str) -> None:
+        """Raise `AwsError` where nothing may be aborted: each try would leave one more fence.
+
+        Permissions come before existence, so the answer about no upload tells.
+        """
+        try:
+            self._objects.abort_upload(key, "AbsentUpload")
+        except AwsError as error:
+            if error.denied:
+                raise
+
+    def _listed(self, older_than: timedelta) -> list[OpenUpload]:
+        location = self._log.location
+        limit = self._objects.waits.now() - older_than
+        return [
+            upload
+            for upload in self._objects.list_uploads(location.data_path)
+            if upload.initiated <= limit and is_of_table(location, upload.key)
+        ]
+
+    def _unnamed(self, listed: Collection[OpenUpload], view: LogView) -> tuple[StaleUpload, ...]:
+        """Leave out the uploads of records that have not ended: those are still to be completed."""
+        named: set[str] = set()
+        for number in (entry.number for entry in view.entries if entry.end_size is None):
+            record = self._log.record(number)
+            if isinstance(record, LoadRecord):
+                named |= {file.upload_id for file in record.files}
+        return tuple(
+            StaleUpload(upload.key, upload.upload_id, upload.initiated)
+            for upload in listed
+            if upload.upload_id not in named
+        )
+
+    def _fence(self, number: int, stale: Collection[StaleUpload], older_than: timedelta) -> bool:
+        fence = FenceRecord(
+            tool_version(),
+            self._objects.waits.now(),
+            attempts=(),
+            reason=f"uploads older than {older_than} without a record",
+            uploads=tuple(upload.upload_id for upload in stale),
+        )
+        return self._log.put_record(number, encode(fence))
+
+    def _abort(self, stale: Collection[StaleUpload]) -> None:
+        """Abort until none is listed: S3 may keep a part that arrives during an abort."""
+        left = {upload.upload_id: upload.key for upload in stale}
+        for number in range(_PASSES):
+            run_all(
+                lambda item: self._objects.abort_upload(item[1], item[0]),
+                left.items(),
+                self._parallelism,
+            )
+            prefix = self._log.location.data_path
+            listed = {upload.upload_id for upload in self._objects.list_uploads(prefix)}
+            left = {upload_id: key for upload_id, key in left.items() if upload_id in listed}
+            if not left or number == _PASSES - 1:
+                return
+            self._objects.waits.sleep(_PAUSE)
+
+
+def is_of_table(location: TableLocation, key: str) -> bool:
+    """Return whether an upload's key can only be this table's.
+
+    Below a table without a schema lie the tables of the schema of that name: their writers read
+    another log, so a fence in this one would not stop them. A folder that could be such a table
+    is left alone.
+    """
+    folder, _, name = key.removeprefix(location.data_path).rpartition("/")
+    if not name.endswith(FILE_SUFFIX):
+        return False
+    if not folder or _DATE.fullmatch(folder):
+        return True
+    return "/" not in folder and (bool(location.schema) or not _NAME.fullmatch(folder))

@@ -1,0 +1,251 @@
+"""TableLog: one table's exactly-once protocol behind three calls, `open`, `commit`, `abandon`,
+and `inspect`, which only looks. The steps are those of DESIGN section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log import admission
+from lakeload_jobs.formats.parquet.log.admission import Job
+from lakeload_jobs.formats.parquet.log.append_record import place
+from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.formats.parquet.log.catalog_sync import Cataloged, CatalogStep, union
+from lakeload_jobs.formats.parquet.log.commit_errors import committed, cut_short, voided
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, LogView
+from lakeload_jobs.formats.parquet.log.history import History, Outcome
+from lakeload_jobs.formats.parquet.log.long_loads import check_uploads_are_open
+from lakeload_jobs.formats.parquet.log.open_result import Committed, Opened
+from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, StagedFile
+from lakeload_jobs.formats.parquet.log.roll_forward import Settled, Settler
+from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER, StaleUploads
+from lakeload_jobs.formats.parquet.log.table_settings import TableSettings
+from lakeload_jobs.formats.parquet.log.target_claims import Bindings
+from lakeload_jobs.storage.objects import Objects
+
+__all__ = ["Committed", "Opened", "TableLog"]
+
+CLEANING_EVERY = 16
+"""Records between two looks for uploads that died attempts left in the table."""
+
+
+class TableLog:
+    """The commit log of one table, for one job. Not shared between jobs or threads.
+
+    `parallelism` is how many uploads are completed at once; `notify` gets sentences about what
+    takes long; `catalog` serves the jobs that have a Glue table, whoever loaded them. All methods
+    may raise `AwsError`.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        location: TableLocation,
+        *,
+        parallelism: int = 5,
+        notify: Notify = tell_nobody,
+        catalog: Catalog | None = None,
+    ) -> None:
+        self._objects = objects
+        self._location = location
+        self._log = CommitLog(objects, location)
+        self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
+        self._catalog_step = CatalogStep(self._log, catalog)
+        self._settler = Settler(
+            self._log, self._publisher, objects.waits, notify, self._catalog_step
+        )
+        self._stale_uploads = StaleUploads(objects, self._log, parallelism=parallelism)
+        self._bindings = Bindings(objects, location.prefix)
+        self._notify = notify
+        self._job: Job | None = None
+        self._opened: Opened | None = None
+        self._covered = History()
+
+    def open(
+        self,
+        pipeline: str,
+        job_id: str,
+        attempt_id: str,
+        fingerprint: str,
+        source: str,
+        table_handling: TableHandling,
+        settings: TableSettings | None = None,
+    ) -> Opened:
+        """Step 0: settle what others left, then say whether and from where this job may load.
+
+        Raises `InvalidInput` (the id or the target is another's, or the source has been loaded into
+        another table, or the table under other `settings`), `LoadFailed` (first run into a
+        table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
+        """
+        job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings)
+        view, settled = self._settle()
+        self._keep_short(view, settled)
+        opened = self._admit(job, view, settled)
+        if opened.first_run:
+            self._bindings.check(pipeline, source, self._location)
+        self._job, self._opened, self._covered = job, opened, settled.covered
+        return opened
+
+    def inspect(
+        self,
+        pipeline: str,
+        job_id: str,
+        fingerprint: str,
+        source: str,
+        table_handling: TableHandling,
+        settings: TableSettings | None = None,
+    ) -> Opened:
+        """The same without writing or waiting: `settled` is then what `open` would settle.
+
+        Unfinished jobs are taken for finished. Raises what `open` would raise.
+        """
+        job = Job(pipeline, job_id, "", fingerprint, source, table_handling, settings)
+        view = self._log.read()
+        opened = self._admit(job, view, self._settler.foresee(view))
+        if opened.first_run:
+            self._bindings.check(pipeline, source, self._location)
+        return opened
+
+    def commit(self, record: LoadRecord) -> Committed:
+        """Steps 3 to 6: commit the record, make its files visible, mark its end, catalogue it.
+
+        Returns only when the job is in; a catalog that fails is told in the result. Where the job
+        certainly is not in, its uploads have been aborted. `UnknownOutcome` and `NotYetPublished`
+        leave everything for the next run; so must whoever interrupts this call (P14).
+        """
+        if self._job is None or self._opened is None:
+            raise RuntimeError("commit needs open first")
+        try:
+            check_uploads_are_open(self._objects, self._location, record)
+            if self._opened.first_run:
+                self._bindings.check_and_claim(self._job.pipeline, self._job.source, self._location)
+        except LakeloadError:
+            self.abandon(record.files)
+            raise
+        placed = place(
+            self._log,
+            record,
+            self._job,
+            number=self._opened.next_number,
+            first_run=self._opened.first_run,
+            abandon=lambda: self.abandon(record.files),
+        )
+        if placed.by_other_attempt is not None:
+            return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
+        with committed(placed.number, record):
+            outcome = self._publisher.finish(placed.number, record)
+        if outcome == "void":
+            raise voided(placed.number, record)
+        if outcome == "partial":
+            raise cut_short(placed.number, record)
+        cataloged = self._bring_into_step(placed.number, record)
+        if record.glue is None or placed.number in cataloged.numbers:
+            self._remember(placed.number, record, outcome)
+        return Committed(placed.number, record, False, outcome, cataloged.error)
+
+    def abandon(self, files: Iterable[StagedFile]) -> int:
+        """Abort uploads of an attempt that never called `commit`; return how many stay open.
+
+        Best effort: what stays open is invisible, and cleaned up later.
+        """
+        left = 0
+        for file in files:
+            try:
+                self._objects.abort_upload(file.key, file.upload_id)
+            except AwsError:
+                left += 1
+        return left
+
+    def _settle(self) -> tuple[LogView, Settled]:
+        view = self._log.read()
+        settled = self._settler.settle(view)
+        # Once in a while, so that an ordinary run pays no request for it.
+        if view.next_number % CLEANING_EVERY == 0 and self._remove_stale_uploads():
+            view = self._log.read()
+            settled = self._settler.settle(view)
+        return view, settled
+
+    def _remove_stale_uploads(self) -> bool:
+        """Remove what died attempts left; a failure stops no load, its cause is told."""
+        try:
+            return bool(self._stale_uploads.remove(STALE_AFTER))
+        except LakeloadError as error:
+            self._notify(f"uploads that died attempts left stay for now: {error}")
+            return False
+
+    def _admit(self, job: Job, view: LogView, settled: Settled) -> Opened:
+        history = settled.history
+        target = self._location.data_path
+        earlier = admission.earlier_load(history, job, target)
+        already = None if earlier is None else self._load_record(earlier.number)
+        if already is not None:
+            admission.check_same_load(job, already)
+        admission.check_owner(history, job, target)
+        admission.check_not_resetting(history, job, target)
+        admission.check_table(history, job, target)
+        first_run = admission.is_first_run(history, job)
+        if first_run and job.table_handling == "FAIL":
+            admission.check_first_run(history, job, target)
+            self._check_empty(job, view)
+        known = history.pipelines.get(job.pipeline)
+        return Opened(
+            next_number=view.next_number,
+            already=already,
+            first_run=first_run,
+            column_map=dict(known.column_map) if known else {},
+            columns=history.columns,
+            state=known.state if known else None,
+            settled=settled.pending,
+            catalog_error=settled.catalog_error,
+            warnings=admission.shared_source(history, job, target) if first_run else (),
+        )
+
+    def _keep_short(self, view: LogView, settled: Settled) -> None:
+        """Write the checkpoint when runs that never committed left many records uncovered."""
+        if settled.covered.number - (view.checkpoint.number if view.checkpoint else 0) >= 8:
+            self._log.write_checkpoint(settled.covered.checkpoint())
+
+    def _check_empty(self, job: Job, view: LogView) -> None:
+        if self._objects.is_empty(self._location.data_path):
+            return
+        # Files may be those of a job that came in after the log was read; it knows its own.
+        if self._log.read().next_number == view.next_number:
+            raise admission.not_empty(job, self._objects.url(self._location.data_path))
+
+    def _load_record(self, number: int) -> LoadRecord:
+        record = self._log.record(number)
+        if isinstance(record, FenceRecord):
+            raise ValueError(f"record {number} is a fence, not a job")
+        return record
+
+    def _report_other_attempt(self, job: Job, number: int, record: LoadRecord) -> Committed:
+        """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
+        with committed(number, record):
+            outcome = self._settler.settle_record(number, record, self._objects.waits.now())
+        if outcome == "void":
+            raise voided(number, record)
+        admission.check_same_load(job, record)
+        cataloged = self._bring_into_step(number, record)
+        return Committed(number, record, True, outcome, cataloged.error)
+
+    def _bring_into_step(self, number: int, record: LoadRecord) -> Cataloged:
+        """Step 6. What other records need beyond the columns known at `open`, they do themselves:
+        the catalog unites, it never takes away."""
+        if record.glue is None or self._opened is None:
+            return Cataloged()
+        columns = union(self._opened.columns, record.columns)
+        return self._catalog_step.bring_into_step({number: record}, columns)
+
+    def _remember(self, number: int, record: LoadRecord, outcome: Outcome) -> None:
+        """Move the checkpoint on when nothing undecided lies between it and our record.
+
+        The first record needs none: it costs no more to read, and a first load asks enough.
+        """
+        covered = self._covered
+        if covered.number == number - 1 and number > 1:
+            covered.add(number, record, outcome)
+            self._log.write_checkpoint(covered.checkpoint())

@@ -1,1 +1,0 @@
-"""The Iceberg write path: stage on a branch, publish with one transaction (DESIGN section 6)."""

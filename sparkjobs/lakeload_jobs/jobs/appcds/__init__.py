@@ -1,0 +1,1 @@
+"""Training runs for an AppCDS archive."""

@@ -1,0 +1,171 @@
+"""The tables of one run: several at once, each with its own end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import Literal
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import Interrupted, LakeloadError
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.load.write import IcebergLoad
+from lakeload_jobs.formats.iceberg.load.write import load_table as load_iceberg_table
+from lakeload_jobs.formats.parquet.load.write import TableLoad, load_table
+from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.failures import JAVA_GONE, describe
+from lakeload_jobs.storage.objects import Objects
+
+logger = logging.getLogger(__name__)
+
+GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
+"""The statuses of a table whose data is in."""
+
+_STOP_SECONDS = 8.0
+"""How long tables may tidy up after a stop signal; the command line waits a little longer."""
+
+
+class Tables:
+    """The tables of one run, `concurrency` at a time."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        spec: JobSpec,
+        objects: Objects,
+        catalog: Catalog,
+        events: EventLog,
+        session: AwsSession,
+    ) -> None:
+        self._spark = spark
+        self._spec = spec
+        self._objects = objects
+        self._catalog = catalog
+        self._events = events
+        self._session = session
+        self._stopping = threading.Event()
+        self._stages: dict[str, str] = {}
+
+    def load_all(self) -> tuple[TableResult, ...]:
+        """Return one result for each table, in the order of the spec."""
+        pool = ThreadPoolExecutor(self._spec.concurrency, thread_name_prefix="table")
+        futures = [pool.submit(self._load, table) for table in self._spec.tables]
+        try:
+            wait(futures)
+        except Interrupted:
+            self._stop(pool, futures)
+            return tuple(
+                self._interrupted(table, future)
+                for table, future in zip(self._spec.tables, futures, strict=True)
+            )
+        pool.shutdown()
+        return tuple(future.result() for future in futures)
+
+    def _load(self, table: TableSpec) -> TableResult:
+        started = time.monotonic()
+        try:
+            # Tables in pools of their own share the executors fairly.
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
+            result = self._load_table(table)
+        except Exception as error:
+            logger.warning("table %s failed", table.source, exc_info=True)
+            result = self._ended(table, error, round(time.monotonic() - started, 3))
+        message = result.error.message if result.error else None
+        for warning in result.warnings:
+            self._note(table, "warning", warning)
+        self._events.emit("table", table=table.source, name=result.status, message=message)
+        return result
+
+    def _load_table(self, table: TableSpec) -> TableResult:
+        def enter(stage: str) -> None:
+            self._enter(table, stage)
+
+        def notify(text: str) -> None:
+            self._note(table, "info", text)
+
+        spark, spec, objects = self._spark, self._spec, self._objects
+        if spec.destination.table_format == "ICEBERG":
+            return load_iceberg_table(
+                IcebergLoad(spark, spec, table, objects, self._session, enter, notify)
+            )
+        return load_table(TableLoad(spark, spec, table, objects, self._catalog, enter, notify))
+
+    def _ended(self, table: TableSpec, error: Exception, seconds: float) -> TableResult:
+        """Return the result of a table that is not in, or not known to be."""
+        stage = self._stages.get(table.source)
+        stopped = self._stopping.is_set()
+        if stopped and stage != "commit":
+            # Spark's complaints about its cancelled jobs say nothing the user does not know.
+            error = Interrupted("stopped before the commit: nothing of this table is visible")
+        elif stopped and not isinstance(error, LakeloadError):
+            error = Interrupted("stopped while it was committed: " + self._finishing())
+        told = describe(error, stage)
+        if stage == "commit" and told.type == JAVA_GONE:
+            ended = f"Spark's Java process ended during the commit: {self._finishing()}"
+            told = replace(told, message=ended)
+        return TableResult(
+            table=table.source,
+            target=table.target,
+            status="INTERRUPTED" if stopped else "FAILED",
+            seconds=seconds,
+            error=told,
+        )
+
+    def _enter(self, table: TableSpec, stage: str) -> None:
+        if self._stopping.is_set():
+            raise Interrupted("stopped before the commit: nothing of this table is visible")
+        self._stages[table.source] = stage
+        self._events.emit("stage", table=table.source, name=stage)
+
+    def _note(self, table: TableSpec, level: Literal["info", "warning"], message: str) -> None:
+        self._events.emit("note", table=table.source, level=level, message=message)
+
+    def _stop(self, pool: ThreadPoolExecutor, futures: Iterable[Future[TableResult]]) -> None:
+        """End Spark's jobs; each table then aborts its uploads, unless it has committed."""
+        self._stopping.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        try:
+            self._spark.sparkContext.cancelAllJobs()
+        except (Py4JError, OSError):
+            # The signal reached the JVM as well; its jobs have ended with it.
+            logger.warning("Spark had ended before its jobs were cancelled")
+        deadline = time.monotonic() + _STOP_SECONDS
+        pending = {future for future in futures if not future.cancelled()}
+        while pending and (left := deadline - time.monotonic()) > 0:
+            _, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
+
+    def _interrupted(self, table: TableSpec, future: Future[TableResult]) -> TableResult:
+        """Return the result of a table when the time to tidy up is over."""
+        if future.done() and not future.cancelled():
+            return future.result()
+        stage = self._stages.get(table.source)
+        if future.cancelled() or stage is None:
+            message = "stopped before this table began"
+        elif stage == "commit":
+            message = "stopped while it was committed: " + self._finishing()
+        else:
+            message = "stopped before the commit: nothing is visible, open uploads may be left"
+        return TableResult(
+            table=table.source,
+            target=table.target,
+            status="INTERRUPTED",
+            error=describe(Interrupted(message), stage),
+        )
+
+    def _finishing(self) -> str:
+        """Say how to learn, or bring about, the end of a commit that was cut off."""
+        if self._spec.destination.table_format == "ICEBERG":
+            return (
+                "it is in, or it is not; run again with "
+                f"`--job-id {self._spec.job_id}`, which loads it only if it is not"
+            )
+        return "the next sync or `recover` finishes it"

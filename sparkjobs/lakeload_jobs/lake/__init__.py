@@ -1,1 +1,0 @@
-"""What talks to AWS without Spark: clients, conditional writes, the commit log."""

@@ -1,1 +1,0 @@
-"""The Parquet write path."""

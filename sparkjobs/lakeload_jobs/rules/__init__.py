@@ -1,1 +1,0 @@
-"""Pure rules: names, layout, types, schema difference, job ids. Standard library and unidecode."""

@@ -1,0 +1,1 @@
+"""FILES: listing, selection of new files, and readers."""

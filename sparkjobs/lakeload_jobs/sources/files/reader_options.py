@@ -1,0 +1,84 @@
+"""Reader options of a FILES source: which exist, and which lakeload decides itself.
+
+Spark ignores an option it does not know, so `delimeter` would silently do nothing: the lists are
+closed. Names are compared without case, as Spark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.core.suggest import did_you_mean
+
+_LISTING = ("basePath", "modifiedAfter", "modifiedBefore", "pathGlobFilter", "recursiveFileLookup")
+_TEXT = (
+    *("charset", "dateFormat", "enableDateTimeParsingFallback", "encoding", "lineSep", "locale"),
+    *("samplingRatio", "timeZone", "timestampFormat", "timestampNTZFormat"),
+)
+_CSV = (
+    *("charToEscapeQuoteEscaping", "comment", "delimiter", "emptyValue", "enforceSchema", "escape"),
+    *("header", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "inferSchema"),
+    *("maxCharsPerColumn", "maxColumns", "multiLine", "nanValue", "negativeInf", "nullValue"),
+    *("positiveInf", "preferDate", "quote", "sep", "unescapedQuoteHandling"),
+)
+_JSON = (
+    *("allowBackslashEscapingAnyCharacter", "allowComments", "allowNonNumericNumbers"),
+    *("allowNumericLeadingZeros", "allowSingleQuotes", "allowUnquotedControlChars"),
+    *("allowUnquotedFieldNames", "dropFieldIfAllNull", "maxNestingDepth", "maxNumLen"),
+    *("maxStringLen", "prefersDecimal", "primitivesAsString"),
+)
+_PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema")
+_AVRO = (
+    *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType", "ignoreExtension"),
+    *("positionalFieldMatching", "recursiveFieldMaxDepth", "stableIdentifierPrefixForUnionType"),
+)
+
+READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
+    "CSV": tuple(sorted((*_LISTING, *_TEXT, *_CSV))),
+    "NDJSON": tuple(sorted((*_LISTING, *_TEXT, *_JSON))),
+    "JSON": tuple(sorted((*_LISTING, *(o for o in _TEXT if o != "lineSep"), *_JSON))),
+    "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
+    "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
+    "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
+}
+"""The options each format accepts, as Spark 4.1 documents them."""
+
+_REFUSED = {
+    "mode": "`on_bad_value` decides: FAIL reads with FAILFAST, NULL with PERMISSIVE",
+    "columnnameofcorruptrecord": "`on_bad_value: NULL` counts bad records in the result",
+    "ignorecorruptfiles": "it would leave rows out without a word; mend or exclude the file",
+    "ignoremissingfiles": "it would leave rows out without a word",
+    "path": "name the files in the table's `path`",
+    "paths": "name the files in the table's `path`",
+    "multiline": "`format: JSON` reads whole files, `format: NDJSON` reads one record a line",
+    "compression": "the file name's ending (`.gz`, `.bz2`, `.zst`, …) decides",
+}
+
+
+@dataclass(frozen=True)
+class OptionProblem:
+    """One option that cannot be used, and what to do instead."""
+
+    option: str
+    message: str
+    hint: str | None
+
+
+def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list[OptionProblem]:
+    """Return every option of `options` that the format does not accept."""
+    known = {name.lower() for name in READER_OPTIONS[file_format]}
+    problems = []
+    for option in options:
+        name = option.lower()
+        if name in known:
+            continue
+        if name in _REFUSED:
+            message = f"the reader option `{option}` belongs to lakeload"
+            hint: str | None = _REFUSED[name]
+        else:
+            message = f"{file_format} has no reader option `{option}`"
+            hint = did_you_mean(option, READER_OPTIONS[file_format])
+        problems.append(OptionProblem(option, message, hint))
+    return problems

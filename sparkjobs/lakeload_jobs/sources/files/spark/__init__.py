@@ -1,0 +1,1 @@
+"""Files read through Spark's readers."""

@@ -1,0 +1,264 @@
+"""FILES: CSV, NDJSON, JSON, Parquet, ORC and Avro through Spark's readers (docs/decisions/0021).
+
+Options reach Spark as the user gave them. lakeload decides what happens to bad values, keeps
+Spark's corrupt-record column to itself, and refuses to read files whose headers disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
+from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
+from lakeload_jobs.sources.files.file_state import FileState, partition_base
+from lakeload_jobs.sources.files.listing import check_unchanged, list_files
+from lakeload_jobs.sources.files.reader_options import option_problems
+from lakeload_jobs.sources.files.spark.inference import reads_as
+from lakeload_jobs.sources.files.spark.path_choice import by_name, shortest
+from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.spark.typed import TYPED_FORMATS, open_typed
+
+_CORRUPT = HELPER_PREFIX + "corrupt"
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """The rows of a table as Spark reads them, and the files they come from.
+
+    `names` are the source's columns; `frame` may also hold `BAD_VALUES_HELPER`.
+    `rows_need_all_columns` says whether a scan of fewer columns could count other rows.
+    """
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    files: tuple[FileState, ...]
+    rows_need_all_columns: bool
+    given: FilesInput
+    s3: S3Source | None = None
+
+    def check_unchanged(self) -> None:
+        """Raise `LoadFailed` when a file is not what it was when it was listed."""
+        check_unchanged(self.files, self.given, self.s3.readers if self.s3 else None)
+
+
+def open_files(
+    spark: SparkSession,
+    source: FilesInput,
+    columns: ColumnsSpec,
+    on_bad_value: OnBadValue,
+    *,
+    s3: S3Source | None = None,
+    files: Sequence[FileState] | None = None,
+    earlier: Mapping[str, str] | None = None,
+) -> FilesSource:
+    """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
+    these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
+    `files` are those that are read, some of what `list_files` returned; None lists them here.
+    `earlier` are the types that source columns had in earlier loads; inference keeps to them where
+    it can (sources.files.spark.inference).
+
+    Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
+    and types that Spark does not have.
+    """
+    _check_options(source)
+    if files is None:
+        files = list_files(source, s3.readers if s3 else None)
+    listed = tuple(files)
+    if s3 is not None:
+        s3.connect(spark, source, listed)
+    types = columns.types or {}
+    opening = shortest(spark, source, listed)
+    while True:
+        reader = _reader(spark, source, on_bad_value).options(**opening.options)
+        if base := partition_base(listed, source.options):
+            reader = reader.option("basePath", spark_path(base, literal=False))
+        given = _Given(source, listed, opening.paths, s3)
+        frame, names = _open(reader, given, types, on_bad_value, earlier or {})
+        if opening.by_name or not _difference(frame, listed):
+            break
+        opening = by_name(listed)  # a file was added to the folder meanwhile
+    if different := _difference(frame, listed):
+        raise LoadFailed(
+            f"Spark and lakeload do not agree on whether `{different}` is to be read",
+            hint="is it being renamed or moved? else the reader options that choose files "
+            "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
+        )
+    return FilesSource(frame, names, listed, _rows_need_all_columns(source), source, s3)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is opened: the files, and the paths that name them to Spark."""
+
+    source: FilesInput
+    files: tuple[FileState, ...]
+    paths: tuple[str, ...]
+    s3: S3Source | None
+
+
+def _open(
+    reader: DataFrameReader,
+    given: _Given,
+    types: Mapping[str, str],
+    on_bad_value: OnBadValue,
+    earlier: Mapping[str, str],
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the frame and the names of the source's columns in it."""
+    source, paths = given.source, list(given.paths)
+    if source.format in TYPED_FORMATS:
+        frame = open_typed(reader, source, given.files, paths, given.s3)
+        names = tuple(frame.columns)
+        return cast_types(frame, _known(types, names), on_bad_value), names
+    if source.format == "CSV":
+        schema = _csv_schema(reader, source, paths, types, earlier)
+        reader, spark_format = _strict_header(reader, source), "csv"
+    else:
+        schema = _json_schema(reader, paths, types, earlier)
+        spark_format = "json"
+    return _read_text(reader, spark_format, schema, paths, on_bad_value), tuple(schema.names)
+
+
+def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
+    """Return a file that Spark reads and was not listed, or the other way round: what is recorded
+    as loaded, and watched for changes, must be what is loaded."""
+    opened = {plain_path(uri) for uri in frame.inputFiles()}
+    return min({file.path for file in files} ^ opened, default=None)
+
+
+def _check_options(source: FilesInput) -> None:
+    for problem in option_problems(source.format, source.options):
+        raise InvalidInput(problem.message, hint=problem.hint)
+
+
+def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -> DataFrameReader:
+    reader = spark.read
+    if source.format == "CSV":
+        # RFC 4180: a quote inside quotes is doubled. Spark's own default is a backslash, with which
+        # it would keep doubled quotes as data, without a word.
+        reader = reader.option("escape", '"')
+    reader = reader.options(**source.options)
+    if source.format in TYPED_FORMATS:
+        return reader
+    if source.format == "JSON":
+        reader = reader.option("multiLine", "true")
+    return reader.option("mode", "FAILFAST" if on_bad_value == "FAIL" else "PERMISSIVE").option(
+        "columnNameOfCorruptRecord", _CORRUPT
+    )
+
+
+def _csv_schema(
+    reader: DataFrameReader,
+    source: FilesInput,
+    paths: list[str],
+    types: Mapping[str, str],
+    earlier: Mapping[str, str],
+) -> StructType:
+    """Take names from the header, types from `types`, and read the data only for the others."""
+    wants_inference = _lower(source.options).get("inferschema", "true") == "true"
+    if types or not wants_inference:
+        header = reader.option("inferSchema", "false").csv(paths).schema
+        _known(types, header.names)
+        if not wants_inference or not set(header.names) - set(types):
+            return _with_types(header, types, {})
+    inferred = reader.option("inferSchema", "true").csv(paths).schema
+    return _with_types(inferred, types, earlier)
+
+
+def _json_schema(
+    reader: DataFrameReader,
+    paths: list[str],
+    types: Mapping[str, str],
+    earlier: Mapping[str, str],
+) -> StructType:
+    """Infer, then let `types` decide; a field that no record has yet may be named there."""
+    found = [field for field in reader.json(paths).schema.fields if field.name != _CORRUPT]
+    absent = [name for name in types if name not in {field.name for field in found}]
+    fields = [*found, *(StructField(name, StringType()) for name in absent)]
+    return _with_types(StructType(fields), types, earlier)
+
+
+def _with_types(
+    schema: StructType, types: Mapping[str, str], earlier: Mapping[str, str]
+) -> StructType:
+    """Replace the types of a schema by those given, else by those of earlier loads."""
+    fields = []
+    for field in schema.fields:
+        kind = field.dataType
+        before = earlier.get(field.name)
+        if field.name in types:
+            kind = _parse(field.name, types[field.name])
+        elif before is not None and reads_as(kind.simpleString(), before):
+            kind = DataType.fromDDL(before)
+        fields.append(StructField(field.name, kind))
+    return StructType(fields)
+
+
+def _parse(name: str, kind: str) -> DataType:
+    try:
+        return DataType.fromDDL(kind)
+    except PySparkException as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        raise InvalidInput(
+            f"`columns.types` gives column `{name}` the type `{kind}`: {reason}",
+            hint="use a Spark SQL type such as `bigint`, `decimal(12,2)` or `timestamp`",
+        ) from error
+
+
+def _known(types: Mapping[str, str], names: tuple[str, ...] | list[str]) -> Mapping[str, str]:
+    for name in types:
+        if name not in names:
+            raise InvalidInput(
+                f"`columns.types` names the column `{name}`, which the source does not have",
+                hint=did_you_mean(name, names) or f"the columns are `{'`, `'.join(names)}`",
+            )
+    return types
+
+
+def _read_text(
+    reader: DataFrameReader,
+    format_name: str,
+    schema: StructType,
+    paths: list[str],
+    on_bad_value: OnBadValue,
+) -> DataFrame:
+    if on_bad_value == "FAIL":
+        return reader.schema(schema).format(format_name).load(paths)
+    marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    frame = reader.schema(marked).format(format_name).load(paths)
+    bad = F.col(_CORRUPT).isNotNull().cast("int").alias(BAD_VALUES_HELPER)
+    return frame.withColumn(_CORRUPT, bad).withColumnRenamed(_CORRUPT, BAD_VALUES_HELPER)
+
+
+def _strict_header(reader: DataFrameReader, source: FilesInput) -> DataFrameReader:
+    """Compare the header of every file with the schema.
+
+    By default Spark takes names from one file and columns of all files by position, so a file
+    with its columns in another order would be loaded wrong without a word.
+    """
+    if "enforceschema" in _lower(source.options):
+        return reader
+    return reader.option("enforceSchema", "false")
+
+
+def _rows_need_all_columns(source: FilesInput) -> bool:
+    """A line of a CSV file is a row whatever is in it: no mode that drops rows is ever used.
+    Files that bring their schema have as many rows as they have. JSON must be parsed to know."""
+    if source.format in TYPED_FORMATS:
+        return False
+    if source.format == "CSV":
+        return _lower(source.options).get("multiline", "false") == "true"
+    return True
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value.lower() for name, value in options.items()}

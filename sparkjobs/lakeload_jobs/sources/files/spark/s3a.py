@@ -1,0 +1,127 @@
+"""S3 as a source: lakeload lists, Spark reads through Hadoop's S3A (docs/decisions/0050).
+
+Spark gets no secret. Its `credential_process` starts lakeload_jobs.aws.process_credentials,
+which resolves the same references, assumes the same role, and is asked again before they expire.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import lakeload_jobs
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.key_patterns import KeyPattern
+from lakeload_jobs.sources.files.s3_identities import SourceReaders
+
+_PROFILE = "lakeload"
+_PROVIDER = "org.apache.hadoop.fs.s3a.auth.ProfileAWSCredentialsProvider"
+_MODULE = "lakeload_jobs.aws.process_credentials"
+
+
+class S3Source:
+    """S3 as the tables of one job read it. Thread-safe: tables share identities and clients."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self.readers = SourceReaders(spec.destination, spec.attempt_id)
+        self._label = spec.attempt_id
+        self._folder = Path(spec.result_path).parent / "source"
+        self._lock = threading.Lock()
+        self._connected: set[str] = set()
+
+    def connect(self, spark: SparkSession, source: FilesInput, files: Iterable[FileState]) -> None:
+        """Tell Spark how to reach the buckets of `files`; settings are kept per bucket.
+
+        Raises `InvalidInput` on a master whose tasks run on other machines, `AwsError` where the
+        bucket's region cannot be asked for.
+        """
+        buckets = {KeyPattern.parse(file.path).bucket for file in files if is_s3(file.path)}
+        if buckets and not str(spark.sparkContext.master).startswith("local"):
+            raise InvalidInput(
+                "input from S3 is not supported yet on cluster masters",
+                hint="use `local[*]` or `local-cluster[…]`",
+            )
+        for bucket in sorted(buckets):
+            self._connect(spark, source, bucket)
+
+    def _connect(self, spark: SparkSession, source: FilesInput, bucket: str) -> None:
+        objects = self.readers.objects(source)
+        with self._lock:
+            if bucket in self._connected:
+                return
+            identity = self.readers.identity(source)
+            region = identity.region
+            if bucket != identity.bucket:
+                region = objects.region(bucket) or region
+            conf = spark.sparkContext._jsc.hadoopConfiguration()
+            for name, value in s3a_settings(identity, region, self._profile(identity)).items():
+                conf.set(f"fs.s3a.bucket.{bucket}.{name}", value)
+            self._connected.add(bucket)
+
+    def _profile(self, identity: DestinationSpec) -> Path:
+        """Write the profile that Spark's credentials come from: a command, and no secret."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        number = len(list(self._folder.glob("*.json")))
+        known, profile = self._folder / f"{number}.json", self._folder / f"{number}.profile"
+        known.write_text(json.dumps(to_json(identity)), encoding="utf-8")
+        command = credential_process(known, self._label)
+        profile.write_text(f"[{_PROFILE}]\ncredential_process = {command}\n", encoding="utf-8")
+        return profile
+
+
+def s3a_settings(identity: DestinationSpec, region: str, profile: Path) -> dict[str, str]:
+    """Return S3A's settings for one bucket, without `fs.s3a.bucket.NAME.` before their names."""
+    endpoint = identity.endpoints.s3
+    path_style = identity.addressing_style == "PATH" or (
+        identity.addressing_style == "AUTO" and endpoint is not None
+    )
+    settings = {
+        "aws.credentials.provider": _PROVIDER,
+        "auth.profile.file": str(profile),
+        "auth.profile.name": _PROFILE,
+        "endpoint.region": region,
+        "path.style.access": str(path_style).lower(),
+    }
+    if endpoint is not None:
+        settings["endpoint"] = endpoint
+        settings["connection.ssl.enabled"] = str(endpoint.startswith("https:")).lower()
+    return settings
+
+
+def credential_process(identity: Path, label: str) -> str:
+    """Return the shell command of a profile's `credential_process`.
+
+    A profile takes ` #` and ` ;` for the beginning of a comment, quoted or not.
+    """
+    packages = str(Path(lakeload_jobs.__path__[0]).parent)
+    words = [sys.executable, "-P", "-m", _MODULE, str(identity), label]
+    command = f"PYTHONPATH={shlex.quote(packages)} " + " ".join(map(shlex.quote, words))
+    return command.replace(" #", " '\\#'").replace(" ;", " '\\;'")
+
+
+@dataclass
+class _Latest:
+    attempt_id: str = ""
+    access: S3Source | None = None
+
+
+_latest = _Latest()
+_latest_lock = threading.Lock()
+
+
+def s3_source(spec: JobSpec) -> S3Source:
+    """Return the one `S3Source` of an attempt, which all its tables share."""
+    with _latest_lock:
+        if _latest.access is None or _latest.attempt_id != spec.attempt_id:
+            _latest.attempt_id, _latest.access = spec.attempt_id, S3Source(spec)
+        return _latest.access

@@ -1,0 +1,1 @@
+"""S3 objects: conditional writes, multipart uploads, responses, backoff."""

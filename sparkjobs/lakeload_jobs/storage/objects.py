@@ -1,0 +1,282 @@
+"""Objects of one bucket: conditional writes and multipart uploads (DESIGN section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core.layout import conditional_writes_key
+from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.conditional_writes import MARKER, Conditions, has_conditional_writes
+from lakeload_jobs.storage.multipart import Part
+from lakeload_jobs.storage.responses import (
+    Completion,
+    ObjectEntry,
+    ObjectHead,
+    OpenUpload,
+    crc32,
+    plainer,
+    until_answered,
+)
+from lakeload_jobs.storage.write_headers import IfAbsent, IfMatch, encryption_headers
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+
+BODY_TRIES = 3
+PARQUET_CONTENT_TYPE = "application/vnd.apache.parquet"
+
+
+class Objects:
+    """Reads and writes of one bucket. Thread-safe. Every method may raise `AwsError`.
+
+    `waits` is the patience and the clock of everything that uses this bucket. `conditional` says
+    whether writes carry conditions; None: always, but for a `single_writer` as the store can.
+    """
+
+    def __init__(
+        self,
+        session: AwsSession,
+        destination: DestinationSpec,
+        *,
+        waits: Waits | None = None,
+        conditional: bool | None = None,
+    ) -> None:
+        self._session = session
+        self._bucket = destination.bucket
+        self._single_writer = destination.single_writer
+        self._encryption = encryption_headers(destination.encryption)
+        self.waits = waits or Waits()
+        marker = conditional_writes_key(destination.prefix)
+        self._create_marker = lambda: self._create(marker, MARKER)
+        if conditional is None and not self._single_writer:
+            conditional = True
+        self._conditions = Conditions(self._create_marker, conditional)
+
+    def url(self, key: str) -> str:
+        """Return `s3://bucket/key`, for messages."""
+        return f"s3://{self._bucket}/{key}"
+
+    def get(self, key: str, *, denied_is_missing: bool = False) -> bytes | None:
+        """Return the object's bytes, or None when it does not exist.
+
+        Under a policy that allows ListBucket for a prefix only, S3 answers 403 for a missing key:
+        `denied_is_missing` suits a cache that may not be there; otherwise read what LIST has shown.
+        """
+        for _ in range(BODY_TRIES - 1):
+            try:
+                return self._get_once(key, denied_is_missing)
+            except AwsError as error:
+                # botocore retries requests, not bodies that break off.
+                if error.status is not None or not error.retryable:
+                    raise
+        return self._get_once(key, denied_is_missing)
+
+    def _get_once(self, key: str, denied_is_missing: bool) -> bytes | None:
+        try:
+            with aws_call(f"reading `{self.url(key)}`"):
+                return self._session.s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except AwsError as error:
+            if error.code == "NoSuchKey" or (error.denied and denied_is_missing):
+                return None
+            raise
+
+    def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectEntry]:
+        """Yield the objects below `prefix` in key order, page by page."""
+        paginator = self._session.s3.get_paginator("list_objects_v2")
+        pages = paginator.paginate(Bucket=self._bucket, Prefix=prefix, StartAfter=start_after or "")
+        with aws_call(f"listing `{self.url(prefix)}`"):
+            for page in pages:
+                for item in page.get("Contents", []):
+                    yield ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the folders right below `prefix`, whatever their contents."""
+        paginator = self._session.s3.get_paginator("list_objects_v2")
+        with aws_call(f"listing the folders in `{self.url(prefix)}`"):
+            for page in paginator.paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/"):
+                for item in page.get("CommonPrefixes", []):
+                    yield item["Prefix"][len(prefix) : -1]
+
+    def find(self, key: str) -> ObjectEntry | None:
+        """Return the object at exactly `key` by a LIST sent now, or None.
+
+        HEAD cannot tell: for a missing key it answers 403 under a prefix-scoped policy.
+        """
+        with aws_call(f"looking for `{self.url(key)}`"):
+            answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1)
+        found = [item for item in answer.get("Contents", []) if item["Key"] == key]
+        if not found:
+            return None
+        return ObjectEntry(key, found[0]["Size"], found[0]["ETag"], found[0]["LastModified"])
+
+    def is_empty(self, prefix: str) -> bool:
+        """Return whether no object lies below `prefix`."""
+        with aws_call(f"listing `{self.url(prefix)}`"):
+            answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, MaxKeys=1)
+        return not answer.get("Contents")
+
+    def head(self, key: str) -> ObjectHead | None:
+        """Return size, ETag and metadata of an object that LIST has shown; None when it is gone."""
+        try:
+            with aws_call(f"reading the metadata of `{self.url(key)}`"):
+                answer = self._session.s3.head_object(Bucket=self._bucket, Key=key)
+        except AwsError as error:
+            if error.status == 404:
+                return None
+            raise
+        return ObjectHead(answer["ContentLength"], answer["ETag"], answer["Metadata"])
+
+    def put(self, key: str, body: bytes) -> None:
+        """Write an object, whatever is there: for caches only."""
+        with aws_call(f"writing `{self.url(key)}`"):
+            self._session.s3.put_object(
+                Bucket=self._bucket,
+                Key=key,
+                Body=body,
+                ChecksumCRC32=crc32(body),
+                **self._encryption,
+            )
+
+    def put_if_absent(self, key: str, body: bytes) -> bool:
+        """Create an object; return False when `key` is taken, perhaps by an earlier try of ours.
+
+        No answer → the same PUT again until one comes. Raises `AwsError` when it certainly did not
+        happen, `UnknownOutcome` when that cannot be told, `ConditionalWritesUnsupported`.
+        """
+        if not self._conditions.in_force():
+            if self.find(key) is not None:
+                return False
+            self.put(key, body)
+            return True
+        return self._create(key, body)
+
+    def has_conditional_writes(self) -> bool:
+        """Ask the store, whatever the document says of it. Leaves one small object there."""
+        return has_conditional_writes(self._create_marker)
+
+    def _create(self, key: str, body: bytes) -> bool:
+        return until_answered(
+            lambda: self._put_once(key, body), f"writing `{self.url(key)}`", self.waits
+        )
+
+    def _put_once(self, key: str, body: bytes) -> bool | None:
+        try:
+            with aws_call(f"writing `{self.url(key)}`"):
+                self._session.s3_once.put_object(
+                    Bucket=self._bucket,
+                    Key=key,
+                    Body=body,
+                    IfNoneMatch="*",
+                    ChecksumCRC32=crc32(body),
+                    **self._encryption,
+                )
+        except AwsError as error:
+            if error.status == 412:
+                return False
+            if error.status == 409:
+                return None
+            raise
+        return True
+
+    def create_upload(self, key: str, metadata: Mapping[str, str]) -> str:
+        """Begin a multipart upload and return its id. Nothing is visible at `key`."""
+        with aws_call(f"beginning the upload of `{self.url(key)}`"):
+            answer = self._session.s3.create_multipart_upload(
+                Bucket=self._bucket,
+                Key=key,
+                Metadata=dict(metadata),
+                ContentType=PARQUET_CONTENT_TYPE,
+                ChecksumAlgorithm="CRC32",
+                **self._encryption,
+            )
+            return answer["UploadId"]
+
+    def upload_part(self, key: str, upload_id: str, number: int, body: bytes) -> Part:
+        """Upload part `number` (1…10,000; at least 5 MiB unless it is the last)."""
+        checksum = crc32(body)
+        with aws_call(f"uploading part {number} of `{self.url(key)}`"):
+            answer = self._session.s3.upload_part(
+                Bucket=self._bucket,
+                Key=key,
+                UploadId=upload_id,
+                PartNumber=number,
+                Body=body,
+                ChecksumCRC32=checksum,
+            )
+        return Part(number, answer["ETag"], checksum)
+
+    def complete_upload(self, key: str, upload_id: str, parts: tuple[Part, ...]) -> Completion:
+        """Make an upload visible if nothing is at its key; asked again until S3 answers.
+
+        Raises `UnknownOutcome` when no clear answer came in time: completing again is safe.
+        """
+        conditional = self._conditions.in_force()
+        if not conditional and self.find(key) is not None:
+            return Completion.KEY_TAKEN
+        if_absent: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
+        doing = f"completing the upload of `{self.url(key)}`"
+        listed: list[CompletedPartTypeDef] = [
+            {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
+            for part in parts
+        ]
+
+        def once() -> Completion | None:
+            with aws_call(doing):
+                self._session.s3_once.complete_multipart_upload(
+                    Bucket=self._bucket,
+                    Key=key,
+                    UploadId=upload_id,
+                    MultipartUpload={"Parts": listed},
+                    **if_absent,
+                )
+            return Completion.COMPLETED
+
+        def answer() -> Completion | None:
+            try:
+                return once()
+            except AwsError as error:
+                if error.code == "NoSuchUpload":
+                    return Completion.NO_SUCH_UPLOAD
+                if error.status == 412:
+                    return Completion.KEY_TAKEN
+                if error.status == 409:
+                    return None
+                raise
+
+        return until_answered(answer, doing, self.waits)
+
+    def abort_upload(self, key: str, upload_id: str) -> None:
+        """Abort an upload; one that is gone already is fine."""
+        try:
+            with aws_call(f"aborting the upload of `{self.url(key)}`"):
+                self._session.s3.abort_multipart_upload(
+                    Bucket=self._bucket, Key=key, UploadId=upload_id
+                )
+        except AwsError as error:
+            if error.code != "NoSuchUpload":
+                raise
+
+    def list_uploads(self, prefix: str) -> Iterator[OpenUpload]:
+        """Yield the open uploads below `prefix`."""
+        paginator = self._session.s3.get_paginator("list_multipart_uploads")
+        with aws_call(f"listing the open uploads below `{self.url(prefix)}`"):
+            for page in paginator.paginate(Bucket=self._bucket, Prefix=prefix):
+                for item in page.get("Uploads", []):
+                    yield OpenUpload(item["Key"], item["UploadId"], item["Initiated"])
+
+    def delete(self, key: str, etag: str) -> bool:
+        """Delete the object if it still has this ETag; False when another one is there now."""
+        condition: IfMatch = {} if self._single_writer else {"IfMatch": etag}
+        try:
+            with aws_call(f"deleting `{self.url(key)}`"):
+                self._session.s3.delete_object(Bucket=self._bucket, Key=key, **condition)
+        except AwsError as error:
+            if error.status == 412:
+                return False
+            if error.status == 404 and error.code != "NoSuchBucket":
+                return True
+            raise plainer(error) from error
+        return True
