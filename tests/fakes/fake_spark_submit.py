@@ -42,13 +42,13 @@ class Job:
 
     def open(self) -> None:
         self.say("opened", message="4.1.4", pid=os.getpid())
-        self.say("stage", name="session")
+        self.say("stage", stage="session")
 
     def load(self) -> tuple[TableResult, ...]:
         results = []
         for table in self.spec.tables:
-            for stage in ("open", "count", "stage", "commit", "publish"):
-                self.say("stage", name=stage, table=table.source)
+            for stage in ("open", "count", "stage", "commit"):
+                self.say("stage", stage=stage, table=table.source)
             self.say("progress", done=1, total=1)
             file = FileResult(f"lake/{table.schema}/{table.table}/part-0.gzip.parquet", 3, 100)
             results.append(
@@ -116,14 +116,14 @@ def result_but_nonzero(job: Job) -> int:
 
 def dies(job: Job) -> int:
     job.open()
-    job.say("stage", name="stage", table=job.spec.tables[0].source)
+    job.say("stage", stage="stage", table=job.spec.tables[0].source)
     sys.stderr.write("java.lang.OutOfMemoryError: Java heap space\n")
     return 1
 
 
 def killed(job: Job) -> int:
     job.open()
-    job.say("stage", name="commit", table=job.spec.tables[0].source)
+    job.say("stage", stage="commit", table=job.spec.tables[0].source)
     os.kill(os.getpid(), signal.SIGKILL)
     return 0
 
@@ -171,7 +171,7 @@ def stops_at_once(job: Job) -> int:
 
 def stops_while_committing(job: Job) -> int:
     job.open()
-    job.say("stage", name="commit", table=job.spec.tables[0].source)
+    job.say("stage", stage="commit", table=job.spec.tables[0].source)
     time.sleep(60)
     return 0
 
@@ -187,7 +187,7 @@ def partial_lines(job: Job) -> int:
     line = job.event("opened", message="4.1.4", pid=os.getpid())
     job.raw(line[:7])
     time.sleep(0.35)
-    stage = job.event("stage", name="session")
+    stage = job.event("stage", stage="session")
     job.raw(line[7:] + stage[:-2])
     time.sleep(0.35)
     job.raw(stage[-2:])

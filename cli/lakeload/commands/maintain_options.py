@@ -8,7 +8,8 @@ from typing import Annotated, get_args
 import typer
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.maintain import ICEBERG_STEPS, PARQUET_STEPS, MaintainSpec, Step
+from lakeload_jobs.contract.events import Step
+from lakeload_jobs.contract.maintain import ICEBERG_STEPS, PARQUET_STEPS, MaintainSpec
 
 Apply = Annotated[bool, typer.Option("--apply", help="Do it; without, only say what would be.")]
 OnlySteps = Annotated[

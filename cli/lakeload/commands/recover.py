@@ -14,7 +14,7 @@ from lakeload.commands.lake_tables import EitherFile
 from lakeload.commands.options import Output, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode, InvalidInput
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, worst_exit
 from lakeload_jobs.core.job_ids import job_id_problem
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def recover(
         _check_no_decision(void, accept)
         _recover_iceberg(document, table or (), age, output, dry_run=dry_run)
         return
-    from lakeload.upkeep.recover import Tools, worst
+    from lakeload.upkeep.recover import Tools
     from lakeload.upkeep.recover import recover as recover_tables
 
     lake = open_document(document, table or (), "recover")
@@ -91,7 +91,7 @@ def recover(
     found = recover_tables(tools, lake.tables, abort_older_than=age, dry_run=dry_run)
     from lakeload.ui.recover import show_text, to_document
 
-    code = worst([table.exit_code for table in found])
+    code = worst_exit(table.exit_code for table in found)
     if output is OutputFormat.JSON:
         console.show_json(to_document(found, code, dry_run=dry_run))
     else:

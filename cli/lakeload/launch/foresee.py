@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lakeload.launch.look import AT_ONCE, Look
-from lakeload.launch.outcome import Outcome, error_info, exit_code_of
+from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.contract.result import FileResult, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
@@ -179,5 +179,5 @@ def outcome_without_spark(foreseen: Sequence[Foresight]) -> Outcome | None:
 def _result(foreseen: Foresight) -> TableResult:
     if foreseen.error is None:
         return foreseen.no_op()
-    table, error = foreseen.table, error_info(foreseen.error, "open")
+    table, error = foreseen.table, ErrorInfo.of(foreseen.error, "open")
     return TableResult(table.source, table.target, "FAILED", error=error)

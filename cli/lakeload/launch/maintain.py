@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from lakeload.launch.command import Installation
-from lakeload.launch.outcome import error_info
 from lakeload.launch.result_file import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, SparkSettings, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, shared_exit
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo
@@ -61,7 +60,7 @@ def maintained(tables: Iterable[TableMaintenance]) -> Maintained:
 
 def refused(error: LakeloadError) -> Maintained:
     """Return the outcome of a maintenance that ended before any table was looked at."""
-    return Maintained(error.exit_code, (), error_info(error))
+    return Maintained(error.exit_code, (), ErrorInfo.of(error))
 
 
 def decide(ended: Ended, result: MaintainResult | ResultProblem) -> Maintained:
@@ -71,7 +70,7 @@ def decide(ended: Ended, result: MaintainResult | ResultProblem) -> Maintained:
     whole = isinstance(result, MaintainResult) and result.error is None
     if ending.stopped_by is not None and not (whole and ending.exit_status == 0):
         stopped = Interrupted(f"stopped by {ending.stopped_by.name}", hint=AGAIN)
-        return Maintained(stopped.exit_code, tables, error_info(stopped))
+        return Maintained(stopped.exit_code, tables, ErrorInfo.of(stopped))
     if isinstance(result, ResultProblem):
         ran_well = ending.exit_status == 0 or not result.missing
         message, hint, code = result.message, result.hint, ExitCode.TABLE_FAILED
@@ -95,8 +94,7 @@ def exit_code_of(tables: Iterable[TableMaintenance]) -> ExitCode:
     steps = [step for table in found for step in table.steps]
     failed = [table.error for table in found if table.error]
     failed += [step.error for step in steps if step.status == "FAILED" and step.error]
-    codes = {error.exit_code for error in failed}
-    if codes:
-        return ExitCode(codes.pop()) if len(codes) == 1 else ExitCode.TABLE_FAILED
+    if failed:
+        return shared_exit(error.exit_code for error in failed)
     lost = any(step.status == "LOST_RACE" for step in steps)
     return ExitCode.FOLLOW_UP_FAILED if lost else ExitCode.OK

@@ -12,16 +12,14 @@ from typing import Literal
 
 from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.result_file import ResultProblem
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
-from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, shared_exit
+from lakeload_jobs.contract.events import Event, Stage
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
 from lakeload_jobs.contract.spec import TableSpec
 
 OutcomeKind = Literal[
     "LOADED", "FAILED", "NO_RESULT", "DIED", "NEVER_STARTED", "DISAGREES", "INTERRUPTED"
 ]
-
-COMMIT_STAGES = frozenset({"commit", "publish"})
 
 NOTHING_COMMITTED = "nothing was committed"
 MAYBE_COMMITTED = "committed or unknown: the next sync or `lakeload recover` finishes it"
@@ -51,7 +49,7 @@ class Observed:
     """What the events of one launch have told so far, by source table."""
 
     opened: bool = False
-    stages: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
     committing: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
 
@@ -59,9 +57,9 @@ class Observed:
         """Take in one event."""
         if event.kind == "opened":
             self.opened = True
-        elif event.kind == "stage" and event.table and event.name:
-            self.stages[event.table] = event.name
-            if event.name in COMMIT_STAGES:
+        elif event.kind == "stage" and event.table and event.stage:
+            self.stages[event.table] = event.stage
+            if event.stage == "commit":
                 self.committing.add(event.table)
         elif event.kind == "table" and event.table and event.name:
             self.ended[event.table] = event.name
@@ -126,19 +124,7 @@ def decide(
 def refused(error: LakeloadError) -> Outcome:
     """Return the outcome of a sync that ended before any table did."""
     kind: OutcomeKind = "INTERRUPTED" if isinstance(error, Interrupted) else "FAILED"
-    return Outcome(kind, error.exit_code, (), error_info(error))
-
-
-def error_info(error: LakeloadError, stage: str | None = None) -> ErrorInfo:
-    """Return an expected failure as data."""
-    return ErrorInfo(
-        type(error).__name__,
-        error.message,
-        int(error.exit_code),
-        error.hint,
-        stage,
-        error.retryable,
-    )
+    return Outcome(kind, error.exit_code, (), ErrorInfo.of(error))
 
 
 def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
@@ -152,10 +138,10 @@ def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
     if any(table.status == "INTERRUPTED" for table in tables):
         return ExitCode.INTERRUPTED
     failed = [table for table in tables if table.status in ("FAILED", "SKIPPED")]
-    codes = {table.error.exit_code for table in failed if table.error}
     if failed:
-        own = codes & {ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG}
-        return ExitCode(next(iter(own))) if own and len(codes) == 1 else ExitCode.TABLE_FAILED
+        code = shared_exit(table.error.exit_code for table in failed if table.error)
+        own = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
+        return code if code in own else ExitCode.TABLE_FAILED
     if any(table.status == "LOADED_CATALOG_STALE" for table in tables):
         return ExitCode.FOLLOW_UP_FAILED
     return ExitCode.OK
@@ -221,7 +207,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
 
 def _in_commit(table: TableResult) -> bool:
     stage = table.error.stage if table.error else None
-    return table.status == "INTERRUPTED" and stage in COMMIT_STAGES
+    return table.status == "INTERRUPTED" and stage == "commit"
 
 
 def _presumed(

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from lakeload.launch.foresee import Foreseen
 from lakeload.launch.inputs import InputFound, look_at_input
-from lakeload.launch.outcome import error_info
 from lakeload.launch.plan_model import (
     Action,
     IncrementalPlan,
@@ -52,7 +51,7 @@ def _plan(
     table, opened = foreseen.table, foreseen.opened
     found = _found(foreseen) if local else None
     missing = found.missing if found else ()
-    error = error_info(foreseen.error, "open") if foreseen.error else None
+    error = ErrorInfo.of(foreseen.error, "open") if foreseen.error else None
     action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
     if action == "LOAD" and missing and foreseen.selection is None:
         action, error = "FAIL", nothing_there(missing)

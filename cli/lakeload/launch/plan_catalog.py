@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from lakeload.launch.foresee import Foreseen
 from lakeload.launch.look import AT_ONCE
-from lakeload.launch.outcome import error_info
 from lakeload.launch.plan_model import CatalogPlan, TablePlan
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
@@ -50,9 +50,9 @@ def _with_catalog(
     try:
         change = catalog.foresee(target, columns)
     except AwsError as error:
-        return replace(plan, catalog=replace(named, unasked=error_info(error, "open")))
+        return replace(plan, catalog=replace(named, unasked=ErrorInfo.of(error, "open")))
     except LakeloadError as error:
-        return replace(plan, action="REFUSED", error=error_info(error, "open"))
+        return replace(plan, action="REFUSED", error=ErrorInfo.of(error, "open"))
     known = replace(
         named,
         creates_database=change.creates_database,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
 from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.look import Look
-from lakeload.launch.outcome import error_info
 from lakeload.launch.plan import incremental_plan, nothing_there, numbering
 from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
 from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalog_uris import own_location
@@ -32,7 +32,7 @@ def plan_iceberg(
 def _plan(foreseen: ForeseenIceberg, look: Look, *, local: bool) -> TablePlan:
     table = foreseen.table
     found = _input(foreseen) if local else InputFound(0, 0, ())
-    error = error_info(foreseen.error, "open") if foreseen.error else None
+    error = ErrorInfo.of(foreseen.error, "open") if foreseen.error else None
     action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
     if action == "LOAD" and found.missing and foreseen.selection is None:
         action, error = "FAIL", nothing_there(found.missing)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.errors import ExitCode, worst_exit
 from lakeload_jobs.contract.result import ErrorInfo
 
 Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
@@ -155,7 +155,6 @@ class TablePlan:
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
     """Return 2 when documents or flags must change first, 3 when the lake or the input refuses."""
     errors = [error for plan in plans for error in (plan.error, plan.schema and plan.schema.error)]
+    invalid = ExitCode.INVALID
     codes = {error.exit_code for error in errors if error}
-    if ExitCode.INVALID in codes:
-        return ExitCode.INVALID
-    return ExitCode.REFUSED if codes else ExitCode.OK
+    return worst_exit(invalid if code == invalid else ExitCode.REFUSED for code in codes)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lakeload.launch.command import Installation
-from lakeload.launch.outcome import error_info
 from lakeload.launch.plan_model import ColumnChange, SchemaFound, TablePlan
 from lakeload.launch.result_file import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, SparkSettings, run_job
@@ -22,6 +21,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules.refusals import shown
 from lakeload_jobs.formats.iceberg.rules.schema import compare, with_partitions
@@ -108,7 +108,7 @@ def _judged(judge: _Judge, found: TableColumns, spec: JobSpec, table: TableSpec)
     try:
         judged = judge(found, found.existing, spec, table)
     except LakeloadError as error:
-        return replace(base, error=error_info(error, "schema"))
+        return replace(base, error=ErrorInfo.of(error, "schema"))
     return replace(judged, columns=found.columns, warnings=found.warnings)
 
 

@@ -18,7 +18,8 @@ from lakeload.ui.amounts import counted
 from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.maintain import Step, StepResult, TableMaintenance
+from lakeload_jobs.contract.events import Step
+from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
 from lakeload_jobs.core.sizes import format_size
 
 STYLES = {

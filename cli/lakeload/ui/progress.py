@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -15,15 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.events import Event, Stage
 
-STAGES = {
+STAGES: Mapping[Stage, str] = {
     "session": "starting the Spark session",
     "open": "reading its history and schema",
     "count": "counting rows",
     "stage": "writing",
     "commit": "committing",
-    "publish": "publishing",
     "branches": "dropping branches",
     "compact": "compacting",
     "deletes": "rewriting deletes",
@@ -99,8 +98,8 @@ class Progress:
     def show(self, event: Event) -> None:
         """Take in one event."""
         now = time.monotonic()
-        if event.kind == "stage" and event.name:
-            words = STAGES.get(event.name, event.name)
+        if event.kind == "stage" and event.stage:
+            words = STAGES.get(event.stage, event.stage)
             if event.table is None:
                 self._stage = words
             else:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
@@ -64,10 +64,7 @@ class SnapshotHistory:
     @property
     def exit_code(self) -> ExitCode:
         """OK, or TABLE_FAILED when a table's properties are damaged, or REFUSED."""
-        codes = {table.error.exit_code for table in self.tables if table.error}
-        if ExitCode.TABLE_FAILED in codes:
-            return ExitCode.TABLE_FAILED
-        return max(codes, default=ExitCode.OK)
+        return worst_exit(table.error.exit_code for table in self.tables if table.error)
 
 
 def read_snapshots(

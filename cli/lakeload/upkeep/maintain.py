@@ -11,7 +11,6 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import (
     LISTED,
     MaintainSpec,
-    Step,
     StepResult,
     StepStatus,
     TableMaintenance,
@@ -46,22 +45,10 @@ def _step(stale: StaleUploads, spec: MaintainSpec) -> StepResult:
     try:
         found = stale.remove(age) if spec.apply else stale.find(age)
     except LakeloadError as error:
-        return StepResult("uploads", "FAILED", error=step_error(error, "uploads"))
+        return StepResult("uploads", "FAILED", error=ErrorInfo.of(error, "uploads"))
     if not found:
         return StepResult("uploads", "NOTHING_TO_DO")
     keys = tuple(upload.key for upload in found)
     # What parts an upload has, a list of uploads does not tell.
     status: StepStatus = "DONE" if spec.apply else "WOULD_DO"
     return StepResult("uploads", status, files=len(keys), bytes=None, items=keys[:LISTED])
-
-
-def step_error(error: LakeloadError, step: Step) -> ErrorInfo:
-    """Return the failure of a step as data."""
-    return ErrorInfo(
-        type(error).__name__,
-        error.message,
-        int(error.exit_code),
-        error.hint,
-        step,
-        error.retryable,
-    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from lakeload.upkeep.maintain import step_error
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.formats.iceberg.glue_optimizers import (
     OPTIMIZERS,
@@ -43,7 +43,7 @@ def _register(
                 items.append(f"{optimizer}: {_WORDS[change][0 if apply else 1]}")
     except LakeloadError as error:
         return StepResult(
-            "optimizers", "FAILED", items=tuple(items), error=step_error(error, "optimizers")
+            "optimizers", "FAILED", items=tuple(items), error=ErrorInfo.of(error, "optimizers")
         )
     if not items:
         return StepResult("optimizers", "NOTHING_TO_DO")

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakeload.upkeep.tables import UpkeepTable, about, for_each
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.parquet.log.catalog import Catalog
 from lakeload_jobs.formats.parquet.log.publish import Notify
 from lakeload_jobs.formats.parquet.log.recovery import TableRecovery, recover_table
@@ -104,10 +104,4 @@ def code_of_errors(errors: Iterable[LakeloadError | None]) -> ExitCode:
     """Return the exit code of tables of which some ended with an error, None for the others."""
     known = (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
     codes = [error.exit_code for error in errors if error]
-    return worst([code if code in known else ExitCode.TABLE_FAILED for code in codes])
-
-
-def worst(codes: Sequence[ExitCode]) -> ExitCode:
-    """Return the exit code of several tables: a person's work first, then a refusal, then 5."""
-    order = (ExitCode.TABLE_FAILED, ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
-    return next((code for code in order if code in codes), ExitCode.OK)
+    return worst_exit(code if code in known else ExitCode.TABLE_FAILED for code in codes)

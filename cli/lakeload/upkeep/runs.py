@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakeload.upkeep.tables import UpkeepTable, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
 from lakeload_jobs.storage.objects import Objects
 
@@ -47,10 +47,7 @@ class History:
     @property
     def exit_code(self) -> ExitCode:
         """OK, or REFUSED when AWS let a log not be read, or TABLE_FAILED when one is damaged."""
-        codes = {trouble.error.exit_code for trouble in self.troubles}
-        if ExitCode.TABLE_FAILED in codes:
-            return ExitCode.TABLE_FAILED
-        return max(codes, default=ExitCode.OK)
+        return worst_exit(trouble.error.exit_code for trouble in self.troubles)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import ClassVar
 
@@ -17,6 +18,29 @@ class ExitCode(IntEnum):
     FOLLOW_UP_FAILED = 5
     BUG = 70
     INTERRUPTED = 130
+
+
+_WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.TABLE_FAILED,
+    ExitCode.BUG,
+    ExitCode.MACHINE,
+    ExitCode.INVALID,
+    ExitCode.REFUSED,
+    ExitCode.FOLLOW_UP_FAILED,
+    ExitCode.OK,
+)
+
+
+def worst_exit(codes: Iterable[int]) -> ExitCode:
+    """Return the exit code of several ends: that of the worst of them, OK for none."""
+    return min(map(ExitCode, codes), key=_WORST_FIRST.index, default=ExitCode.OK)
+
+
+def shared_exit(codes: Iterable[int]) -> ExitCode:
+    """Return the exit code of several failures: the one they share, else TABLE_FAILED."""
+    found = set(codes)
+    return ExitCode(found.pop()) if len(found) == 1 else ExitCode.TABLE_FAILED
 
 
 class LakeloadError(Exception):

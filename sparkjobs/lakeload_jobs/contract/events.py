@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+Step = Literal[
+    "branches", "compact", "deletes", "manifests", "expire", "orphans", "uploads", "optimizers"
+]
+"""The steps of maintenance."""
+
+Stage = Literal["session", "schema", "open", "count", "stage", "commit", "catalog", Step]
+"""Where in its work a job is, or was when it failed.
+
+session   Spark is being started              stage     its rows are written, invisibly
+schema    its columns are compared (plan)     commit    it is made visible: in, or not known to be
+open      the table is being read             catalog   its columns are made known after a commit
+count     the rows of its source are counted
+"""
+
+Enter = Callable[[Stage], None]
+"""Is told each stage as it begins; raises `Interrupted` when the run is to stop."""
 
 EventKind = Literal["opened", "stage", "progress", "note", "table", "closed"]
 
@@ -14,7 +32,7 @@ class Event:
     """One line of events.jsonl. Which fields are set depends on `kind`:
 
     opened    message (Spark version), pid          first line; the JVM and Python are up
-    stage     name; table when it belongs to one    session, open, count, stage, commit, publish
+    stage     stage; table when it belongs to one
     progress  done, total (Spark tasks)             at most two a second
     note      level, message, table                 something the user should see
     table     table, name (status), message         a table has ended
@@ -25,6 +43,7 @@ class Event:
     at: datetime
     table: str | None = None
     name: str | None = None
+    stage: Stage | None = None
     level: Literal["info", "warning"] | None = None
     message: str | None = None
     done: int | None = None

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.result import ErrorInfo, RunStatus
 
-Step = Literal[
-    "branches", "compact", "deletes", "manifests", "expire", "orphans", "uploads", "optimizers"
-]
 StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "NOT_POSSIBLE", "LOST_RACE", "FAILED"]
 
 ICEBERG_STEPS: tuple[Step, ...] = (

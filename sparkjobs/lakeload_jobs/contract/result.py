@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
+
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.events import Stage
 
 TableStatus = Literal["LOADED", "NO_OP", "LOADED_CATALOG_STALE", "FAILED", "SKIPPED", "INTERRUPTED"]
 IndexKind = Literal["dense", "sparse"]
@@ -13,14 +16,26 @@ RunStatus = Literal["SUCCEEDED", "FAILED"]
 
 @dataclass(frozen=True)
 class ErrorInfo:
-    """A failure as data. `type` is the class, `stage` the step it happened in."""
+    """A failure as data. `type` is the class, `stage` where it happened."""
 
     type: str
     message: str
     exit_code: int
     hint: str | None = None
-    stage: str | None = None
+    stage: Stage | None = None
     retryable: bool = False
+
+    @classmethod
+    def of(cls, error: LakeloadError, stage: Stage | None = None) -> Self:
+        """Return an expected failure as data."""
+        return cls(
+            type(error).__name__,
+            error.message,
+            int(error.exit_code),
+            error.hint,
+            stage,
+            error.retryable,
+        )
 
 
 @dataclass(frozen=True)

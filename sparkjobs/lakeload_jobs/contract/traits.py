@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
-from lakeload_jobs.contract.maintain import Step
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.spec import (
     AccessDelegation,
     CatalogSpec,

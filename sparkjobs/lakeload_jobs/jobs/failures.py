@@ -15,8 +15,9 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.rows.failures import error_info, expected_failure, failure_in
+from lakeload_jobs.rows.failures import expected_failure, failure_in
 from lakeload_jobs.sources.files.spark.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
@@ -57,11 +58,11 @@ class _Cause:
         return _short(_AFTER.sub("", found[2] if found else self.text))
 
 
-def describe(error: BaseException, stage: str | None) -> ErrorInfo:
+def describe(error: BaseException, stage: Stage | None) -> ErrorInfo:
     """Return what `error` says to the user. `stage` is the step it happened in."""
     expected = expected_failure(error)
     if expected is not None:
-        return error_info(expected, stage)
+        return ErrorInfo.of(expected, stage)
     if isinstance(error, PySparkException | Py4JError):
         return replace(_from_spark(error), stage=stage)
     if isinstance(error, ConnectionError | EOFError):
@@ -184,7 +185,7 @@ def _python_error(causes: list[_Cause]) -> ErrorInfo | None:
         if "Traceback (most recent call last)" in cause.text:
             last = cause.text.strip().splitlines()[-1]
             if last.startswith("MemoryError"):
-                return error_info(_expected(MemoryError()))
+                return ErrorInfo.of(_expected(MemoryError()))
             return ErrorInfo(
                 type=last.partition(":")[0],
                 message=f"a bug in lakeload: a Python worker failed with {_short(last)}",

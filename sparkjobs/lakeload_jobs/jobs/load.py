@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError, shared_exit
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
 from lakeload_jobs.contract.traits import vends
@@ -71,9 +71,9 @@ def exit_status(result: RunResult) -> int:
         return result.error.exit_code
     if any(table.status == "INTERRUPTED" for table in result.tables):
         return int(ExitCode.INTERRUPTED)
-    codes = {table.error.exit_code for table in result.tables if table.error}
-    nothing_in = not any(table.status in GOOD for table in result.tables)
-    return codes.pop() if nothing_in and len(codes) == 1 else int(ExitCode.TABLE_FAILED)
+    if any(table.status in GOOD for table in result.tables):
+        return int(ExitCode.TABLE_FAILED)
+    return int(shared_exit(table.error.exit_code for table in result.tables if table.error))
 
 
 def _failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunResult:

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
     MaintainSpec,
-    Step,
     StepResult,
     TableMaintenance,
 )
@@ -102,7 +102,7 @@ def _maintain(
 
 def _steps(work: Work, table: TableSpec, events: EventLog) -> Iterator[StepResult]:
     for step in work.spec.steps:
-        events.emit("stage", table=table.source, name=step)
+        events.emit("stage", table=table.source, stage=step)
         yield _step(work, step)
 
 

@@ -60,7 +60,7 @@ def look(
     columns = _iceberg if spec.destination.table_format == "ICEBERG" else _parquet
     found = []
     for table in spec.tables:
-        events.emit("stage", table=table.source, name="open")
+        events.emit("stage", table=table.source, stage="open")
         try:
             found.append(columns(spark, spec, table, objects))
         except Interrupted:

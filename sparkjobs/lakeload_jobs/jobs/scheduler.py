@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError
+from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad
@@ -53,7 +54,7 @@ class Tables:
         self._events = events
         self._session = session
         self._stopping = threading.Event()
-        self._stages: dict[str, str] = {}
+        self._stages: dict[str, Stage] = {}
 
     def load_all(self) -> tuple[TableResult, ...]:
         """Return one result for each table, in the order of the spec."""
@@ -86,7 +87,7 @@ class Tables:
         return result
 
     def _load_table(self, table: TableSpec) -> TableResult:
-        def enter(stage: str) -> None:
+        def enter(stage: Stage) -> None:
             self._enter(table, stage)
 
         def notify(text: str) -> None:
@@ -120,11 +121,11 @@ class Tables:
             error=told,
         )
 
-    def _enter(self, table: TableSpec, stage: str) -> None:
+    def _enter(self, table: TableSpec, stage: Stage) -> None:
         if self._stopping.is_set():
             raise Interrupted("stopped before the commit: nothing of this table is visible")
         self._stages[table.source] = stage
-        self._events.emit("stage", table=table.source, name=stage)
+        self._events.emit("stage", table=table.source, stage=stage)
 
     def _note(self, table: TableSpec, level: Literal["info", "warning"], message: str) -> None:
         self._events.emit("note", table=table.source, level=level, message=message)

@@ -47,18 +47,6 @@ def expected_failure(error: BaseException) -> LakeloadError | None:
     return None
 
 
-def error_info(error: LakeloadError, stage: str | None = None) -> ErrorInfo:
-    """Return the failure as data."""
-    return ErrorInfo(
-        type=type(error).__name__,
-        message=error.message,
-        exit_code=int(error.exit_code),
-        hint=error.hint,
-        stage=stage,
-        retryable=error.retryable,
-    )
-
-
 def failure_in(text: str) -> ErrorInfo | None:
     """Return the failure that a worker wrote into the text of its traceback, if it did."""
     found = _LINE.search(text)

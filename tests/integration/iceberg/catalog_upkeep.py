@@ -9,7 +9,8 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.maintain import MaintainSpec, Step, StepResult
+from lakeload_jobs.contract.events import Step
+from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.tables import load

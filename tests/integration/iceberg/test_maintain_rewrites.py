@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.maintain import Step
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.spec import PartitionField
 from tests.integration.iceberg.upkeep import Upkeep, glue_upkeep, small_files, statuses
 from tests.servers.ministack import Lake

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from lakeload.demo.aws_policies import embedded_policy
 from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (
     ICEBERG_STEPS,
     MaintainSpec,
-    Step,
     StepResult,
     TableMaintenance,
 )

@@ -51,7 +51,7 @@ def test_events_tell_each_step_of_each_table(job: Job) -> None:
     job.run(spec)
 
     told = events(spec)
-    steps = [event["name"] for event in told if event["kind"] == "stage" and event["table"] == "a"]
+    steps = [event["stage"] for event in told if event["kind"] == "stage" and event["table"] == "a"]
     assert steps == ["open", "count", "stage", "commit"]
     ends = {str(e["table"]): (e["name"], e.get("message")) for e in told if e["kind"] == "table"}
     assert ends["a"] == ("LOADED", None)

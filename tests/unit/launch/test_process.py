@@ -70,7 +70,7 @@ def run(runs: Path, scenario: str, when: Callable[[Event, RunFolder], None] | No
 
 def interrupt_once_at(stage: str) -> Callable[[Event, RunFolder], None]:
     def when(event: Event, folder: RunFolder) -> None:
-        if event.kind == "stage" and event.name == stage:
+        if event.kind == "stage" and event.stage == stage:
             os.kill(os.getpid(), signal.SIGINT)
 
     return when
@@ -197,7 +197,7 @@ def test_a_job_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 
 def test_a_second_signal_ends_the_waiting(tmp_path: Path) -> None:
     def twice(event: Event, folder: RunFolder) -> None:
-        if event.name == "session":
+        if event.stage == "session":
             os.kill(os.getpid(), signal.SIGTERM)
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
 

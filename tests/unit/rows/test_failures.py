@@ -7,7 +7,8 @@ import traceback
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
-from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure, failure_in
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure, failure_in
 
 
 def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:
@@ -18,14 +19,14 @@ def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:
         hint="allow `s3:PutObject`\non this resource",
     )
     try:
-        raise TaskFailed(error_info(denied, "stage")) from denied
+        raise TaskFailed(ErrorInfo.of(denied, "stage")) from denied
     except TaskFailed:
         text = f"Job aborted\n\n{traceback.format_exc()}\nDriver stacktrace: …"
 
     found = failure_in(text)
 
     assert found is not None
-    assert found == error_info(denied, "stage")
+    assert found == ErrorInfo.of(denied, "stage")
     assert (found.type, found.exit_code, found.stage) == ("AwsError", ExitCode.REFUSED, "stage")
 
 

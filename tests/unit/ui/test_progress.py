@@ -24,12 +24,12 @@ def event(kind: EventKind, **fields: Any) -> Event:
 
 EVENTS = (
     event("opened", message="4.1.4", pid=1),
-    event("stage", name="session"),
-    event("stage", name="open", table="orders"),
+    event("stage", stage="session"),
+    event("stage", stage="open", table="orders"),
     event("progress", done=3, total=9),
     event("note", level="warning", message="2 values became null", table="orders"),
     event("note", level="info", message="finishing a job", table="orders"),
-    event("stage", name="commit", table=EVIL),
+    event("stage", stage="commit", table=EVIL),
     event("table", name="FAILED", table=EVIL, message="why"),
     event("table", name="LOADED", table="orders"),
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lakeload.upkeep import decide
 from lakeload.upkeep.durations import parse_age
-from lakeload.upkeep.recover import Recovery, Tools, worst
+from lakeload.upkeep.recover import Recovery, Tools
 from lakeload.upkeep.runs import History, TableRun, TableTrouble, jobs
 from lakeload.upkeep.tables import UpkeepTable
 from lakeload_jobs.aws import AwsError
@@ -100,13 +100,6 @@ def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: E
 def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
     found = TableRecovery(LOCATION, PENDING)
     assert Recovery("shop.orders", found, dry_run=True).status == "UNFINISHED"
-
-
-def test_a_person_is_called_before_anything_else() -> None:
-    codes = [ExitCode.OK, ExitCode.FOLLOW_UP_FAILED, ExitCode.REFUSED, ExitCode.TABLE_FAILED]
-    for number in range(1, len(codes) + 1):
-        assert worst(codes[:number]) is codes[number - 1]
-        assert worst(codes[:number][::-1]) is codes[number - 1]
 
 
 @pytest.mark.parametrize(

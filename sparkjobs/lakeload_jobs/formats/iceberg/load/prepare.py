@@ -11,12 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
-from lakeload_jobs.rows.failures import error_info, marked
+from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 from lakeload_jobs.sources.files.file_state import FileState
@@ -159,7 +160,7 @@ def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -
             f"table `{table.source}`: the primary key column `{name}` is null in some row",
             hint="choose a `primary_key` without nulls, or leave such rows out with `where`",
         )
-        text = marked(error_info(failure, "stage"))
+        text = marked(ErrorInfo.of(failure, "stage"))
         value = F.coalesce(F.col(f"`{name}`"), F.raise_error(F.lit(text)))
         frame = frame.withColumn(name, value)
     return frame

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.contract.events import Enter
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE, drop_branch, pause
@@ -47,8 +48,7 @@ class IcebergLoad:
     table: TableSpec
     objects: Objects
     session: AwsSession
-    enter: Callable[[str], None]
-    """Told the name of each step as it begins; raises `Interrupted` when the run is to stop."""
+    enter: Enter
     notify: Callable[[str], None]
     """Told what takes long, in a sentence."""
 

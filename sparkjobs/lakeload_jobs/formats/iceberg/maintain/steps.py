@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeload_jobs.contract.maintain import Step
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.formats.iceberg.maintain.branches import drop_branches
 from lakeload_jobs.formats.iceberg.maintain.compact import compact
 from lakeload_jobs.formats.iceberg.maintain.deletes import rewrite_deletes

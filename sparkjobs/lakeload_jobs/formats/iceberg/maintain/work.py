@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, Step, StepResult
+from lakeload_jobs.contract.events import Step
+from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
 from lakeload_jobs.formats.iceberg.load.java import Java, jvm, spark_name
 from lakeload_jobs.formats.iceberg.load.tables import read_facts
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts

@@ -15,7 +15,6 @@ from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
 from lakeload_jobs.formats.parquet.load.stage import PartitionReport
 from lakeload_jobs.formats.parquet.log.log_codec import tool_version
 from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StagedFile, Target
-from lakeload_jobs.rows.failures import error_info
 
 
 def load_record(
@@ -105,7 +104,7 @@ def nothing_new(
 
 
 def _stale(catalog_error: LakeloadError | None) -> ErrorInfo | None:
-    return None if catalog_error is None else error_info(catalog_stale(catalog_error), "catalog")
+    return None if catalog_error is None else ErrorInfo.of(catalog_stale(catalog_error), "catalog")
 
 
 def bad_value_warnings(reports: Sequence[PartitionReport]) -> tuple[str, ...]:

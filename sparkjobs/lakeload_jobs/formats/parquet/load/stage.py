@@ -21,6 +21,7 @@ from pyspark import TaskContext
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
@@ -28,7 +29,7 @@ from lakeload_jobs.formats.parquet.load.encode import encode_file
 from lakeload_jobs.formats.parquet.load.upload import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.upload_registry import NotedUpload, UploadRegistry
-from lakeload_jobs.rows.failures import TaskFailed, error_info, expected_failure
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure
 from lakeload_jobs.rows.tracking import DELETED_HELPER, add_tracking, bad_values
 from lakeload_jobs.storage.objects import Objects
 
@@ -75,7 +76,7 @@ class PartitionWriter:
             failure = expected_failure(error)
             if failure is None:
                 raise
-            raise TaskFailed(error_info(failure, "stage")) from error
+            raise TaskFailed(ErrorInfo.of(failure, "stage")) from error
         yield pa.RecordBatch.from_pylist([{"report": json.dumps(to_json(report))}])
 
     def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:

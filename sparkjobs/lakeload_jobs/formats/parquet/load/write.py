@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.events import Enter
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
@@ -44,9 +45,6 @@ from lakeload_jobs.rows.counting import partition_count, partition_rows
 from lakeload_jobs.sources.files.selection import Selection
 from lakeload_jobs.sources.files.selection_texts import selection_notes, selection_warnings
 from lakeload_jobs.storage.objects import Objects
-
-Enter = Callable[[str], None]
-"""Told the name of each step as it begins; raises `Interrupted` when the run is to stop."""
 
 Notify = Callable[[str], None]
 """Told what takes long, in a sentence."""
