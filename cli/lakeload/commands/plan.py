@@ -85,9 +85,9 @@ def show_plan(
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
-        from lakeload.policy.engines.recipes import Asked, readers
+        from lakeload.policy.engines.recipes import RecipeRequest, readers
 
-        engines = readers(destination, Asked(attempt.synced, tables))
+        engines = readers(destination, RecipeRequest(attempt.synced, tables))
         file = str(document.path)
         quiet = console.quiet()
         show_text(plans, console.out, console.err, quiet=quiet, readers=engines, file=file)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, cast
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakeload.policy.engines.lake_formation_text import Form
-    from lakeload.policy.engines.recipes import Engine
+    from lakeload.policy.engines.recipes import Engine, Form
 
 
 class For(StrEnum):
@@ -47,7 +46,7 @@ def recipes_for(
     """
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.spec import destination_spec, table_specs
-    from lakeload.policy.engines.recipes import Asked, recipes
+    from lakeload.policy.engines.recipes import RecipeRequest, recipes
     from lakeload.ui.snippets import show_snippets
 
     of_grants = {
@@ -60,7 +59,7 @@ def recipes_for(
     document = load_either(file, os.environ)
     owner = document.destination if isinstance(document, PipelineDocument) else document
     destination = destination_spec(owner)
-    asked = Asked(
+    asked = RecipeRequest(
         now=datetime.now(UTC),
         principals=_grantees(principals, destination.region),
         read_only=read_only,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeload.policy.text.snippets import Snippet
+from lakeload.policy.engines.snippets import Snippet
 from lakeload.ui import console
 
 

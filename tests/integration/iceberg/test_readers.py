@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyspark.sql import SparkSession
 
-from lakeload.policy.engines.recipes import Asked, Engine, recipes
-from lakeload.policy.text.snippets import Snippet
+from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.engines.snippets import Snippet
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     DestinationSpec,
@@ -139,7 +139,7 @@ def written(
     """Return what is written for the table; its example time is after its last snapshot."""
     table = replace(ORDERS, schema=schema, mode=mode)
     # The example time is a day before, in whole seconds: a moment from now.
-    asked = Asked(datetime.now(UTC) + timedelta(days=1, seconds=2), tables=(table,))
+    asked = RecipeRequest(datetime.now(UTC) + timedelta(days=1, seconds=2), tables=(table,))
     return list(recipes(destination, engine, asked))
 
 

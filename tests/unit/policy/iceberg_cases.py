@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lakeload.policy.engines.recipes import Asked
+from lakeload.policy.engines.recipes import RecipeRequest
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, EndpointsSpec, IcebergSpec, SigV4Spec
 from tests.unit.policy import recipe_cases
@@ -71,24 +71,24 @@ ICEBERG_CASES: Mapping[str, Case] = {
     ),
     "duckdb-glue.sql": Case(ICEBERG, "duckdb", ONE, "duckdb"),
     "duckdb-open-catalog.sql": Case(with_catalog(OPEN_CATALOG), "duckdb", CHANGING, "duckdb"),
-    "duckdb-rest.sql": Case(with_catalog(REST), "duckdb", Asked(NOW), "duckdb"),
-    "duckdb-rest-signed.sql": Case(SIGNED, "duckdb", Asked(NOW), "duckdb"),
-    "duckdb-rest-nobody.sql": Case(NOBODY, "duckdb", Asked(NOW), "duckdb"),
+    "duckdb-rest.sql": Case(with_catalog(REST), "duckdb", RecipeRequest(NOW), "duckdb"),
+    "duckdb-rest-signed.sql": Case(SIGNED, "duckdb", RecipeRequest(NOW), "duckdb"),
+    "duckdb-rest-nobody.sql": Case(NOBODY, "duckdb", RecipeRequest(NOW), "duckdb"),
     "duckdb-nessie-native.sql": Case(NATIVE, "duckdb", ONE, "duckdb"),
     "spark-glue.txt": Case(ICEBERG, "spark", replace(ONE, tables=(RESERVED,)), "spark"),
     "spark-open-catalog.txt": Case(with_catalog(OPEN_CATALOG), "spark", CHANGING, "spark"),
-    "spark-rest.conf": Case(with_catalog(REST), "spark", Asked(NOW), "spark"),
-    "spark-rest-signed.conf": Case(SIGNED, "spark", Asked(NOW), "spark"),
+    "spark-rest.conf": Case(with_catalog(REST), "spark", RecipeRequest(NOW), "spark"),
+    "spark-rest-signed.conf": Case(SIGNED, "spark", RecipeRequest(NOW), "spark"),
     "spark-nessie-native.txt": Case(AUDITED, "spark", ONE, "spark"),
     "trino-glue.txt": Case(ICEBERG, "trino", replace(ONE, tables=(RESERVED,)), "trino"),
     "trino-open-catalog.txt": Case(with_catalog(OPEN_CATALOG), "trino", CHANGING, "trino"),
-    "trino-rest.properties": Case(with_catalog(REST), "trino", Asked(NOW), "trino"),
-    "trino-rest-signed.properties": Case(SIGNED, "trino", Asked(NOW), "trino"),
+    "trino-rest.properties": Case(with_catalog(REST), "trino", RecipeRequest(NOW), "trino"),
+    "trino-rest-signed.properties": Case(SIGNED, "trino", RecipeRequest(NOW), "trino"),
     "trino-nessie-native.txt": Case(AUDITED, "trino", ONE, "trino"),
     "pyiceberg-glue.py.txt": Case(ICEBERG, "pyiceberg", TABLES),
     "pyiceberg-open-catalog.py.txt": Case(with_catalog(OPEN_CATALOG), "pyiceberg", CHANGING),
-    "pyiceberg-rest.py.txt": Case(with_catalog(REST), "pyiceberg", Asked(NOW)),
-    "pyiceberg-rest-signed.py.txt": Case(SIGNED, "pyiceberg", Asked(NOW)),
+    "pyiceberg-rest.py.txt": Case(with_catalog(REST), "pyiceberg", RecipeRequest(NOW)),
+    "pyiceberg-rest-signed.py.txt": Case(SIGNED, "pyiceberg", RecipeRequest(NOW)),
     "pyiceberg-nessie-native.py.txt": Case(AUDITED, "pyiceberg", ONE),
     "snowflake-glue-changing.sql": Case(ICEBERG, "snowflake", CHANGING, "snowflake"),
 }

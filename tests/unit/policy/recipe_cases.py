@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeload.policy.engines.recipes import Asked, Engine, recipes
-from lakeload.policy.text.snippets import Snippet
+from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.engines.snippets import Snippet
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -73,7 +73,7 @@ class Case:
 
     destination: DestinationSpec
     engine: Engine
-    asked: Asked
+    asked: RecipeRequest
     dialect: str = ""
 
     @property
@@ -82,8 +82,8 @@ class Case:
         return recipes(self.destination, self.engine, self.asked)
 
 
-TABLES = Asked(NOW, tables=(ORDERS, VISITS))
-ONE = Asked(NOW, tables=(ORDERS,))
+TABLES = RecipeRequest(NOW, tables=(ORDERS, VISITS))
+ONE = RecipeRequest(NOW, tables=(ORDERS,))
 _TYPED = replace(
     ORDERS,
     schema="Shop",
@@ -139,7 +139,7 @@ CASES: Mapping[str, Case] = {
         replace(ONE, tables=(RESERVED,)),
         "snowflake",
     ),
-    "snowflake-rest.sql": Case(with_catalog(REST), "snowflake", Asked(NOW), "snowflake"),
+    "snowflake-rest.sql": Case(with_catalog(REST), "snowflake", RecipeRequest(NOW), "snowflake"),
     "snowflake-rest-signed.sql": Case(
         replace(
             with_catalog(
@@ -153,7 +153,7 @@ CASES: Mapping[str, Case] = {
             credentials=CredentialsSpec(),
         ),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "snowflake",
     ),
     "snowflake-nessie.sql": Case(
@@ -179,10 +179,10 @@ CASES: Mapping[str, Case] = {
             endpoints=EndpointsSpec(s3="https://store.example.com:9443"),
         ),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "snowflake",
     ),
-    "lake-formation.sh": Case(HOURS, "lake-formation", Asked(NOW)),
+    "lake-formation.sh": Case(HOURS, "lake-formation", RecipeRequest(NOW)),
     "lake-formation-databases.sh": Case(HOURS, "lake-formation", replace(TABLES, reset=True)),
     "lake-formation-readers.sh": Case(
         ICEBERG,
@@ -194,7 +194,7 @@ CASES: Mapping[str, Case] = {
         "lake-formation",
         replace(ONE, form="terraform"),
     ),
-    "lake-formation-create.tf": Case(HOURS, "lake-formation", Asked(NOW, form="terraform")),
+    "lake-formation-create.tf": Case(HOURS, "lake-formation", RecipeRequest(NOW, form="terraform")),
     "lake-formation.json": Case(HOURS, "lake-formation", replace(ONE, form="json")),
     "lake-formation-readers.json": Case(
         replace(HOURS, credentials=CredentialsSpec()),

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload.policy.engines.duckdb import duckdb_view
-from lakeload.policy.engines.recipes import Asked, Engine, recipes
+from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.rows.tracking import add_tracking
@@ -63,7 +62,11 @@ def lake(tmp_path: Path) -> duckdb.DuckDBPyConnection:
     )
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    view = duckdb_view(ORDERS, f"{tmp_path}/").text
+    shown = recipes(PLAIN, "duckdb", RecipeRequest(NOW, tables=(ORDERS,)))
+    (view,) = (one.text for one in shown if one.title.endswith("a view of its files"))
+    place = f"s3://{PLAIN.bucket}/{PLAIN.prefix}/{ORDERS.schema}/{ORDERS.table}/"
+    assert place in view
+    view = view.replace(place, f"{tmp_path}/")
     # Athena has the partition as a column.
     key = r"regexp_extract(filename, '\d{4}/\d\d/\d\d/\d\d') AS lakeload_partition"
     view = view.replace("SELECT *", f"SELECT * EXCLUDE (filename), {key}")
@@ -76,7 +79,7 @@ def lake(tmp_path: Path) -> duckdb.DuckDBPyConnection:
 def ask(lake: duckdb.DuckDBPyConnection, engine: Engine, title: str) -> list[dict[str, Any]]:
     """Run the query of this title as it is written for the engine."""
     destination = DESTINATIONS[engine]
-    found = recipes(destination, engine, Asked(NOW, tables=(ORDERS,)))
+    found = recipes(destination, engine, RecipeRequest(NOW, tables=(ORDERS,)))
     (text,) = (snippet.text for snippet in found if snippet.title.endswith(title))
     rows: list[dict[str, Any]] = lake.sql(text).to_arrow_table().to_pylist()
     return rows

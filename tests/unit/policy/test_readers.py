@@ -10,10 +10,9 @@ from importlib.resources import files
 
 import pytest
 
-from lakeload.policy.engines.recipes import Engine, readers, recipes
-from lakeload.policy.engines.spark import PACKAGES
-from lakeload.policy.text.secret_variables import credential, headers, token
-from lakeload.policy.text.snippets import properties_text
+from lakeload.policy.engines.recipes import SPARK_PACKAGES, Engine, readers, recipes
+from lakeload.policy.engines.secret_variables import credential, headers, token
+from lakeload.policy.engines.snippets import properties_value
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules import facts as iceberg_facts
@@ -62,11 +61,11 @@ def test_a_destination_alone_makes_a_whole_file(name: str) -> None:
 
 def test_spark_reads_with_the_jars_that_loads_use() -> None:
     pinned = tomllib.loads((files("lakeload.machine") / "jars.toml").read_text(encoding="utf-8"))
-    assert set(PACKAGES) == set(pinned["4.1"]["iceberg"])
+    assert set(SPARK_PACKAGES) == set(pinned["4.1"]["iceberg"])
 
 
 def test_a_backslash_stays_one_in_a_properties_file() -> None:
-    assert properties_text({"a": "b\\c", "d": "é"}) == "a=b\\\\c\nd=é"
+    assert properties_value("b\\c é") == "b\\\\c é"
 
 
 @pytest.mark.parametrize(

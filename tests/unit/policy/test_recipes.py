@@ -13,7 +13,7 @@ import sqlglot
 from botocore.validate import ParamValidator
 from sqlglot import exp
 
-from lakeload.policy.engines.recipes import Asked, Engine, recipes
+from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -124,48 +124,73 @@ def pascal(words: str) -> str:
     return "".join(word.capitalize() for word in words.split("-"))
 
 
-REFUSED: dict[str, tuple[DestinationSpec, Engine, Asked, str]] = {
-    "athena without tables": (HOURS, "athena", Asked(NOW), "queries are about tables"),
+REFUSED: dict[str, tuple[DestinationSpec, Engine, RecipeRequest, str]] = {
+    "athena without tables": (HOURS, "athena", RecipeRequest(NOW), "queries are about tables"),
     "athena and a catalog it does not read": (
         with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("execute-api"))),
         "athena",
-        Asked(NOW, tables=(ORDERS,)),
+        RecipeRequest(NOW, tables=(ORDERS,)),
         "reads Iceberg tables from AWS Glue, and the catalog of this destination is `REST`",
     ),
-    "duckdb and files without tables": (PLAIN, "duckdb", Asked(NOW), "queries are about tables"),
-    "spark and Parquet": (PLAIN, "spark", Asked(NOW), "needs: the destination's `table_format` is"),
-    "pyiceberg and Parquet": (PLAIN, "pyiceberg", Asked(NOW), "`table_format` is `PARQUET`"),
-    "trino and Parquet": (PLAIN, "trino", Asked(NOW), "`table_format` is `PARQUET`"),
-    "snowflake and Parquet": (PLAIN, "snowflake", Asked(NOW), "`table_format` is `PARQUET`"),
+    "duckdb and files without tables": (
+        PLAIN,
+        "duckdb",
+        RecipeRequest(NOW),
+        "queries are about tables",
+    ),
+    "spark and Parquet": (
+        PLAIN,
+        "spark",
+        RecipeRequest(NOW),
+        "needs: the destination's `table_format` is",
+    ),
+    "pyiceberg and Parquet": (
+        PLAIN,
+        "pyiceberg",
+        RecipeRequest(NOW),
+        "`table_format` is `PARQUET`",
+    ),
+    "trino and Parquet": (PLAIN, "trino", RecipeRequest(NOW), "`table_format` is `PARQUET`"),
+    "snowflake and Parquet": (
+        PLAIN,
+        "snowflake",
+        RecipeRequest(NOW),
+        "`table_format` is `PARQUET`",
+    ),
     "snowflake and Nessie's own protocol": (
         with_catalog(CatalogSpec("NESSIE", uri="https://x", api="NATIVE")),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "Iceberg's REST protocol",
     ),
     "snowflake and a catalog without a login": (
         with_catalog(CatalogSpec("REST", uri="https://x")),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "without a login",
     ),
     "snowflake and a service it does not sign for": (
         with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("s3tables"))),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "`signing_name` is `s3tables`",
     ),
     "snowflake and a bucket with a dot": (
         replace(ICEBERG, bucket="lake.example.com"),
         "snowflake",
-        Asked(NOW),
+        RecipeRequest(NOW),
         "`lake.example.com` has a dot",
     ),
-    "grants without Glue": (PLAIN, "lake-formation", Asked(NOW), "no table of this destination"),
+    "grants without Glue": (
+        PLAIN,
+        "lake-formation",
+        RecipeRequest(NOW),
+        "no table of this destination",
+    ),
     "grants for readers of unknown databases": (
         HOURS,
         "lake-formation",
-        Asked(NOW, read_only=True),
+        RecipeRequest(NOW, read_only=True),
         "given for each database",
     ),
 }
@@ -181,19 +206,19 @@ def test_what_cannot_be_answered_is_refused_with_the_way_out(name: str) -> None:
 
 def test_a_signed_rest_catalog_of_glue_is_read_as_glue_is() -> None:
     signed = with_catalog(CatalogSpec("REST", uri="https://x", sigv4=SigV4Spec("glue")))
-    asked = Asked(NOW, tables=(ORDERS,))
+    asked = RecipeRequest(NOW, tables=(ORDERS,))
     assert recipes(signed, "athena", asked) == recipes(ICEBERG, "athena", asked)
 
 
 def test_a_day_is_one_partition_of_a_table_by_day() -> None:
     by_day = replace(PLAIN, parquet=ParquetSpec("DAY", update_glue_catalog=True))
-    *_, last = recipes(by_day, "athena", Asked(NOW, tables=(ORDERS,)))
+    *_, last = recipes(by_day, "athena", RecipeRequest(NOW, tables=(ORDERS,)))
     assert last.text.endswith("WHERE lakeload_partition = '2026/11/21';")
 
 
 def test_grants_go_to_whom_they_are_asked_for() -> None:
     users = ("arn:aws:iam::123456789012:user/a", "arn:aws:iam::123456789012:user/b")
-    (shown,) = recipes(HOURS, "lake-formation", Asked(NOW, principals=users, form="json"))
+    (shown,) = recipes(HOURS, "lake-formation", RecipeRequest(NOW, principals=users, form="json"))
     entries = json.loads(shown.text)["BatchGrantPermissions"]["Entries"]
     found = [entry["Principal"]["DataLakePrincipalIdentifier"] for entry in entries]
     assert found == [users[0], users[0], users[1], users[1]]
@@ -201,14 +226,14 @@ def test_grants_go_to_whom_they_are_asked_for() -> None:
 
 def test_grants_have_names_that_terraform_takes_and_no_two_alike() -> None:
     users = tuple(f"arn:aws:iam::{account}:role/1-a" for account in (111122223333, 444455556666))
-    shown = recipes(HOURS, "lake-formation", Asked(NOW, principals=users, form="terraform"))
+    shown = recipes(HOURS, "lake-formation", RecipeRequest(NOW, principals=users, form="terraform"))
     labels = re.findall(r'permissions" "(.*)" \{', "\n".join(snippet.text for snippet in shown))
     assert labels == ["_1_a_location", "_1_a_catalog", "_1_a_location_2", "_1_a_catalog_2"]
 
 
 def test_a_quote_in_a_prefix_ends_no_string_of_athenas_ddl() -> None:
     quoted = replace(PLAIN, prefix="it's", parquet=ParquetSpec("NONE"))
-    _, create, *_ = recipes(quoted, "athena", Asked(NOW, tables=(ORDERS,)))
+    _, create, *_ = recipes(quoted, "athena", RecipeRequest(NOW, tables=(ORDERS,)))
     assert r"LOCATION 's3://my-data-lake/it\'s/" in create.text
     (parsed,) = sqlglot.parse(create.text, dialect="hive")
     assert parsed is not None
@@ -222,7 +247,7 @@ def test_a_quote_in_a_prefix_ends_no_string_of_athenas_ddl() -> None:
     [("us-gov-west-1", "S3GOV"), ("cn-north-1", "S3CHINA"), ("eu-west-1", "S3")],
 )
 def test_a_volume_is_of_the_kind_that_its_partition_has(region: str, provider: str) -> None:
-    (volume, *_) = recipes(replace(ICEBERG, region=region), "snowflake", Asked(NOW))
+    (volume, *_) = recipes(replace(ICEBERG, region=region), "snowflake", RecipeRequest(NOW))
     assert f"STORAGE_PROVIDER = '{provider}'" in volume.text
     assert f"STORAGE_BASE_URL = '{provider.lower()}://my-data-lake/data/" in volume.text
 
@@ -230,9 +255,9 @@ def test_a_volume_is_of_the_kind_that_its_partition_has(region: str, provider: s
 @pytest.mark.parametrize("engine", ["athena", "duckdb", "snowflake"])
 def test_loads_into_another_branch_are_said_to_be_unseen(engine: Engine) -> None:
     audited = replace(ICEBERG, iceberg=IcebergSpec(branch="audit"))
-    first, *rest = recipes(audited, engine, Asked(NOW, tables=(ORDERS,)))
+    first, *rest = recipes(audited, engine, RecipeRequest(NOW, tables=(ORDERS,)))
     assert "writes into `audit`" in first.commented
-    assert tuple(rest) == recipes(ICEBERG, engine, Asked(NOW, tables=(ORDERS,)))
+    assert tuple(rest) == recipes(ICEBERG, engine, RecipeRequest(NOW, tables=(ORDERS,)))
 
 
 def test_the_page_shows_queries_as_they_are_written() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.policy.engines.recipes import Asked, recipes
+from lakeload.policy.engines.recipes import RecipeRequest, recipes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, CredentialsSpec, DestinationSpec
 from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_settings
@@ -36,7 +36,7 @@ WRITERS = (
 
 def reading(destination: DestinationSpec) -> dict[str, str]:
     """Return the catalog's properties in the file for Spark."""
-    (file,) = recipes(destination, "spark", Asked(NOW))
+    (file,) = recipes(destination, "spark", RecipeRequest(NOW))
     given = dict(line.split("=", 1) for line in file.text.splitlines())
     return {key: value for key, value in given.items() if ".catalog.lake" in key}
 

@@ -1,17 +1,14 @@
-"""Lake Formation: the location to register and the grants on it (F26). Pure.
-
-Lake Formation decides beside IAM: a request needs both. What a grant allows:
-https://docs.aws.amazon.com/lake-formation/latest/dg/lf-permissions-reference.html
-"""
+"""Lake Formation grants of a destination, as GrantPermissions takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from lakeload.policy.engines.snippets import words
 from lakeload.policy.iam.arns import place
-from lakeload.policy.iam.glue import uses_glue
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload.policy.iam.glue import catalog_owner
 from lakeload_jobs.contract.spec import DestinationSpec
 
 ANY_PRINCIPAL = "<ROLE_ARN>"
@@ -20,103 +17,81 @@ ANY_PRINCIPAL = "<ROLE_ARN>"
 
 @dataclass(frozen=True)
 class Grant:
-    """One GrantPermissions request: `resource` is in the words of the API."""
+    """One GrantPermissions request."""
 
     principal: str
-    resource: Mapping[str, Mapping[str, object]]
+    kind: Literal["location", "catalog", "database", "tables"]
+    target: str
+    """The location's ARN or the database's name; '' for the catalog."""
     permissions: tuple[str, ...]
     why: str
+    label: str = ""
+    """Its name in Terraform, unlike any other grant's."""
 
-    def as_request(self) -> dict[str, object]:
-        """Return the parameters of GrantPermissions, and of an entry of a batch."""
-        return {
-            "Principal": {"DataLakePrincipalIdentifier": self.principal},
-            "Resource": {kind: dict(value) for kind, value in self.resource.items()},
-            "Permissions": list(self.permissions),
+    @property
+    def resource(self) -> dict[str, object]:
+        """Return what the grant is on, in the words of the API."""
+        resources: dict[str, dict[str, object]] = {
+            "location": {"DataLocation": {"ResourceArn": self.target}},
+            "catalog": {"Catalog": {}},
+            "database": {"Database": {"Name": self.target}},
+            "tables": {"Table": {"DatabaseName": self.target, "TableWildcard": {}}},
         }
+        return resources[self.kind]
 
 
-@dataclass(frozen=True)
-class LakeFormation:
-    """The location to register, None where only readers are let in, and the grants."""
-
-    location: str | None
-    grants: tuple[Grant, ...]
-
-
-def writer_grants(
+def grants(
     destination: DestinationSpec,
-    databases: Sequence[str] = (),
-    principals: Sequence[str] = (),
+    databases: Sequence[str],
+    principals: Sequence[str],
     *,
-    reset: bool = False,
-) -> LakeFormation:
-    """Return what those who load need, and with `reset` to drop tables; by default that is the
-    destination's role.
+    read_only: bool,
+    reset: bool,
+) -> tuple[Grant, ...]:
+    """Return what `principals` need to load, or to query where they are `read_only`.
 
-    Without `databases` they may create them, and have every right on what they create. With
-    them they are taken to exist, and creating others is not granted. Raises `InvalidInput` when
-    no table of the destination is in Glue.
+    Those who load are by default the destination's role. Without `databases` they may create
+    them, and have every right on what they create. With them the databases are taken to exist,
+    and creating others is not granted. `reset` grants dropping tables.
     """
-    _require_glue(destination)
-    location = location_arn(destination)
-    grants: list[Grant] = []
-    for principal in principals or (destination.credentials.role_arn or ANY_PRINCIPAL,):
-        grants.append(
-            Grant(
-                principal,
-                {"DataLocation": {"ResourceArn": location}},
-                ("DATA_LOCATION_ACCESS",),
-                "to make databases and tables that lie there",
-            )
+    default = None if read_only else destination.credentials.role_arn
+    labelled: dict[str, Grant] = {}
+    for principal in principals or (default or ANY_PRINCIPAL,):
+        made = (
+            _reader(principal, databases)
+            if read_only
+            else _writer(destination, principal, databases, reset=reset)
         )
-        if not databases:
-            why = "to make the databases; it has every right on the databases and tables it makes"
-            grants.append(Grant(principal, {"Catalog": {}}, ("CREATE_DATABASE",), why))
-        for database in databases:
-            grants += _on_database(principal, database, reset=reset)
-    return LakeFormation(location, tuple(grants))
+        for grant in made:
+            label = _label(grant, labelled)
+            labelled[label] = replace(grant, label=label)
+    return tuple(labelled.values())
 
 
-def reader_grants(
-    destination: DestinationSpec,
-    databases: Sequence[str] = (),
-    principals: Sequence[str] = (),
-) -> LakeFormation:
-    """Return what somebody needs who only queries the tables of `databases`.
-
-    Raises `InvalidInput` without databases, for Lake Formation knows no pattern of names, and
-    when no table of the destination is in Glue.
-    """
-    _require_glue(destination)
-    if not databases:
-        raise InvalidInput(
-            "writing Lake Formation grants for query users: they are given for each database, and "
-            "a destination alone does not say which there are",
-            hint="give the pipeline document instead of the destination's",
-        )
-    return LakeFormation(
-        None,
-        tuple(
-            grant
-            for principal in principals or (ANY_PRINCIPAL,)
-            for database in databases
-            for grant in (
-                Grant(
-                    principal,
-                    {"Database": {"Name": database}},
-                    ("DESCRIBE",),
-                    f"to see the database `{database}`",
-                ),
-                Grant(
-                    principal,
-                    _all_tables(database),
-                    ("DESCRIBE", "SELECT"),
-                    f"to read all tables of `{database}`, those of later loads as well",
-                ),
-            )
-        ),
-    )
+def requests(
+    destination: DestinationSpec, granted: Sequence[Grant], *, register: bool
+) -> dict[str, object]:
+    """Return the parameters of RegisterResource, if `register`, and of BatchGrantPermissions."""
+    entries = [
+        {
+            "Id": str(number),
+            "Principal": {"DataLakePrincipalIdentifier": grant.principal},
+            "Resource": grant.resource,
+            "Permissions": list(grant.permissions),
+        }
+        for number, grant in enumerate(granted, 1)
+    ]
+    owner = catalog_owner(destination) or place(destination).account
+    batch = {"CatalogId": owner} if owner != "*" else {}
+    resource = {
+        "ResourceArn": location_arn(destination),
+        "UseServiceLinkedRole": True,
+        "HybridAccessEnabled": True,
+    }
+    return {
+        **({"RegisterResource": resource} if register else {}),
+        "BatchGrantPermissions": {**batch, "Entries": entries},
+    }
 
 
 def location_arn(destination: DestinationSpec) -> str:
@@ -124,34 +99,43 @@ def location_arn(destination: DestinationSpec) -> str:
     return place(destination).s3(destination.bucket, destination.prefix)
 
 
-def _on_database(principal: str, database: str, *, reset: bool) -> list[Grant]:
-    drop = ("DROP",) if reset else ()
-    note = ", and to drop them with `reset`" if reset else ""
-    return [
-        Grant(
-            principal,
-            {"Database": {"Name": database}},
-            ("CREATE_TABLE", "DESCRIBE"),
-            f"to find the database `{database}` and make tables in it",
-        ),
-        Grant(
-            principal,
-            _all_tables(database),
-            ("ALTER", "DESCRIBE", *drop, "INSERT", "SELECT"),
-            f"to add columns and partitions to tables of `{database}` that others made{note}",
-        ),
-    ]
+def _reader(principal: str, databases: Sequence[str]) -> Iterator[Grant]:
+    for database in databases:
+        why = f"to see the database `{database}`"
+        yield Grant(principal, "database", database, ("DESCRIBE",), why)
+        why = f"to read all tables of `{database}`, those of later loads as well"
+        yield Grant(principal, "tables", database, ("DESCRIBE", "SELECT"), why)
 
 
-def _all_tables(database: str) -> dict[str, Mapping[str, object]]:
-    return {"Table": {"DatabaseName": database, "TableWildcard": {}}}
+def _writer(
+    destination: DestinationSpec, principal: str, databases: Sequence[str], *, reset: bool
+) -> Iterator[Grant]:
+    why = "to make databases and tables that lie there"
+    location = location_arn(destination)
+    yield Grant(principal, "location", location, ("DATA_LOCATION_ACCESS",), why)
+    if not databases:
+        why = "to make the databases; it has every right on the databases and tables it makes"
+        yield Grant(principal, "catalog", "", ("CREATE_DATABASE",), why)
+    for database in databases:
+        why = f"to find the database `{database}` and make tables in it"
+        yield Grant(principal, "database", database, ("CREATE_TABLE", "DESCRIBE"), why)
+        drop, note = (("DROP",), ", and to drop them with `reset`") if reset else ((), "")
+        rights = ("ALTER", "DESCRIBE", *drop, "INSERT", "SELECT")
+        why = f"to add columns and partitions to tables of `{database}` that others made{note}"
+        yield Grant(principal, "tables", database, rights, why)
 
 
-def _require_glue(destination: DestinationSpec) -> None:
-    if not uses_glue(destination):
-        raise InvalidInput(
-            "writing Lake Formation grants: it guards tables of AWS Glue, and no table of this "
-            "destination is in Glue",
-            hint="`parquet: {update_glue_catalog: true}`, or Iceberg with the catalog `GLUE`, puts "
-            "them there",
-        )
+def _label(grant: Grant, taken: dict[str, Grant]) -> str:
+    """Return a name for Terraform, of who gets the grant and what it is on."""
+    on = (
+        f"{grant.kind}_{words(grant.target)}"
+        if grant.kind in ("database", "tables")
+        else grant.kind
+    )
+    label = f"{words(grant.principal.rpartition('/')[2])}_{on}"
+    label = numbered = f"_{label}" if label[0].isdigit() else label
+    number = 1
+    while numbered in taken:
+        number += 1
+        numbered = f"{label}_{number}"
+    return numbered

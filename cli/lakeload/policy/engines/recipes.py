@@ -1,33 +1,64 @@
-"""Grants, statements and queries for a destination and, where one is given, a pipeline. Pure."""
+"""Grants, statements and queries for a destination and, where one is given, a pipeline."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
-from lakeload.policy.engines.athena import athena_access, athena_queries
-from lakeload.policy.engines.duckdb import duckdb_access, duckdb_queries
-from lakeload.policy.engines.duckdb_iceberg import duckdb_catalog, duckdb_iceberg_queries
-from lakeload.policy.engines.iceberg_queries import iceberg_queries
-from lakeload.policy.engines.iceberg_words import spark_words, trino_words
-from lakeload.policy.engines.lake_formation import reader_grants, writer_grants
-from lakeload.policy.engines.lake_formation_text import Form, lake_formation_snippets
-from lakeload.policy.engines.pyiceberg import pyiceberg_access, pyiceberg_queries
-from lakeload.policy.engines.snowflake import snowflake_setup, snowflake_table
-from lakeload.policy.engines.spark import spark_access
-from lakeload.policy.engines.trino import trino_access
-from lakeload.policy.text.snippets import Snippet
+from lakeload.policy.engines import secret_variables
+from lakeload.policy.engines.athena import declared_columns, folded
+from lakeload.policy.engines.lake_formation import grants, location_arn, requests
+from lakeload.policy.engines.snippets import Snippet
+from lakeload.policy.engines.templates import render
+from lakeload.policy.iam.arns import other_store, place
+from lakeload.policy.iam.glue import uses_glue
+from lakeload.policy.iam.iam import PolicyOptions
+from lakeload.policy.iam.policy_set import needs_principal
+from lakeload.policy.iam.trust import Principal, trust_policy
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec, Nested, TableSpec
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    CatalogSpec,
+    DestinationSpec,
+    Nested,
+    TableSpec,
+)
+from lakeload_jobs.contract.traits import (
+    Interface,
+    catalog_of,
+    catalog_traits,
+    needs_aws_identity,
+    vends,
+)
+from lakeload_jobs.core.aws_partitions import domain
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.rules.catalog_uris import (
+    nessie_api_uri,
+    rest_warehouse,
+    warehouse_location,
+)
 
 Engine = Literal["lake-formation", "athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino"]
+Form = Literal["cli", "terraform", "json"]
+
+SPARK_PACKAGES = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+)
+"""For Spark 4.1; those that loads use (`machine/jars.toml`)."""
+
+_READERS: tuple[Engine, ...] = ("athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino")
+_SNOWFLAKE_APIS = {"glue": "AWS_GLUE", "execute-api": "AWS_API_GATEWAY"}
+"""What Snowflake calls the services it signs requests for."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecipeRequest:
     """What a recipe is for. `tables` are those of a pipeline; without one there are none."""
 
     now: datetime
@@ -41,131 +72,185 @@ class Asked:
     reset: bool = False
     form: Form = "cli"
 
-    @property
-    def then(self) -> datetime:
-        """An example time in the past."""
-        return self.now.astimezone(UTC) - timedelta(days=1)
 
-
-def recipes(destination: DestinationSpec, engine: Engine, asked: Asked) -> tuple[Snippet, ...]:
+def recipes(
+    destination: DestinationSpec, engine: Engine, request: RecipeRequest
+) -> tuple[Snippet, ...]:
     """Return what `lakeload policy --for ENGINE` shows, in the order to run it.
 
     Raises `InvalidInput` where the engine cannot read this destination, or needs a pipeline.
     """
-    if engine == "lake-formation":
-        return _lake_formation(destination, asked)
-    if engine not in ("athena", "duckdb"):
-        _require_iceberg(destination, engine)
-    write = {
-        "athena": _athena,
-        "spark": _spark,
-        "duckdb": _duckdb,
-        "pyiceberg": _pyiceberg,
-        "snowflake": _snowflake,
-        "trino": _trino,
-    }[engine]
-    return tuple(write(destination, asked))
+    _check(destination, engine, request)
+    facts = _lake_formation if engine == "lake-formation" else _facts
+    return render(engine.replace("-", "_"), facts(destination, request))
 
 
-def readers(destination: DestinationSpec, asked: Asked) -> tuple[Engine, ...]:
+def readers(destination: DestinationSpec, request: RecipeRequest) -> tuple[Engine, ...]:
     """Return the engines that can read this destination, the one most at hand first."""
-    found: list[Engine] = []
+    engines: list[Engine] = []
     for engine in _READERS:
         with contextlib.suppress(InvalidInput):
-            recipes(destination, engine, asked)
-            found.append(engine)
-    return tuple(found)
+            _check(destination, engine, request)
+            engines.append(engine)
+    return tuple(engines)
 
 
-_READERS: tuple[Engine, ...] = ("athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino")
-
-
-def _athena(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    _require_tables(asked, "athena")
-    yield from _branch("Athena", destination)
-    yield from athena_access(destination)
-    for table in asked.tables:
-        yield from athena_queries(
-            destination, table, asked.tracking, now=asked.now, nested=asked.nested
-        )
-
-
-def _spark(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    yield spark_access(destination)
-    for table in asked.tables:
-        words = spark_words(table, asked.then, destination.iceberg.branch)
-        yield from iceberg_queries(table, words, asked.tracking)
-
-
-def _duckdb(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    if destination.table_format == "ICEBERG":
-        yield from _branch("DuckDB", destination)
-        yield from duckdb_catalog(destination)
-        for table in asked.tables:
-            yield from duckdb_iceberg_queries(destination, table, asked.tracking, asked.then)
-        return
-    _require_tables(asked, "duckdb")
-    yield duckdb_access(destination)
-    for table in asked.tables:
-        yield from duckdb_queries(destination, table, asked.tracking, now=asked.now)
-
-
-def _pyiceberg(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    yield pyiceberg_access(destination, tables=bool(asked.tables))
-    for table in asked.tables:
-        yield from pyiceberg_queries(destination, table, asked.tracking, asked.then)
-
-
-def _snowflake(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    setup = snowflake_setup(destination)
-    yield from _branch("Snowflake", destination)
-    yield from setup
-    for table in asked.tables:
-        yield from snowflake_table(destination, table, asked.tracking, asked.then)
-
-
-def _trino(destination: DestinationSpec, asked: Asked) -> Iterator[Snippet]:
-    yield trino_access(destination, asked.tables)
-    for table in asked.tables:
-        words = trino_words(table, asked.then, destination.iceberg.branch)
-        yield from iceberg_queries(table, words, asked.tracking)
-
-
-def _require_tables(asked: Asked, engine: Engine) -> None:
-    if not asked.tables:
-        raise InvalidInput(
-            f"writing queries for `{engine}`: queries are about tables, and a destination does not "
-            "say which there are",
-            hint="give the pipeline document instead of the destination's",
-        )
-
-
-def _require_iceberg(destination: DestinationSpec, engine: Engine) -> None:
-    if destination.table_format != "ICEBERG":
+def _check(destination: DestinationSpec, engine: Engine, request: RecipeRequest) -> None:
+    """Raise `InvalidInput` for what cannot be written."""
+    catalog = catalog_of(destination)
+    if engine == "lake-formation":
+        _check_grants(destination, request)
+    elif engine not in ("athena", "duckdb") and catalog is None:
         raise InvalidInput(
             f"writing what `{engine}` needs: the destination's `table_format` is `PARQUET`, and "
             "that is written for Iceberg tables alone",
             hint="`--for athena` and `--for duckdb` write queries for Parquet files",
         )
+    elif not request.tables and (engine == "athena" or (engine == "duckdb" and catalog is None)):
+        raise InvalidInput(
+            f"writing queries for `{engine}`: queries are about tables, and a destination does not "
+            "say which there are",
+            hint="give the pipeline document instead of the destination's",
+        )
+    elif engine == "athena" and catalog and not uses_glue(destination):
+        raise InvalidInput(
+            f"writing queries for Athena: it reads Iceberg tables from AWS Glue, and the catalog "
+            f"of this destination is `{catalog.type}`",
+            hint="`--for` trino, spark, duckdb, pyiceberg and snowflake read other catalogs",
+        )
+    elif engine == "snowflake" and catalog:
+        _check_snowflake(destination, catalog)
 
 
-def _branch(engine: str, destination: DestinationSpec) -> tuple[Snippet, ...]:
-    """Say what is not seen of tables whose loads go into another branch."""
-    written = destination.iceberg.branch
-    if destination.table_format != "ICEBERG" or written == "main":
-        return ()
-    why = (
-        f"{engine} reads the branch `main`, and this destination writes into `{written}`: loads "
-        "are seen once `main` is brought up to it."
+def _check_grants(destination: DestinationSpec, request: RecipeRequest) -> None:
+    if not uses_glue(destination):
+        raise InvalidInput(
+            "writing Lake Formation grants: it guards tables of AWS Glue, and no table of this "
+            "destination is in Glue",
+            hint="`parquet: {update_glue_catalog: true}`, or Iceberg with the catalog `GLUE`, puts "
+            "them there",
+        )
+    # Lake Formation knows no pattern of names.
+    if request.read_only and not _databases(request):
+        raise InvalidInput(
+            "writing Lake Formation grants for query users: they are given for each database, and "
+            "a destination alone does not say which there are",
+            hint="give the pipeline document instead of the destination's",
+        )
+
+
+def _check_snowflake(destination: DestinationSpec, catalog: CatalogSpec) -> None:
+    start = "writing statements for Snowflake: "
+    traits = catalog_traits(catalog)
+    if traits.spark_only:
+        raise InvalidInput(
+            f"{start}it speaks Iceberg's REST protocol, and this catalog is used through Nessie's "
+            "own",
+            hint="where the server offers its tables over REST too, give a copy of the destination "
+            "with `api: REST`; loads go on through `api: NATIVE`",
+        )
+    if catalog.sigv4 is not None and catalog.sigv4.signing_name not in _SNOWFLAKE_APIS:
+        raise InvalidInput(
+            f"{start}it signs requests for `glue` and `execute-api`, and this catalog's "
+            f"`signing_name` is `{catalog.sigv4.signing_name}`",
+            hint="reach the tables through Glue's Iceberg endpoint, with `signing_name: glue`",
+        )
+    client = catalog.client_id is not None and catalog.client_secret is not None
+    login = client or catalog.credential or catalog.token or catalog.sigv4
+    if traits.interface is Interface.REST and not login:
+        raise InvalidInput(
+            f"{start}the catalog `{catalog.uri}` is used without a login, and Snowflake connects "
+            "with OAuth, a token or SigV4 only",
+            hint="set `credential`, `token` or `sigv4` in `iceberg.catalog`",
+        )
+    if "." in destination.bucket and other_store(destination) is None:
+        raise InvalidInput(
+            f"{start}the bucket `{destination.bucket}` has a dot in its name, and Snowflake reads "
+            "no such bucket of S3",
+            hint="keep tables that Snowflake is to read in a bucket without dots",
+        )
+
+
+def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, Any]:
+    """Return what templates are written from: settings, what follows from them, and filters."""
+    iceberg, region = destination.iceberg, destination.region
+    catalog, where = iceberg.catalog, place(destination)
+    traits = catalog_traits(catalog)
+    then = request.now.astimezone(UTC) - timedelta(days=1)
+    variables = secret_variables.catalog_variables(catalog, region)
+    headers = secret_variables.headers(catalog, region)
+    return {
+        "SNOWFLAKE_APIS": _SNOWFLAKE_APIS,
+        "SPARK_PACKAGES": SPARK_PACKAGES,
+        "destination": destination,
+        "iceberg": iceberg,
+        "catalog": catalog,
+        "branch": iceberg.branch,
+        "region": region,
+        "tables": request.tables,
+        "tracking": request.tracking,
+        "now": request.now,
+        "then": f"{then:%Y-%m-%d %H:%M:%S}",
+        "then_milliseconds": int(then.timestamp() * 1000),
+        "traits": traits,
+        "in_catalog": catalog_of(destination) is not None,
+        "native": traits.spark_only,
+        "glue": traits.interface is Interface.GLUE,
+        "vends": vends(catalog),
+        "needs_aws": needs_aws_identity(catalog),
+        "path_style": destination.addressing_style != "VIRTUAL",
+        "other_store": other_store(destination),
+        "warehouse": warehouse_location(destination),
+        "rest_warehouse": rest_warehouse(destination),
+        "nessie_uri": nessie_api_uri(catalog.uri or ""),
+        "glue_account": catalog.glue_id or where.account.replace("*", "<ACCOUNT_ID>"),
+        "glue_host": f"glue.{where.region}.{domain(where.region)}",
+        "signing_region": (catalog.sigv4.region if catalog.sigv4 else None) or region,
+        "client": secret_variables.credential(catalog, region),
+        "bearer": secret_variables.token(catalog, region),
+        "headers": headers,
+        "variables": variables,
+        "variable_names": ", ".join(f"`{one.name}`" for one in variables),
+        "data_path": lambda table: (
+            TableLocation(destination.prefix, table.schema, table.table).data_path
+        ),
+        "declared_columns": partial(
+            declared_columns, tracking=request.tracking, nested=request.nested
+        ),
+        "folded": folded,
+        "trust_command": partial(_trust_command, destination),
+    }
+
+
+def _lake_formation(destination: DestinationSpec, request: RecipeRequest) -> dict[str, Any]:
+    """Return what the grants are written from. The databases of a pipeline are taken to exist."""
+    granted = grants(
+        destination,
+        _databases(request),
+        request.principals,
+        read_only=request.read_only,
+        reset=request.reset,
     )
-    return (Snippet("which rows are seen", "", why),)
+    return {
+        "destination": destination,
+        "region": destination.region,
+        "form": request.form,
+        "read_only": request.read_only,
+        "location": location_arn(destination),
+        "grants": granted,
+        "requests": requests(destination, granted, register=not request.read_only),
+    }
 
 
-def _lake_formation(destination: DestinationSpec, asked: Asked) -> tuple[Snippet, ...]:
-    """A pipeline names its databases, which are then taken to exist."""
-    databases = tuple(dict.fromkeys(table.schema for table in asked.tables if table.schema))
-    if asked.read_only:
-        wanted = reader_grants(destination, databases, asked.principals)
-    else:
-        wanted = writer_grants(destination, databases, asked.principals, reset=asked.reset)
-    return lake_formation_snippets(destination, wanted, asked.form)
+def _databases(request: RecipeRequest) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(table.schema for table in request.tables if table.schema))
+
+
+def _trust_command(destination: DestinationSpec, *principals: tuple[str, str]) -> str:
+    """Return the command that writes the trust policy for ARNs and the variables that hold their
+    external ids; of a destination without a role, the policy itself."""
+    if needs_principal(destination, PolicyOptions()):
+        options = [f"--principal '<{arn}>,external-id=env:{name}'" for arn, name in principals]
+        return " \\\n  ".join(["lakeload policy DESTINATION --only trust", *options])
+    trusted = [Principal(f"<{arn}>", f"<{name}>") for arn, name in principals]
+    return json.dumps(trust_policy(trusted).as_json(), indent=2)

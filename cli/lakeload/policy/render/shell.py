@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from lakeload.policy.engines.secret_variables import own_variable, reading_command
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.policy.iam.policy_set import ExternalId, PolicySet
 from lakeload.policy.text.comments import comment
-from lakeload.policy.text.secret_variables import own_variable, reading_command
 from lakeload_jobs.core.aws_partitions import partition
 
 _OWN_ACCOUNT = "$(aws sts get-caller-identity --query Account --output text)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +24,7 @@ class Snippet:
     """What it is for and what to mind; each line is a paragraph."""
     language: Language = "sql"
     commands: tuple[str, ...] = ()
-    """What to run in a shell with the answer."""
+    """What to run in a shell with the result."""
 
     @property
     def commented(self) -> str:
@@ -74,12 +73,8 @@ def snowflake_text(value: str) -> str:
     return text(value.replace("\\", "\\\\"))
 
 
-def properties_text(found: Mapping[str, str]) -> str:
-    """Return the lines of a Java properties file; keys are plain words with dots and dashes."""
-    return "\n".join(f"{key}={_properties_value(value)}" for key, value in found.items())
-
-
-def _properties_value(value: str) -> str:
+def properties_value(value: str) -> str:
+    """Return a value as a Java properties file holds it."""
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
