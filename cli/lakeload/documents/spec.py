@@ -77,17 +77,17 @@ def table_specs(
 
     `options` take part in the fingerprint only.
     """
-    model, destination = document.model, document.destination.model
+    model, destination = document.model, destination_spec(document.destination)
     found = targets(
         model.tables,
         namespace=model.namespace,
         destination_prefix=model.destination_prefix,
-        glue_prefix=glue_prefix(destination),
+        glue_prefix=glue_prefix(document.destination.model),
     )
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
-        mark = load_fingerprint(document, written, options)
+        mark = load_fingerprint(document, destination, written, options)
         # A folder called `[old]` is no pattern, whatever the path below it is.
         folder = Path(glob.escape(str(document.path.parent.absolute())))
         paths = tuple(_input_path(folder, path) for path in written.input.paths)
