@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.environments import is_foreign
+
 pytest_plugins = [
+    "tests.servers.sharing",
+    "tests.servers.spark",
     "tests.servers.ministack",
     "tests.servers.exact_aws",
     "tests.servers.moto",
@@ -20,10 +24,6 @@ pytest_plugins = [
     "tests.servers.maven_repository",
     "tests.servers.standalone_spark",
 ]
-
-_FOREIGN_PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
-_FOREIGN_NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
-_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 
 
 def pytest_configure() -> None:
@@ -41,8 +41,7 @@ def pytest_configure() -> None:
 def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Hide the developer's AWS, Spark, proxy and terminal settings; return the test's own HOME."""
     for name in list(os.environ):
-        foreign = name.startswith(_FOREIGN_PREFIXES) and not name.startswith("LAKELOAD_TEST_")
-        if foreign or name in _FOREIGN_NAMES or name.lower() in _PROXIES:
+        if is_foreign(name):
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
@@ -58,23 +57,29 @@ _QUICK = ("unit", "", "model", "servers")
 _LONGEST = (
     "integration/iceberg/test_catalog_loads.py",
     "faults/test_product.py",
-    "faults/mutations/test_mutations.py",
-    "e2e/test_executors.py",
-    "e2e/test_iceberg.py",
     "faults/test_iceberg.py",
+    "faults/test_damaged_records.py",
+    "e2e/test_executors.py",
+    "e2e/test_iceberg_executors.py",
     "e2e/test_demo.py",
     "e2e/test_incremental.py",
-    "e2e/test_iceberg_rest.py",
-    "e2e/test_iceberg_executors.py",
 )
-"""Files of a minute and more, the longest first: none of them is to be alone at the end."""
+"""Files of half a minute and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
+_DIVIDED = (
+    *("e2e/test_demo.py", "e2e/test_glue.py", "e2e/test_iceberg.py", "e2e/test_incremental.py"),
+    *("e2e/test_interrupts.py", "faults/mutations/test_mutations.py"),
+    "integration/iceberg/test_catalog_loads.py",
+)
+"""Files of long tests that share nothing: a worker takes one test of them, not the file."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what takes milliseconds before what starts Spark and servers, and of that the long files
-    before the short ones."""
+    before the short ones. What shares fixtures goes to one worker."""
     items.sort(key=lambda item: _rank(item.path))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _rank(path: Path) -> tuple[int, int]:
@@ -88,3 +93,9 @@ def _rank(path: Path) -> tuple[int, int]:
     if name in _LONGEST:
         return 2, _LONGEST.index(name)
     return 3, _FOLDERS.index(folder)
+
+
+def _group(item: pytest.Item) -> str:
+    """Return the group of tests that one worker runs, one after the other."""
+    name = item.path.relative_to(Path(__file__).parent).as_posix()
+    return item.name if name in _DIVIDED else name

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.class_data import cache_with_class_data
+from tests.servers.jars import CACHE
 from tests.servers.ministack import Lake
 
 SECONDS = 240
@@ -37,12 +38,16 @@ class Ended:
 
 
 def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, str]:
-    """Return the environment of a command: this test's, the lake's base identity, `changes`."""
+    """Return the environment of a command: this test's, the lake's base identity, `changes`.
+
+    A Spark that is warm (tests/servers/spark.py) has no use for class data.
+    """
+    warm = changes.get("SPARK_HOME", os.environ.get("SPARK_HOME"))
     merged: dict[str, str | None] = {
         **os.environ,
         **lake.environment,
         "LAKELOAD_RUN_DIR": str(folder / "runs"),
-        "LAKELOAD_CACHE_DIR": str(cache_with_class_data()),
+        "LAKELOAD_CACHE_DIR": str(CACHE if warm else cache_with_class_data()),
         **changes,
     }
     return {name: value for name, value in merged.items() if value is not None}
@@ -73,12 +78,14 @@ def sync(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None
     return lakeload(lake, folder, "sync", "pipeline.yml", "--output", "json", *arguments, **changes)
 
 
-def start(lake: Lake, folder: Path, *arguments: str | Path) -> subprocess.Popen[str]:
+def start(
+    lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None
+) -> subprocess.Popen[str]:
     """Start `lakeload` in `folder`, in a session of its own, and return at once."""
     return subprocess.Popen(
         argv(*arguments),
         cwd=folder,
-        env=environment(lake, folder),
+        env=environment(lake, folder, **changes),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

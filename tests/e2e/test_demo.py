@@ -87,6 +87,7 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("warm_spark")
 def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
     place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import Ended, lakeload, sync
+from tests.servers.jars import CACHE
 from tests.servers.ministack import AwsServer, Lake
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -45,21 +45,19 @@ class Run:
 
 @pytest.fixture(scope="module")
 def runs(
-    exact_aws: AwsServer, jars_cache: Path, tmp_path_factory: pytest.TempPathFactory
+    exact_aws: AwsServer, warm_spark_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Run]]:
-    """Both shapes at once: most of a sync is the start of its JVM."""
-    with ThreadPoolExecutor(2) as pool:
-        pending = {
-            name: pool.submit(_run, exact_aws, settings, jars_cache, tmp_path_factory.mktemp("run"))
-            for name, settings in SHAPES.items()
-        }
-        found = {name: run.result() for name, run in pending.items()}
+    """Both shapes."""
+    found = {
+        name: _run(exact_aws, settings, warm_spark_home, tmp_path_factory.mktemp("run"))
+        for name, settings in SHAPES.items()
+    }
     yield found
     for run in found.values():
         run.lake.empty()
 
 
-def _run(server: AwsServer, settings: dict[str, Any], cache: Path, folder: Path) -> Run:
+def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: Path) -> Run:
     mark = secrets.token_hex(4)
     bucket, user, role = f"lake-{mark}", f"runner-{mark}", f"loader-{mark}"
     arn = f"arn:aws:iam::{ACCOUNT_ID}:"
@@ -81,7 +79,9 @@ def _run(server: AwsServer, settings: dict[str, Any], cache: Path, folder: Path)
             **settings,
         },
     )
-    changes = {"LAKELOAD_CACHE_DIR": str(cache)}
+    # Java starts the command that gives it the credentials of a source, in its own environment.
+    warm = {"SPARK_HOME": str(spark_home)}
+    changes = warm if prefix else {"LAKELOAD_CACHE_DIR": str(CACHE)}
     policy = lakeload(
         lake,
         folder,

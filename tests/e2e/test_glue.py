@@ -14,6 +14,8 @@ from tests.e2e.command import lakeload, sync
 from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 from tests.servers.ministack import Lake
 
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
+
 DATABASE = "supaflow_shop"
 
 

@@ -20,6 +20,8 @@ from tests.e2e.command import Ended, lakeload, sync
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
 
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
+
 DATABASE = "supaflow_shop"
 TABLES: list[dict[str, Any]] = [
     {
@@ -118,11 +120,28 @@ def rows(lake: Lake, name: str, *columns: str, at: Ended | None = None) -> list[
     return sorted(tuple(row.values()) for row in found)
 
 
-def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
-    lake: Lake, folder: Path
-) -> None:
-    first = sync(lake, folder, "--job-id", "job-1")
-    assert first.code == 0, first.stderr + first.stdout
+def loaded(lake: Lake, folder: Path, *arguments: str) -> Ended:
+    """Run a sync that has to succeed."""
+    ended = sync(lake, folder, *arguments)
+    assert ended.code == 0, ended.stderr + ended.stdout
+    return ended
+
+
+def arrive(folder: Path) -> None:
+    """Write the second files: a page, and a change, a deletion and a new customer."""
+    write(folder / "visits" / "2.csv", "page,at", "b,2026-03-02T10:00:00Z")
+    write(
+        folder / "customers" / "2.csv", "id,name,version,gone", "1,newer,3,false",
+        "2,gone,2,true", "4,d,1,false",
+    )  # fmt: skip
+
+
+MERGED = [(1, "newer"), (4, "d"), (5, "e")]
+"""The customers of both files."""
+
+
+def test_new_tables_are_loaded_once_by_a_job_that_runs_twice(lake: Lake, folder: Path) -> None:
+    first = loaded(lake, folder, "--job-id", "job-1")
     assert {name: found["status"] for name, found in first.tables.items()} == {
         "visits": "LOADED",
         "customers": "LOADED",
@@ -140,20 +159,23 @@ def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     assert again.document["log"] is None, "Spark was started for nothing"
     assert again.tables["visits"]["snapshot_id"] == first.tables["visits"]["snapshot_id"]
 
-    write(folder / "visits" / "2.csv", "page,at", "b,2026-03-02T10:00:00Z")
-    write(
-        folder / "customers" / "2.csv", "id,name,version,gone", "1,newer,3,false",
-        "2,gone,2,true", "4,d,1,false",
-    )  # fmt: skip
-    second = sync(lake, folder, "--job-id", "job-2")
-    assert second.code == 0, second.stderr + second.stdout
+
+def test_tables_are_appended_to_and_upserted(lake: Lake, folder: Path) -> None:
+    loaded(lake, folder, "--job-id", "job-1")
+    arrive(folder)
+    second = loaded(lake, folder, "--job-id", "job-2")
     assert second.tables["customers"]["changes"] == {"inserted": 1, "updated": 1, "deleted": 1}
-    merged = [(1, "newer"), (4, "d"), (5, "e")]
-    assert rows(lake, "customers", "id", "name") == merged
+    assert rows(lake, "customers", "id", "name") == MERGED
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1"), ("b", "job-2")]
     other = sync(lake, folder, "--job-id", "job-2", "--full-refresh", "--table", "customers")
     assert other.code == 2, "the same id with other settings is no repetition"
 
+
+def test_maintenance_does_what_it_said_and_keeps_the_latest_load(lake: Lake, folder: Path) -> None:
+    only = ("--table", "customers")
+    first = loaded(lake, folder, "--job-id", "job-1", *only)
+    arrive(folder)
+    second = loaded(lake, folder, "--job-id", "job-2", *only)
     allow(lake, folder / "destination.yml", maintain=True)
     before = len(table(lake, "customers").snapshots())
     said, did = (maintain(lake, folder, *apply) for apply in ((), ("--apply",)))
@@ -167,14 +189,18 @@ def test_tables_are_appended_to_and_upserted_by_jobs_that_count_once(
     left = {one.snapshot_id for one in table(lake, "customers").snapshots()}
     assert second.tables["customers"]["snapshot_id"] in left
     assert first.tables["customers"]["snapshot_id"] not in left
-    assert rows(lake, "customers", "id", "name") == merged
+    assert rows(lake, "customers", "id", "name") == MERGED
 
+
+def test_a_full_refresh_leaves_what_is_in_the_folder_now(lake: Lake, folder: Path) -> None:
+    arrive(folder)
+    before = loaded(lake, folder, "--job-id", "job-1")
+    assert rows(lake, "customers", "id", "name") == MERGED
     # What is in the folder now is all that is in the table afterwards: files are known no longer.
     (folder / "customers" / "1.csv").unlink()
-    third = sync(lake, folder, "--job-id", "job-3", "--full-refresh", "--table", "customers")
-    assert third.code == 0, third.stderr + third.stdout
+    loaded(lake, folder, "--job-id", "job-2", "--full-refresh", "--table", "customers")
     assert rows(lake, "customers", "id", "name") == [(1, "newer"), (4, "d")]
-    assert rows(lake, "customers", "id", "name", at=second) == merged
+    assert rows(lake, "customers", "id", "name", at=before) == MERGED
     nothing = sync(lake, folder)
     assert {found["status"] for found in nothing.tables.values()} == {"NO_OP"}
     assert nothing.document["log"] is None, "Spark was started for nothing"

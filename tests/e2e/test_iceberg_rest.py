@@ -17,7 +17,7 @@ from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, rows, write_pipeline
 from tests.servers.ministack import Lake
 from tests.servers.oauth2_gate import CATALOG, Gate
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
 
 
 @pytest.fixture

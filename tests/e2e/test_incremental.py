@@ -46,13 +46,15 @@ def _ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, stdout, stderr)
 
 
-def test_files_are_loaded_once_by_runs_that_meet_or_are_killed_and_again_by_a_reload(
+@pytest.mark.usefixtures("warm_spark")
+def test_only_new_files_are_loaded_and_all_again_by_a_reload(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     _arrives(tmp_path, "1.csv", 1, 2)
     _arrives(tmp_path, "2.csv", 3)
-    _two_at_once(lake, tmp_path, fault_proxy)
+    first = sync(lake, tmp_path)
+    assert first.code == 0, first.stderr
 
     idle = sync(lake, tmp_path)
     assert idle.code == 0, idle.stderr
@@ -63,38 +65,49 @@ def test_files_are_loaded_once_by_runs_that_meet_or_are_killed_and_again_by_a_re
     _arrives(tmp_path, "3.csv", 4)
     plan = lakeload(lake, tmp_path, "plan", "pipeline.yml")
     assert "new files: 1 (4 B); known: 2" in plan.stdout
-    _killed_after_its_commit(lake, tmp_path, fault_proxy)
-
-    _arrives(tmp_path, "4.csv", 5)
-    after_crash = sync(lake, tmp_path)
-    assert after_crash.code == 0, after_crash.stderr
-    assert _numbers(lake, tmp_path / "seen", "orders") == [1, 2, 3, 4, 5]
-    assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3, 4, 5]
 
     again = sync(lake, tmp_path, "--reload", "--table", "orders")
     assert again.code == 0, again.stderr
-    assert "`--reload` appended all files (4)" in again.tables["orders"]["warnings"][0]
-    assert _numbers(lake, tmp_path / "reloaded", "orders") == sorted([1, 2, 3, 4, 5] * 2)
+    assert "`--reload` appended all files (3)" in again.tables["orders"]["warnings"][0]
+    assert _numbers(lake, tmp_path / "reloaded", "orders") == [1, 1, 2, 2, 3, 3, 4]
     idle = sync(lake, tmp_path, "--table", "orders")
     assert idle.tables["orders"]["status"] == "NO_OP"
 
 
-def _two_at_once(lake: Lake, folder: Path, proxy: FaultProxy) -> None:
-    """Only one of two syncs loads the files of a table."""
+def test_files_are_loaded_once_by_a_sync_after_one_that_was_killed(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    _arrives(tmp_path, "1.csv", 1, 2)
+    _killed_after_its_commit(lake, tmp_path, fault_proxy)
+
+    _arrives(tmp_path, "2.csv", 3)
+    after_crash = sync(lake, tmp_path, SPARK_HOME=str(warm_spark_home))
+    assert after_crash.code == 0, after_crash.stderr
+    assert _numbers(lake, tmp_path / "seen", "orders") == [1, 2, 3]
+    assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3]
+
+
+def test_only_one_of_two_syncs_that_meet_loads_the_files_of_a_table(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    _arrives(tmp_path, "1.csv", 1, 2)
+    _arrives(tmp_path, "2.csv", 3)
     met = threading.Barrier(2)
 
     def meet(request: Request) -> None:
         met.wait(SECONDS)
 
     # Both have chosen their files and staged them before either may commit.
-    proxy.on("PutObject", before(meet), key="*/orders/log/*1.json", times=2)
-    ended = [_ended(process) for process in [_start(lake, folder), _start(lake, folder)]]
+    fault_proxy.on("PutObject", before(meet), key="*/orders/log/*1.json", times=2)
+    ended = [_ended(process) for process in [_start(lake, tmp_path), _start(lake, tmp_path)]]
     by_status = {one.tables["orders"]["status"]: one.tables["orders"] for one in ended}
     assert sorted(by_status) == ["FAILED", "LOADED"]
     assert by_status["FAILED"]["error"]["retryable"]
     assert by_status["LOADED"]["rows"] == 3
     assert by_status["LOADED"]["notes"] == ["2 new files (0 known)"]
-    assert _numbers(lake, folder / "met", "orders") == [1, 2, 3]
+    assert _numbers(lake, tmp_path / "met", "orders") == [1, 2, 3]
     assert lake.uploads() == []
 
 

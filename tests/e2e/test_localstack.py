@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.e2e.command import argv
-from tests.servers.class_data import cache_with_class_data
+from tests.servers.jars import CACHE
 from tests.servers.localstack import localstack, session
 
 BUCKET = f"second-lake-{secrets.token_hex(4)}"
@@ -30,6 +30,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.e2e
 @pytest.mark.localstack
+@pytest.mark.usefixtures("warm_spark")
 def test_a_sync_into_localstack_reads_back_row_for_row(endpoint: str, tmp_path: Path) -> None:
     s3 = session(endpoint).client("s3")
     s3.create_bucket(Bucket=BUCKET)
@@ -41,7 +42,7 @@ def test_a_sync_into_localstack_reads_back_row_for_row(endpoint: str, tmp_path: 
         env={
             **os.environ,
             "LAKELOAD_RUN_DIR": str(tmp_path / "runs"),
-            "LAKELOAD_CACHE_DIR": str(cache_with_class_data()),
+            "LAKELOAD_CACHE_DIR": str(CACHE),
             "LAKE_KEY": "test",
             "LAKE_SECRET": "test",
         },

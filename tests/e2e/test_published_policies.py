@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,24 +28,22 @@ class Run:
 
 @pytest.fixture(scope="module")
 def runs(
-    exact_aws: AwsServer, tmp_path_factory: pytest.TempPathFactory
+    exact_aws: AwsServer, warm_spark_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Run]]:
-    """Every case, two at a time: most of a sync is the start of its JVM."""
+    """Every case."""
     lakes = {
         name: published(exact_aws, Guide.read(case.guide), prefix=case.prefix, glue=case.glue)
         for name, case in CASES.items()
     }
-    with ThreadPoolExecutor(2) as pool:
-        pending = {
-            name: pool.submit(_run, case, lakes[name], tmp_path_factory.mktemp(name))
-            for name, case in CASES.items()
-        }
-        yield {name: run.result() for name, run in pending.items()}
+    yield {
+        name: _run(case, lakes[name], warm_spark_home, tmp_path_factory.mktemp(name))
+        for name, case in CASES.items()
+    }
     for lake in lakes.values():
         lake.empty()
 
 
-def _run(case: Case, lake: Lake, folder: Path) -> Run:
+def _run(case: Case, lake: Lake, spark_home: Path, folder: Path) -> Run:
     (folder / "orders.csv").write_text("ID,Name\n1,a\n2,b\n")
     place = lake.server.endpoint
     destination: dict[str, Any] = {
@@ -66,7 +63,7 @@ def _run(case: Case, lake: Lake, folder: Path) -> Run:
         folder, tables=tables, destination=destination, destination_prefix=case.guide
     )
     tested = lakeload(lake, folder, "test-connection", "pipeline.yml", "--output", "json")
-    synced = sync(lake, folder)
+    synced = sync(lake, folder, SPARK_HOME=str(spark_home))
     recovered = lakeload(
         lake,
         folder,

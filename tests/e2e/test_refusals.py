@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.command import Ended, sync
 from tests.servers.ministack import Lake, MakeLake
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
 
 NOBODY = "127.0.0.1:9"
 """The discard port, on which nothing listens."""

@@ -12,7 +12,7 @@ from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 from tests.servers.short_tokens import ShortTokens
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
 
 DURATION = 900
 EARLY = DURATION // 3

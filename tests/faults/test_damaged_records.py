@@ -14,7 +14,7 @@ import pytest
 from lakeload.demo.aws_policies import loader_policy
 from tests.faults.product.kills import Victim
 from tests.faults.product.oracle import Row, Snapshot
-from tests.faults.product.syncs import Sync, Told, run_command, run_sync
+from tests.faults.product.syncs import Sync, Told, run_command, run_untroubled
 from tests.faults.product.world import FILES, ROWS, World
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Drop, FaultProxy, Forward, Response
@@ -27,15 +27,15 @@ DAYS = 3
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_lost_uploads_stop_a_sync_until_a_person_removes_or_keeps_the_rest(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
-    world = World(lake, fault_proxy, tmp_path, "damaged")
+    world = World(lake, fault_proxy, tmp_path, "damaged", warm_spark=warm_spark_home)
     folder = world.write("documents", TABLES)
     _interrupt_after_the_first_file(world, folder)
     lost = _lose_the_other_uploads(world)
     _let_days_pass(world)
 
-    _check_stopped(run_sync(world, folder, "monday"), lost)
+    _check_stopped(run_untroubled(world, folder, "monday"), lost)
     for table in TABLES:
         assert Snapshot(world, TABLES).rows(table)[0].total() == ROWS
 
@@ -47,7 +47,7 @@ def test_lost_uploads_stop_a_sync_until_a_person_removes_or_keeps_the_rest(
         )
         assert code == 0, stderr
 
-    told = run_sync(world, folder, "tuesday")
+    told = run_untroubled(world, folder, "tuesday")
     assert told.code == 0, told.stderr
     for table, jobs in (("removed", ["tuesday"]), ("kept", ["interrupted", "tuesday"])):
         assert _jobs(world, table) == {

@@ -36,11 +36,11 @@ nobody."""
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_every_job_is_in_once_and_no_branch_is_left_after_kills_and_signals(
-    aws: AwsServer, lake: Lake, tmp_path: Path
+    aws: AwsServer, lake: Lake, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     notes: list[str] = []
     with glue_world(aws, lake, tmp_path, "1") as world:
-        world.cache = cache_with_class_data()
+        world.cache, world.warm_spark = cache_with_class_data(), warm_spark_home
         cases = kill_at(world, PLACES, notes.append, at_once=1, then=[JOB], stopped=STOPPED)
     assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)
     assert all(case.counted for case in cases)

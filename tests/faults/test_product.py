@@ -25,10 +25,11 @@ FOUR = {
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_every_job_is_in_once_after_kills_and_faults(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     cache = cache_with_class_data()
     world = World(lake, fault_proxy, tmp_path, "six", glue=True, cache=cache)
+    world.warm_spark = warm_spark_home
     cases = [case for chapter in CHAPTERS.values() for case in chapter(world) if case.name in FOUR]
     assert {case.name for case in cases} == FOUR
     notes: list[str] = []

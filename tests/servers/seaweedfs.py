@@ -9,7 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.servers.free_ports import free_ports
 from tests.servers.processes import PATIENCE_SECONDS, server
+from tests.servers.sharing import Servers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -77,14 +78,15 @@ class SeaweedFs:
 
 
 @pytest.fixture(scope="session")
-def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFs]:
+def seaweedfs(servers: Servers) -> SeaweedFs:
     """One server for the whole run."""
-    with _started(tmp_path_factory.mktemp("seaweedfs")) as running:
-        yield running
+    running: SeaweedFs = servers.get(start_seaweedfs)
+    return running
 
 
 @contextmanager
-def _started(folder: Path) -> Iterator[SeaweedFs]:
+def start_seaweedfs(folder: Path, _: Servers) -> Iterator[SeaweedFs]:
+    """Start a server whose files lie in `folder`."""
     identities = folder / "s3.json"
     identities.write_text(json.dumps(_IDENTITIES))
     (folder / "data").mkdir()
@@ -102,7 +104,8 @@ def _started(folder: Path) -> Iterator[SeaweedFs]:
     running = SeaweedFs(f"http://127.0.0.1:{s3}", f"http://127.0.0.1:{catalog}")
     ready = f"{running.catalog}/v1/config"
     with server(command, environment=environment, folder=folder, ready=ready):
-        _wait_for_warehouse(running)
+        # Of its own, since clients are kept, and cannot be handed to another process.
+        _wait_for_warehouse(replace(running))
         yield running
 
 

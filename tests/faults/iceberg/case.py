@@ -11,7 +11,7 @@ from tests.faults.iceberg.oracle import Oracle
 from tests.faults.iceberg.rows import FIRST, JOB, NEXT, Mode
 from tests.faults.iceberg.steps import Step
 from tests.faults.iceberg.world import World
-from tests.faults.product.syncs import IN, Told, run_sync
+from tests.faults.product.syncs import IN, Told, run_sync, run_untroubled
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Forward
 
@@ -80,7 +80,7 @@ def untroubled(world: World, oracle: Oracle, name: str, cases: Sequence[Case], j
     """Run one sync of the cases' tables with nothing in the way; it must go through."""
     if not cases:
         return
-    told = run_sync(world, world.write(name, modes(cases), job), job)
+    told = run_untroubled(world, world.write(name, modes(cases), job), job)
     for case in cases:
         case.told.append(told)
         status = told.tables.get(case.table, {})

@@ -40,6 +40,7 @@ class World:
     folder: Path
     seed: str
     cache: Path | None = None
+    warm_spark: Path | None = None
     modes: dict[str, Mode] = field(default_factory=dict)
     """The mode of each table that was named."""
     _watchers: list[Watcher] = field(default_factory=list)

@@ -43,6 +43,10 @@ class Surroundings(Protocol):
     def runs(self) -> Path | None:
         """LAKELOAD_RUN_DIR; None is one for each folder of documents."""
 
+    @property
+    def warm_spark(self) -> Path | None:
+        """The SPARK_HOME of syncs that nothing troubles; None is the one of all others."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -68,14 +72,21 @@ class Told:
 class Sync:
     """One `lakeload sync` that has been started."""
 
-    def __init__(self, world: Surroundings, folder: Path, job_id: str, *arguments: str) -> None:
+    def __init__(
+        self,
+        world: Surroundings,
+        folder: Path,
+        job_id: str,
+        *arguments: str,
+        spark_home: Path | None = None,
+    ) -> None:
         self.job_id = job_id
         self.killed = False
         self._spark: set[int] = set()
         self._process = subprocess.Popen(
             argv("sync", "pipeline.yml", "--output", "json", "--job-id", job_id, *arguments),
             cwd=folder,
-            env=_environment(world, folder),
+            env=_environment(world, folder, spark_home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -163,6 +174,11 @@ def run_sync(world: Surroundings, folder: Path, job_id: str, *arguments: str) ->
     return Sync(world, folder, job_id, *arguments).end()
 
 
+def run_untroubled(world: Surroundings, folder: Path, job_id: str) -> Told:
+    """Run a sync to its end that is alone, and has nothing in its way."""
+    return Sync(world, folder, job_id, spark_home=world.warm_spark).end()
+
+
 def run_command(world: Surroundings, folder: Path, *arguments: str) -> tuple[int, str]:
     """Run any command of lakeload and return its exit code and what it wrote to stderr."""
     ended = subprocess.run(
@@ -181,12 +197,16 @@ def run_command(world: Surroundings, folder: Path, *arguments: str) -> tuple[int
 def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) -> list[Told]:
     """Run one sync of `tables` after the other, with nothing in the way."""
     folder = world.write(name, tables)
-    return [run_sync(world, folder, job_id) for job_id in job_ids]
+    return [run_untroubled(world, folder, job_id) for job_id in job_ids]
 
 
-def _environment(world: Surroundings, folder: Path) -> dict[str, str]:
+def _environment(
+    world: Surroundings, folder: Path, spark_home: Path | None = None
+) -> dict[str, str]:
     cache, runs = world.cache or world.folder / "cache", world.runs or folder / "runs"
     places = {"LAKELOAD_CACHE_DIR": str(cache), "LAKELOAD_RUN_DIR": str(runs)}
+    if spark_home:
+        places["SPARK_HOME"] = str(spark_home)
     return environment(world.lake, folder, **places)
 
 

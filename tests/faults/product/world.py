@@ -34,6 +34,8 @@ class World:
     """Whether the tables of this world are in the Glue catalog too."""
     cache: Path | None = None
     """LAKELOAD_CACHE_DIR of its commands; None is a folder of this world."""
+    warm_spark: Path | None = None
+    """SPARK_HOME of untroubled syncs; None is that of all others."""
     runs: Path | None = None
     """LAKELOAD_RUN_DIR of its commands; None is one for each."""
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,13 +25,15 @@ from tests.servers.nessie import BUCKET, Nessie
 from tests.servers.seaweedfs import KEY, SECRET
 
 TOKEN = "LAKELOAD_TEST_NESSIE_TOKEN"
+BRANCHES = "world-"
+"""What the names of the branches of all these worlds begin with."""
 
 
 @contextmanager
 def nessie_world(nessie: Nessie, environment: pytest.MonkeyPatch) -> Iterator[CatalogWorld]:
     """Nessie on a branch of the test's own, by its native interface: the other has no branches of
     tables, and nothing is loaded through it."""
-    branch = "lakes"
+    branch = f"{BRANCHES}{secrets.token_hex(4)}"
     gate = FaultProxy(nessie.uri)
     gate.on("*", _with_token)
     gate.start()

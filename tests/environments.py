@@ -1,0 +1,21 @@
+"""What of the developer's own environment no test may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
+_NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a variable is among the AWS, Spark, proxy and terminal settings."""
+    if name.startswith("LAKELOAD_TEST_"):
+        return False
+    return name.startswith(_PREFIXES) or name in _NAMES or name.lower() in _PROXIES
+
+
+def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without them."""
+    return {name: value for name, value in environment.items() if not is_foreign(name)}

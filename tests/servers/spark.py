@@ -1,0 +1,97 @@
+"""The Spark session that all tests of one process share: a JVM takes one class path in its life.
+
+Syncs through the command line can share its JVM: `warm_spark` names a SPARK_HOME whose spark-submit
+starts the driver alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakeload.launch.jvm import collector, compiler
+from lakeload.machine.local.spark import find_spark
+from tests.environments import without_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DRIVER = Path(__file__).with_name("warm_driver.py")
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...]
+) -> Iterator[SparkSession]:
+    """A session on two cores, as `sync` would start it for small input, with the jars of every
+    feature."""
+    # This module is read by every run, and pyspark takes a second to import.
+    from pyspark.sql import SparkSession
+
+    from lakeload_jobs.session import ICEBERG_SETTINGS, configure
+
+    folder = tmp_path_factory.mktemp("spark")
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(without_settings(before))
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in ICEBERG_SETTINGS.items():
+        builder = builder.config(name, value)
+    session = (
+        builder.appName("lakeload-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.scheduler.mode", "FAIR")
+        .config("spark.driver.extraClassPath", ":".join(map(str, jars)))
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", f"{collector(2, '')} {compiler(0, '')}")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .config("spark.local.dir", str(folder / "local"))
+        .getOrCreate()
+    )
+    os.environ.clear()
+    os.environ.update(before)
+    session.sparkContext.setLogLevel("OFF")
+    configure(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def warm_spark_home(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SPARK_HOME whose spark-submit runs jobs on the JVM of `spark`."""
+    home = tmp_path_factory.mktemp("warm spark")
+    context = spark.sparkContext
+    assert context._gateway is not None
+    assert context._jvm is not None
+    gateway = context._gateway.gateway_parameters
+    place = home / "gateway.json"
+    place.touch(0o600)
+    place.write_text(
+        json.dumps(
+            {
+                "port": str(gateway.port),
+                "secret": gateway.auth_token,
+                "pid": context._jvm.java.lang.ProcessHandle.current().pid(),
+            }
+        )
+    )
+    (home / "jars").symlink_to(find_spark({}).home / "jars")
+    submit = home / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text(f"#!/bin/sh\nexec '{sys.executable}' -P '{DRIVER}' '{place}' \"$@\"\n")
+    submit.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def warm_spark(warm_spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands of a test start the driver alone, and no JVM."""
+    monkeypatch.setenv("SPARK_HOME", str(warm_spark_home))
