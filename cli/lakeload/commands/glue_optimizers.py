@@ -31,9 +31,9 @@ def register(
             "glue.amazonaws.com may assume and that may read and write the tables",
         )
     from lakeload.documents.spec import destination_spec
+    from lakeload.formats.iceberg.glue_optimizers import register_optimizers
+    from lakeload.formats.tables import open_session
     from lakeload.launch.maintain import maintained
-    from lakeload.upkeep.optimizers import register_optimizers
-    from lakeload.upkeep.tables import open_session
     from lakeload_jobs.formats.iceberg.glue_optimizers import (
         ORPHAN_DAYS,
         SNAPSHOT_DAYS,

@@ -15,7 +15,7 @@ from lakeload_jobs.contract.traits import catalog_traits
 
 if TYPE_CHECKING:
     from lakeload.documents.load import DestinationDocument, PipelineDocument
-    from lakeload.upkeep.tables import UpkeepTable
+    from lakeload.formats.tables import UpkeepTable
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
     from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
@@ -84,8 +84,8 @@ def open_iceberg(
     """
     from lakeload.documents.load import DestinationDocument
     from lakeload.documents.spec import destination_spec, table_specs
+    from lakeload.formats.tables import of_pipeline, open_session
     from lakeload.launch.spec import select_tables
-    from lakeload.upkeep.tables import of_pipeline, open_session
 
     if isinstance(document, DestinationDocument):
         raise InvalidInput(
@@ -141,8 +141,8 @@ def open_document(
         # Before the network: a typing error is told at once.
         chosen = select_tables(table_specs(document), globs, option)
         pipeline = document.model.name
+    from lakeload.formats.tables import of_destination, of_pipeline, open_session
     from lakeload.probes.preflight import preflight
-    from lakeload.upkeep.tables import of_destination, of_pipeline, open_session
     from lakeload_jobs.storage.objects import Objects
 
     preflight(destination)

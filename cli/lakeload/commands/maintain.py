@@ -153,8 +153,8 @@ def _maintain(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | No
         if job.document.destination.model.table_format == "ICEBERG":
             return _with_spark(job, stop)
         from lakeload.documents.spec import destination_spec
-        from lakeload.upkeep.maintain import maintain_parquet
-        from lakeload.upkeep.tables import of_pipeline, open_session
+        from lakeload.formats.parquet.maintain import maintain_parquet
+        from lakeload.formats.tables import of_pipeline, open_session
         from lakeload_jobs.storage.objects import Objects
 
         destination = destination_spec(job.document.destination)

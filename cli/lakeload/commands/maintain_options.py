@@ -81,7 +81,7 @@ def asked_for(
     abort_older_than: str,
 ) -> MaintainSpec:
     """Return what the flags ask for, without steps. Raises `InvalidInput` for a bad value."""
-    from lakeload.upkeep.durations import parse_age
+    from lakeload.commands.durations import parse_age
 
     def seconds(flag: str, text: str) -> int:
         return int(parse_age(flag, text).total_seconds())

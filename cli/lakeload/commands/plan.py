@@ -14,8 +14,8 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
-    from lakeload.launch.look import Look
-    from lakeload.launch.plan_model import TablePlan
+    from lakeload.formats.inspection import Look
+    from lakeload.formats.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import RunOptions, TableSpec
@@ -67,8 +67,8 @@ def show_plan(
     """
     from lakeload.documents.spark import is_local
     from lakeload.documents.spec import destination_spec
-    from lakeload.launch.look import Look, session_before_spark
-    from lakeload.launch.plan_model import exit_code_of
+    from lakeload.formats.inspection import Look, session_before_spark
+    from lakeload.formats.plan_model import exit_code_of
     from lakeload.probes.preflight import preflight
     from lakeload.ui.plan import show_text, to_document
 
@@ -97,9 +97,9 @@ def show_plan(
 def _plan_parquet(
     session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
 ) -> tuple[TablePlan, ...]:
-    from lakeload.launch.foresee import foresee_logs
-    from lakeload.launch.plan import plan_tables
-    from lakeload.launch.plan_catalog import plan_catalog
+    from lakeload.formats.parquet.inspect import foresee_logs
+    from lakeload.formats.parquet.plan import plan_tables
+    from lakeload.formats.parquet.plan_glue import plan_catalog
 
     seen = foresee_logs(session, tables, look)
     plans = plan_tables(
@@ -113,8 +113,8 @@ def _plan_parquet(
 def _plan_iceberg(
     session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
 ) -> tuple[TablePlan, ...]:
-    from lakeload.launch.foresee_iceberg import foresee_iceberg
-    from lakeload.launch.plan_iceberg import plan_iceberg
+    from lakeload.formats.iceberg.inspect import foresee_iceberg
+    from lakeload.formats.iceberg.plan import plan_iceberg
 
     seen = foresee_iceberg(session, tables, look)
     return plan_iceberg(seen, look, local=local)

@@ -11,8 +11,8 @@ from lakeload.ui import console
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
-    from lakeload.launch.look import Look
-    from lakeload.launch.plan_model import TablePlan
+    from lakeload.formats.inspection import Look
+    from lakeload.formats.plan_model import TablePlan
     from lakeload_jobs.contract.spec import TableSpec
 
 STARTED = (
@@ -35,7 +35,7 @@ def add_schema(
     """
     from lakeload.commands.installation import find_installation
     from lakeload.commands.spark_job import prepared, spark_settings
-    from lakeload.launch.plan_schema import find_columns, with_schema
+    from lakeload.formats.plan_schema import find_columns, with_schema
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.launch.stop import StopRequests

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from lakeload.commands.lake_tables import LakeTables
     from lakeload.documents.load import DestinationDocument, PipelineDocument
-    from lakeload.upkeep.decide import Decision
-    from lakeload.upkeep.recover import Tools
+    from lakeload.formats.parquet.recover import Tools
+    from lakeload.formats.parquet.void_accept import Decision
 
 
 def recover(
@@ -60,8 +60,8 @@ def recover(
     Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
     AWS refuses, 5 when the data is in and the catalog still lags behind.
     """
+    from lakeload.commands.durations import parse_age
     from lakeload.commands.lake_tables import is_iceberg, open_document, read_document
-    from lakeload.upkeep.durations import parse_age
 
     age = parse_age("--abort-older-than", abort_older_than)
     _check_flags(void, accept, yes=yes)
@@ -70,8 +70,8 @@ def recover(
         _check_no_decision(void, accept)
         _recover_iceberg(document, table or (), age, output, dry_run=dry_run)
         return
-    from lakeload.upkeep.recover import Tools
-    from lakeload.upkeep.recover import recover as recover_tables
+    from lakeload.formats.parquet.recover import Tools
+    from lakeload.formats.parquet.recover import recover as recover_tables
 
     lake = open_document(document, table or (), "recover")
     from lakeload_jobs.formats.parquet.glue import GlueCatalog
@@ -109,8 +109,8 @@ def _recover_iceberg(
 ) -> None:
     """Drop the branches of dead attempts, show them, exit with the tables' code."""
     from lakeload.commands.lake_tables import open_iceberg
+    from lakeload.formats.iceberg.recover import exit_code_of, recover_branches
     from lakeload.ui.iceberg_recover import show_text, to_document
-    from lakeload.upkeep.iceberg_recover import exit_code_of, recover_branches
 
     lake = open_iceberg(document, globs, "recover")
     found = recover_branches(lake.catalog, lake.tables, abort_older_than=age, dry_run=dry_run)
@@ -136,9 +136,9 @@ def _decide(
     lake: LakeTables, tools: Tools, decision: _Decision, output: OutputFormat, *, dry_run: bool
 ) -> None:
     """Show what the decision means; carry it out when it is certain; exit with its code."""
+    from lakeload.formats.parquet.recover import recover as recover_tables
+    from lakeload.formats.parquet.void_accept import decide, exit_code_of, find_cases
     from lakeload.ui.decide import show_text, to_document
-    from lakeload.upkeep.decide import decide, exit_code_of, find_cases
-    from lakeload.upkeep.recover import recover as recover_tables
     from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER
 
     kind, job_id = decision.kind, decision.job_id

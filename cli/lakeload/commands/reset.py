@@ -55,9 +55,9 @@ def reset(
         _check_no_log(with_log=with_log)
         _reset_iceberg(document, tables, command, output, yes=yes)
         return
+    from lakeload.formats.parquet.reset import ResetJob, exit_code_of
     from lakeload.launch.started_by import author
     from lakeload.ui.reset import show_text, to_document
-    from lakeload.upkeep.reset import ResetJob, exit_code_of
 
     lake = open_document(document, tables, "reset", option="")
     from lakeload_jobs.formats.parquet.glue import GlueCatalog
@@ -90,8 +90,8 @@ def _reset_iceberg(
 ) -> None:
     """Drop the tables or say what would go, and exit with the tables' code."""
     from lakeload.commands.lake_tables import open_iceberg
+    from lakeload.formats.iceberg.reset import DropJob, exit_code_of
     from lakeload.ui.iceberg_reset import show_text, to_document
-    from lakeload.upkeep.iceberg_reset import DropJob, exit_code_of
 
     lake = open_iceberg(document, globs, "reset", option="")
     job = DropJob(lake.catalog, lake.destination, lake.session, lake.pipeline, console.note)

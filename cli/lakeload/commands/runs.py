@@ -52,8 +52,8 @@ def runs(
     if is_iceberg(document):
         _show_snapshots(document, table or [], limit, output)
         return
+    from lakeload.formats.parquet.runs import read_history
     from lakeload.ui.runs import show_text, to_document
-    from lakeload.upkeep.runs import read_history
 
     lake = open_document(document, table or (), "runs")
     history = read_history(lake.objects, lake.tables, limit)
@@ -71,8 +71,8 @@ def _show_snapshots(
     output: OutputFormat,
 ) -> None:
     from lakeload.commands.lake_tables import open_iceberg
+    from lakeload.formats.iceberg.runs import read_snapshots
     from lakeload.ui.iceberg_runs import show_text, to_document
-    from lakeload.upkeep.iceberg_runs import read_snapshots
 
     lake = open_iceberg(document, globs, "runs")
     branch = lake.destination.iceberg.branch

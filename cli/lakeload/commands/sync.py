@@ -156,8 +156,8 @@ def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | No
         refuse_without_any_input(job.tables)
     destination = destination_spec(job.document.destination)
     # From here on boto3 is imported, which takes longer than everything before it.
-    from lakeload.launch.foresee import foresee, outcome_without_spark
-    from lakeload.launch.look import Look, session_before_spark
+    from lakeload.formats.inspection import Look, session_before_spark
+    from lakeload.formats.parquet.inspect import foresee, outcome_without_spark
     from lakeload.probes.preflight import preflight
 
     preflight(destination)

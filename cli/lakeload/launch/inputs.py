@@ -26,7 +26,7 @@ def look_at_input(given: FilesInput) -> InputFound:
     """Count what lies at the local paths: folders with all they hold, without what Spark hides.
 
     The job may read less: folders in folders and reader options are its business.
-    Objects in S3 are not looked at here: that takes an identity (launch.foresee).
+    Objects in S3 are not looked at here: that takes an identity (formats).
     """
     local = [path for path in given.paths if not is_s3(path)]
     missing = tuple(path for path in local if not input_exists(path))

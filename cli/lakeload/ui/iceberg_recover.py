@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.iceberg.recover import BranchRecovery
 from lakeload.ui.amounts import minute
 from lakeload.ui.errors import error_json
 from lakeload.ui.recover import STYLES
 from lakeload.ui.troubles import say, show_trouble
-from lakeload.upkeep.iceberg_recover import BranchRecovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch

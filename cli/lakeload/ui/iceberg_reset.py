@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.iceberg.reset import TableDrop
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
-from lakeload.upkeep.iceberg_reset import TableDrop
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import format_size
 

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.iceberg.runs import SnapshotHistory, SnapshotRun, SnapshotTable
 from lakeload.ui.amounts import counted, minute
 from lakeload.ui.troubles import show_trouble, trouble_document
-from lakeload.upkeep.iceberg_runs import SnapshotHistory, SnapshotRun, SnapshotTable
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.core.sizes import format_size
 

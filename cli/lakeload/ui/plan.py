@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.launch.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
+from lakeload.formats.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload.ui.amounts import counted
 from lakeload.ui.plan_columns import schema_lines

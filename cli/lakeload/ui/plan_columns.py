@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeload.launch.plan_model import SchemaFound
+from lakeload.formats.plan_model import SchemaFound
 from lakeload.ui.amounts import counted
 
 SHOWN = 40

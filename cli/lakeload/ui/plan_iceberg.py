@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeload.launch.plan_model import IcebergPlan
+from lakeload.formats.plan_model import IcebergPlan
 from lakeload.ui.amounts import counted
 
 

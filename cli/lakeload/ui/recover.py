@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.parquet.recover import Recovery
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
-from lakeload.upkeep.recover import Recovery
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.formats.parquet.log.recovery import Damaged

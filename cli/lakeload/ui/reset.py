@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.parquet.reset import TableReset
 from lakeload.ui.amounts import counted
 from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
-from lakeload.upkeep.reset import TableReset
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.parquet.log.reset_plan import ResetPlan

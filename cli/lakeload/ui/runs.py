@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.parquet.runs import History, Job, TableFence, TableRun, jobs
 from lakeload.launch.past_runs import LocalRun
 from lakeload.ui.amounts import counted, minute
 from lakeload.ui.troubles import show_trouble, trouble_document
-from lakeload.upkeep.runs import History, Job, TableFence, TableRun, jobs
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.parquet.log.run_history import Run

@@ -13,8 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from lakeload.app import app
-from lakeload.launch.foresee import Foresight, foresee, outcome_without_spark
-from lakeload.launch.look import Look
+from lakeload.formats.inspection import Look
+from lakeload.formats.parquet.inspect import Foresight, foresee, outcome_without_spark
 from lakeload.launch.spec import new_attempt
 from lakeload.ui import console
 from lakeload_jobs.aws import AwsSession

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lakeload.demo.aws import seed_lake
+from lakeload.formats.parquet.recover import Recovery, Tools, recover
+from lakeload.formats.tables import of_destination, open_session
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status, Verdict
-from lakeload.upkeep.recover import Recovery, Tools, recover
-from lakeload.upkeep.tables import of_destination, open_session
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 from lakeload_jobs.formats.parquet.glue import GlueCatalog

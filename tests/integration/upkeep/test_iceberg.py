@@ -15,8 +15,8 @@ from pyiceberg.catalog import load_catalog
 from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.documents.load import load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
-from lakeload.launch.foresee_iceberg import foresee_iceberg
-from lakeload.launch.look import Look
+from lakeload.formats.iceberg.inspect import foresee_iceberg
+from lakeload.formats.inspection import Look
 from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload.policy.iam.policy_set import merged

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from lakeload.upkeep.iceberg_recover import recover_branches
-from lakeload.upkeep.iceberg_reset import DropJob
-from lakeload.upkeep.iceberg_runs import read_snapshots
-from lakeload.upkeep.tables import UpkeepTable
+from lakeload.formats.iceberg.recover import recover_branches
+from lakeload.formats.iceberg.reset import DropJob
+from lakeload.formats.iceberg.runs import read_snapshots
+from lakeload.formats.tables import UpkeepTable
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation

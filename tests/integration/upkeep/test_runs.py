@@ -7,8 +7,8 @@ from time import sleep
 
 import pytest
 
-from lakeload.upkeep.runs import read_history
-from lakeload.upkeep.tables import UpkeepTable
+from lakeload.formats.parquet.runs import read_history
+from lakeload.formats.tables import UpkeepTable
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command

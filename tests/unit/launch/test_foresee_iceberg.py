@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakeload.launch.foresee import outcome_without_spark
-from lakeload.launch.foresee_iceberg import ForeseenIceberg
+from lakeload.formats.iceberg.inspect import ForeseenIceberg
+from lakeload.formats.parquet.inspect import outcome_without_spark
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError

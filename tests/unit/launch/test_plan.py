@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.foresee import Foreseen, outcome_without_spark
-from lakeload.launch.plan import plan_tables
-from lakeload.launch.plan_model import IncrementalPlan, TablePlan, exit_code_of
+from lakeload.formats.parquet.inspect import Foreseen, outcome_without_spark
+from lakeload.formats.parquet.plan import plan_tables
+from lakeload.formats.plan_model import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from lakeload.launch.foresee_iceberg import ForeseenIceberg
-from lakeload.launch.look import Look
-from lakeload.launch.plan_iceberg import plan_iceberg
+from lakeload.formats.iceberg.inspect import ForeseenIceberg
+from lakeload.formats.iceberg.plan import plan_iceberg
+from lakeload.formats.inspection import Look
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, partition_fields

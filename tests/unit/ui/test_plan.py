@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from lakeload.launch.plan_model import BranchLeft, IcebergPlan, IncrementalPlan, Recovery, TablePlan
+from lakeload.formats.plan_model import (
+    BranchLeft,
+    IcebergPlan,
+    IncrementalPlan,
+    Recovery,
+    TablePlan,
+)
 from lakeload.ui.plan import show_text
 from lakeload_jobs.contract.result import ErrorInfo
 

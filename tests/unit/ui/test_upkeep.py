@@ -9,14 +9,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lakeload.formats.parquet.recover import Recovery
+from lakeload.formats.parquet.runs import History, TableFence, TableRun, TableTrouble
+from lakeload.formats.parquet.void_accept import Case
+from lakeload.formats.tables import UpkeepTable
 from lakeload.launch.past_runs import LocalRun
 from lakeload.ui import decide as decide_ui
 from lakeload.ui import recover as recover_ui
 from lakeload.ui import runs as runs_ui
-from lakeload.upkeep.decide import Case
-from lakeload.upkeep.recover import Recovery
-from lakeload.upkeep.runs import History, TableFence, TableRun, TableTrouble
-from lakeload.upkeep.tables import UpkeepTable
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, StagedFile

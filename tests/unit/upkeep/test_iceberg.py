@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from lakeload.formats.iceberg.recover import BranchRecovery
+from lakeload.formats.iceberg.reset import TableDrop, check_droppable
+from lakeload.formats.iceberg.runs import SnapshotHistory, SnapshotTable, published
 from lakeload.ui import iceberg_recover, iceberg_reset, iceberg_runs
-from lakeload.upkeep.iceberg_recover import BranchRecovery
-from lakeload.upkeep.iceberg_reset import TableDrop, check_droppable
-from lakeload.upkeep.iceberg_runs import SnapshotHistory, SnapshotTable, published
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_files import Removal, TableFiles

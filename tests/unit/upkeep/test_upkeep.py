@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeload.upkeep import decide
-from lakeload.upkeep.durations import parse_age
-from lakeload.upkeep.recover import Recovery, Tools
-from lakeload.upkeep.runs import History, TableRun, TableTrouble, jobs
-from lakeload.upkeep.tables import UpkeepTable
+from lakeload.commands.durations import parse_age
+from lakeload.formats.parquet import void_accept as decide
+from lakeload.formats.parquet.recover import Recovery, Tools
+from lakeload.formats.parquet.runs import History, TableRun, TableTrouble, jobs
+from lakeload.formats.tables import UpkeepTable
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -149,7 +149,7 @@ def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
 
 ENDLESS = """
 import os, signal, threading
-from lakeload.upkeep.tables import for_each
+from lakeload.formats.tables import for_each
 
 def wait(table):
     if table == "orders":

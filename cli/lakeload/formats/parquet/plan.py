@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lakeload.launch.foresee import Foreseen
-from lakeload.launch.inputs import InputFound, look_at_input
-from lakeload.launch.plan_model import (
+from lakeload.formats.parquet.inspect import Foreseen
+from lakeload.formats.plan_model import (
     Action,
     IncrementalPlan,
     Numbering,
     Recovery,
     TablePlan,
 )
+from lakeload.launch.inputs import InputFound, look_at_input
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo

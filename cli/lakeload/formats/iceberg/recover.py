@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakeload.upkeep.recover import code_of_errors
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.formats.parquet.recover import code_of_errors
+from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from lakeload.launch.foresee_iceberg import ForeseenIceberg, number_of
+from lakeload.formats.iceberg.inspect import ForeseenIceberg, number_of
+from lakeload.formats.inspection import Look
+from lakeload.formats.parquet.plan import incremental_plan, nothing_there, numbering
+from lakeload.formats.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
 from lakeload.launch.inputs import InputFound, look_at_input
-from lakeload.launch.look import Look
-from lakeload.launch.plan import incremental_plan, nothing_there, numbering
-from lakeload.launch.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lakeload.upkeep.recover import code_of_errors
-from lakeload.upkeep.tables import UpkeepTable, about, for_each
+from lakeload.formats.parquet.recover import code_of_errors
+from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, LoadFailed
 from lakeload_jobs.formats.parquet.log.log_codec import LogDamaged
 from lakeload_jobs.formats.parquet.log.log_removal import check_removable, half_removed, remove_log

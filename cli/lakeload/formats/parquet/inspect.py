@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from lakeload.launch.look import AT_ONCE, Look
+from lakeload.formats.inspection import AT_ONCE, Look
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
@@ -112,7 +112,7 @@ def foresee(session: AwsSession, tables: Sequence[TableSpec], look: Look) -> tup
     if look.destination.table_format == "PARQUET":
         return foresee_logs(session, tables, look)
     # Imports pyiceberg, which Parquet tables do without.
-    from lakeload.launch.foresee_iceberg import foresee_iceberg
+    from lakeload.formats.iceberg.inspect import foresee_iceberg
 
     return foresee_iceberg(session, tables, look)
 

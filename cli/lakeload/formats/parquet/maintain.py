@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import (
     LISTED,

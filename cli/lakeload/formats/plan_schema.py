@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from lakeload.formats.plan_model import ColumnChange, SchemaFound, TablePlan
 from lakeload.launch.command import Installation
-from lakeload.launch.plan_model import ColumnChange, SchemaFound, TablePlan
 from lakeload.launch.result_file import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, SparkSettings, run_job
 from lakeload.launch.run_folder import RunFolder

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from lakeload.launch.look import AT_ONCE, Look
+from lakeload.formats.inspection import AT_ONCE, Look
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
 from lakeload_jobs.storage.objects import Objects

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from lakeload.upkeep.tables import UpkeepTable, about, for_each
+from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.parquet.log.catalog import Catalog

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from lakeload.upkeep.tables import UpkeepTable, for_each
+from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakeload.launch.foresee import Foreseen
-from lakeload.launch.look import AT_ONCE
-from lakeload.launch.plan_model import CatalogPlan, TablePlan
+from lakeload.formats.inspection import AT_ONCE
+from lakeload.formats.parquet.inspect import Foreseen
+from lakeload.formats.plan_model import CatalogPlan, TablePlan
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lakeload.upkeep.recover import Recovery, Tools, code_of_errors
-from lakeload.upkeep.tables import UpkeepTable, about, for_each
+from lakeload.formats.parquet.recover import Recovery, Tools, code_of_errors
+from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 from lakeload_jobs.core.suggest import did_you_mean
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog

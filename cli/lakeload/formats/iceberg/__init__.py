@@ -1,0 +1,1 @@
+"""Iceberg tables, as the command line sees them: inspected, planned, looked after."""
