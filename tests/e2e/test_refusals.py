@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.command import Ended, sync
+from tests.e2e.command import Ended, lakeload, sync
 from tests.servers.ministack import Lake, MakeLake
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
@@ -87,20 +87,27 @@ def test_a_missing_input_file_is_named_before_spark_starts(lake: Lake, tmp_path:
 
 
 def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) -> None:
-    """One submit: a good table, a malformed CSV, a Parquet file that is none, a missing file."""
-    tables = _orders(tmp_path)
-    (tmp_path / "torn.csv").write_text("id,amount\n1,2.50\ntwo,3.75,surplus\n")
-    (tmp_path / "noise.parquet").write_bytes(b"PAR1 this is not a footer")
+    """One submit, of a pipeline in another folder: two good tables, one of them beside that folder,
+    a malformed CSV, a Parquet file that is none, a missing file."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+    tables = _orders(project)
+    (tmp_path / "above.csv").write_text("id\n1\n")
+    (project / "torn.csv").write_text("id,amount\n1,2.50\ntwo,3.75,surplus\n")
+    (project / "noise.parquet").write_bytes(b"PAR1 this is not a footer")
     tables += [
+        {"table": "above", "path": "../above.csv"},
         {"table": "torn", "path": "torn.csv", "columns": {"types": {"id": "int"}}},
         {"table": "noise", "path": "noise.parquet", "format": "PARQUET", "options": {}},
         {"table": "absent", "path": "nowhere/*.csv"},
     ]
-    lake.write_pipeline(tmp_path, tables=tables)
-    ended = sync(lake, tmp_path)
+    lake.write_pipeline(project, tables=tables)
+    ended = lakeload(lake, elsewhere, "sync", "../project/pipeline.yml", "--output", "json")
     assert ended.code == 1, ended.stderr
     status = {name: table["status"] for name, table in ended.tables.items()}
-    assert status == {"orders": "LOADED", "torn": "FAILED", "noise": "FAILED", "absent": "FAILED"}
+    loaded, failed = ("orders", "above"), ("torn", "noise", "absent")
+    assert status == dict.fromkeys(loaded, "LOADED") | dict.fromkeys(failed, "FAILED")
     for name, words in {
         "torn": ("torn.csv",),
         "noise": ("noise.parquet", "Parquet"),
@@ -111,6 +118,6 @@ def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) 
             assert word in error["message"], (name, error)
         assert error["hint"]
         assert "Traceback" not in error["message"]
-    assert [key.split("/")[3] for key in lake.data_keys()] == ["orders"]
+    assert {key.split("/")[3] for key in lake.data_keys()} == set(loaded)
     assert lake.uploads() == []
     assert "--job-id" in ended.stderr

@@ -30,6 +30,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
+from lakeload_jobs.sources.files.local_listing import normal_path
 
 
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
@@ -95,7 +96,7 @@ def table_specs(
             written.input,
             paths=paths,
             credentials=_source_credentials(document),
-            folder=str(document.path.parent.absolute()),
+            folder=normal_path(str(document.path.parent.absolute())),
         )
         specs.append(replace(written, input=read, fingerprint=mark))
     return tuple(specs)

@@ -25,6 +25,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
+from lakeload_jobs.sources.files.selection import known_name
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, pipeline
 
 
@@ -111,6 +112,18 @@ tables:
         deleted_when="gone",
     )
     assert from_json(TableSpec, to_json(spec)) == spec
+
+
+def test_the_folder_of_a_document_is_the_same_from_wherever_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    pipeline(tmp_path / "conf", f"{PIPELINE}tables: [{{table: a, path: in/a.csv}}]\n")
+
+    document = load_pipeline(tmp_path / "elsewhere" / ".." / "conf" / "pipeline.yaml", {})
+    [spec] = table_specs(document)
+
+    assert spec.input.folder == f"{tmp_path}/conf"
+    assert known_name(f"{tmp_path}/conf/in/a.csv", spec.input.folder) == "in/a.csv"
 
 
 def test_options_of_the_source_belong_to_its_format(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.sources.files.file_state import partition_base
 from lakeload_jobs.sources.files.listing import list_again, list_files
-from lakeload_jobs.sources.files.local_listing import expand
+from lakeload_jobs.sources.files.local_listing import expand, normal_path
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 
 
@@ -33,6 +34,50 @@ def test_a_file_of_exactly_that_name_wins_over_the_wildcard(tmp_path: Path, name
     files(tmp_path, name, "a 1.csv", "bb.csv", "cc.csv")
 
     assert expand([f"{tmp_path}/{name}"]) == (f"{tmp_path}/{name}",)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["conf/../data/a.csv", "conf/./..//data/*.csv", "*/../data/a.csv", "conf/../data/[a].csv"],
+)
+def test_a_path_has_one_spelling_and_that_is_sparks(tmp_path: Path, path: str) -> None:
+    files(tmp_path, "data/a.csv", "conf/x")
+
+    assert expand([f"{tmp_path}/{path}"]) == (f"{tmp_path}/data/a.csv",)
+
+
+def test_the_folder_above_may_be_read_and_has_its_own_name(tmp_path: Path) -> None:
+    files(tmp_path, "day=1/a.csv")
+
+    (found,) = list_files(FilesInput("CSV", (f"{tmp_path}/day=1/..",), {}))
+
+    assert (found.path, found.root) == (f"{tmp_path}/day=1/a.csv", str(tmp_path))
+    assert partition_base([found], {}) == str(tmp_path)
+
+
+def test_two_dots_after_a_link_mean_what_the_system_says(tmp_path: Path) -> None:
+    files(tmp_path, "far/data/a.csv", "far/conf/x", "here/b.csv")
+    (tmp_path / "here" / "conf").symlink_to(tmp_path / "far" / "conf")
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "far" / "data")
+
+    above, beside = expand([f"{tmp_path}/here/conf/../data/a.csv", f"{tmp_path}/here/link"])
+
+    assert above == f"{tmp_path.resolve()}/far/data/a.csv"
+    assert beside == f"{tmp_path}/here/link"
+
+
+@pytest.mark.parametrize(
+    ("path", "normal"),
+    [
+        ("/", "/"),
+        ("//a//b/", "/a/b"),
+        ("/a/./b/.", "/a/b"),
+        ("/../a/b/../..", "/"),
+        ("/a/..b/c..", "/a/..b/c.."),
+    ],
+)
+def test_a_normal_path_has_no_name_without_meaning(path: str, normal: str) -> None:
+    assert normal_path(path) == normal
 
 
 def test_spark_is_told_to_take_every_character_literally() -> None:

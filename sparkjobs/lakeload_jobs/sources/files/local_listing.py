@@ -22,11 +22,29 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
     `*`, `?`, `[…]` and `**` are wildcards unless a file has exactly that name. Names that Spark
     hides (beginning with `_` or `.`) are skipped by a wildcard and refused by name, because
     Spark would read them as empty. Raises `LoadFailed` for a pattern that matches nothing.
+
+    What is returned has one spelling, the one that Spark gives it (`normal_path`).
     """
     found: dict[str, None] = {}
     for pattern in patterns:
         found.update(dict.fromkeys(_matches(_local(pattern))))
     return tuple(found)
+
+
+def normal_path(path: str) -> str:
+    """Return an absolute path without `.`, `..` and empty names.
+
+    Hadoop takes the name before a `..` away, whatever it is; to the system a link leads elsewhere.
+    So a link that `..` follows is resolved here, and no other: known files keep their names.
+    """
+    normal = "/"
+    for name in path.split("/"):
+        if name == "..":
+            leads = os.path.realpath(normal) if Path(normal).is_symlink() else normal
+            normal = str(Path(leads).parent)
+        elif name not in ("", "."):
+            normal = f"{normal.rstrip('/')}/{name}"
+    return normal
 
 
 def local_files(patterns: Sequence[str]) -> Iterator[FileState]:
@@ -83,18 +101,19 @@ def _local(pattern: str) -> str:
 
 def _matches(pattern: str) -> list[str]:
     if Path(pattern).exists():
-        if hidden(Path(pattern).name):
+        path = normal_path(pattern)
+        if hidden(Path(path).name):
             raise LoadFailed(
                 f"`{pattern}` cannot be read: Spark skips names that begin with `_` or `.`",
                 hint="rename it",
             )
-        return [pattern.rstrip("/") or "/"]
+        return [path]
     # Path.glob takes no absolute pattern.
     matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if "**" in pattern:
         matches = [path for path in matches if not Path(path).is_dir()]
     # Python's globs hide names with a dot alone, and look into folders such as `_temporary`.
-    matches = [path.rstrip("/") for path in matches if names_path(pattern, path)]
+    matches = [normal_path(path) for path in matches if names_path(pattern, path)]
     if not matches:
         raise _nothing(pattern)
     return matches
