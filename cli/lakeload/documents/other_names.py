@@ -6,6 +6,7 @@ _VALUES = {
     ("Catalog", "type", "POLARIS"): (
         "a Polaris catalog is `REST`, and Snowflake's is `SNOWFLAKE_OPEN_CATALOG`"
     ),
+    ("Table", "mode", "APPEND_DEDUP"): "write `UPSERT`: of several versions of a row one is kept",
 }
 
 
