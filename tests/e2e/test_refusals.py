@@ -88,17 +88,22 @@ def test_a_missing_input_file_is_named_before_spark_starts(lake: Lake, tmp_path:
 
 def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) -> None:
     """One submit, of a pipeline in another folder: two good tables, one of them beside that folder,
-    a malformed CSV, a Parquet file that is none, a missing file."""
+    a malformed CSV, a line break in quotes, JSON lines, a Parquet file that is none, a missing
+    file."""
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     project.mkdir()
     elsewhere.mkdir()
     tables = _orders(project)
     (tmp_path / "above.csv").write_text("id\n1\n")
     (project / "torn.csv").write_text("id,amount\n1,2.50\ntwo,3.75,surplus\n")
+    (project / "split.csv").write_text('id,text\n1,"Dear,\nSir"\n')
+    (project / "lines.json").write_text('{"id": 1}\n{"id": 2}\n')
     (project / "noise.parquet").write_bytes(b"PAR1 this is not a footer")
     tables += [
         {"table": "above", "path": "../above.csv"},
         {"table": "torn", "path": "torn.csv", "columns": {"types": {"id": "int"}}},
+        {"table": "split", "path": "split.csv"},
+        {"table": "lines", "path": "lines.json", "format": "JSON", "options": {}},
         {"table": "noise", "path": "noise.parquet", "format": "PARQUET", "options": {}},
         {"table": "absent", "path": "nowhere/*.csv"},
     ]
@@ -106,10 +111,12 @@ def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) 
     ended = lakeload(lake, elsewhere, "sync", "../project/pipeline.yml", "--output", "json")
     assert ended.code == 1, ended.stderr
     status = {name: table["status"] for name, table in ended.tables.items()}
-    loaded, failed = ("orders", "above"), ("torn", "noise", "absent")
+    loaded, failed = ("orders", "above"), ("torn", "split", "lines", "noise", "absent")
     assert status == dict.fromkeys(loaded, "LOADED") | dict.fromkeys(failed, "FAILED")
     for name, words in {
         "torn": ("torn.csv",),
+        "split": ("split.csv", "line 2"),
+        "lines": ("lines.json", "line 2"),
         "noise": ("noise.parquet", "Parquet"),
         "absent": ("nowhere/*.csv",),
     }.items():
@@ -118,6 +125,8 @@ def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) 
             assert word in error["message"], (name, error)
         assert error["hint"]
         assert "Traceback" not in error["message"]
+    assert "multiLine: true" in ended.tables["split"]["error"]["hint"]
+    assert "format: NDJSON" in ended.tables["lines"]["error"]["hint"]
     assert {key.split("/")[3] for key in lake.data_keys()} == set(loaded)
     assert lake.uploads() == []
     assert "--job-id" in ended.stderr

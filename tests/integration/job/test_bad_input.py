@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+from lakeload_jobs.sources.files.spark import text_checks
 from tests.integration.job.conftest import Job
 
 
@@ -70,6 +73,69 @@ def test_a_broken_json_line_fails_with_its_problem(job: Job) -> None:
 
     assert error.type == "MalformedRecord"
     assert "Unexpected end-of-input" in error.message
+
+
+@pytest.mark.parametrize("on_bad_value", ["FAIL", "NULL"])
+def test_a_line_break_in_quotes_names_file_line_and_setting(job: Job, on_bad_value: str) -> None:
+    good = job.file("a.csv", 'key,comment\nk0,"5"" pipe"\nk,5" pipe\n')
+    bad = job.file("b.csv.gz", gzip.compress(b'key,comment\nk1,x\nk2,"Dear,\nSir"\n'))
+
+    error = failure(job, job.table(good, bad), on_bad_value=on_bad_value)
+
+    assert f"reading `{bad}`: line 3 ends inside quotes" in error.message
+    assert "`multiLine: true`" in (error.hint or "")
+
+
+def test_quotes_without_meaning_are_loaded_as_they_are(job: Job) -> None:
+    path = job.file("a.csv", 'id,size\n1,"5\n2,6"\n')
+
+    options = {"header": "true", "quote": ""}
+
+    assert job.values(job.load_one(job.table(path, options=options))) == [
+        {"id": 1, "size": '"5'},
+        {"id": 2, "size": '6"'},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.json", b'{"id": 1}\n{"id": 2}\n', 2),
+        ("a.json.gz", gzip.compress(b'[{"id": 1},\n {"id": 2}]\n[]\n'), 3),
+        ("a.json.bz2", bz2.compress(b'\xef\xbb\xbf{"id": 1}{"id": 2}'), 1),
+        ("a.json", '{"id": 1}\n{"id": 2}\n'.encode("utf-16"), 2),
+    ],
+)
+def test_a_second_json_value_in_a_file_names_the_format_that_reads_it(
+    job: Job, name: str, content: bytes, line: int
+) -> None:
+    good = job.file("0.json", '[{"id": 0}]\n')
+    bad = job.file(name, content)
+
+    error = failure(job, job.table(good, bad, file_format="JSON"), on_bad_value="NULL")
+
+    assert f"reading `{bad}`: line {line} goes on after the end of the first" in error.message
+    assert "`format: NDJSON`" in (error.hint or "")
+
+
+def test_large_files_are_looked_at_in_tasks(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts of lines that lie across their borders."""
+    monkeypatch.setattr(text_checks, "_SMALL", 0)
+    monkeypatch.setattr(text_checks, "_SPLIT", 10)
+    lines = [f'{number},"a ""b""",{"x" * number}' for number in range(40)]
+    good = job.file("a.csv", "\n".join(lines))
+    bad = job.file("b.csv", "\r\n".join([*lines, '40,"a', 'b",x']))
+    values = job.file("c.json", '{"id": 1}\n{"id": 2}\n')
+
+    result = job.load_one(job.table(good, options={}, name="good"))
+    lines_error = job.load_one(job.table(bad, options={})).error
+    values_error = job.load_one(job.table(values, file_format="JSON")).error
+
+    assert (result.status, result.rows) == ("LOADED", 40)
+    assert lines_error is not None
+    assert f"`{bad}`: line 41 ends" in lines_error.message
+    assert values_error is not None
+    assert f"`{values}`: line 2 goes on" in values_error.message
 
 
 def test_bad_values_become_null_and_are_counted_on_demand(job: Job) -> None:

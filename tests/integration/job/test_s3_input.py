@@ -18,6 +18,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsSpec, TableSpec
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
+from lakeload_jobs.sources.files.spark import text_checks
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
 from tests.servers.fault_proxy import MakeProxy
@@ -79,6 +80,24 @@ def test_objects_are_read_with_the_sources_own_role(job: Job, source: Bucket) ->
     assert (result.status, result.error) == ("LOADED", None)
     assert sorted(row["id"] for row in job.values(result)) == [1, 2, 3]
     assert job.rows(result)["_supa_index"].to_pylist() == [1, 2, 3]
+
+
+def test_objects_are_looked_into_with_the_sources_own_role(
+    job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the driver, and in tasks that have no client yet."""
+    lines = source.put("exports/a.csv", 'id,name\n1,"a\nb"\n')
+    values = source.put("exports/b.json.gz", gzip.compress(b'{"id": 1}\n{"id": 2}\n'))
+    empty = source.put("exports/0.csv", "")
+
+    in_driver = job.load_one(source.table(job, empty, lines)).error
+    monkeypatch.setattr(text_checks, "_SMALL", 0)
+    in_task = job.load_one(source.table(job, values, file_format="JSON")).error
+
+    assert in_driver is not None
+    assert f"`{lines}`: line 2 ends inside quotes" in in_driver.message
+    assert in_task is not None
+    assert f"`{values}`: line 2 goes on" in in_task.message
 
 
 KEYS = [
@@ -150,8 +169,8 @@ def test_many_objects_are_read_by_their_folder(
 
     assert (result.rows, result.error) == (40, None)
     assert sorted(row["id"] for row in job.values(result)) == list(range(40))
-    # Each file is opened for the count and for the load; listing costs little beside.
-    assert proxy.count("GetObject", "exports/many/*") <= 2 * 40 + 3
+    # Each file is opened to look into it, for the count and for the load; listing costs little.
+    assert proxy.count("GetObject", "exports/many/*") <= 3 * 40 + 3
     listings = [request.target for request in proxy.requests if "list-type=2" in request.target]
     # Spark names each once when it looks for headers; named by lakeload they would cost 120.
     assert len([target for target in listings if "exports" in target]) < 2 * 40

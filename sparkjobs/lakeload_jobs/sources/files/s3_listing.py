@@ -6,6 +6,7 @@ in the middle of a load. Only what the paths name is listed, so a policy may be 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from lakeload_jobs.sources.files.file_state import (
     hidden_below,
 )
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
+from lakeload_jobs.sources.files.source_bytes import Bytes
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
@@ -63,6 +65,21 @@ class SourceObjects:
             )
             with answer["Body"] as body:
                 return body.read(size)
+
+    @contextmanager
+    def stream(self, file: FileState, start: int) -> Iterator[Bytes]:
+        """Open an object from byte `start` on. Raises `AwsError`, while it is read as well."""
+        pattern = KeyPattern.parse(file.path)
+        with _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"):
+            if start >= file.size:  # a range of nothing is an error
+                yield io.BytesIO()
+                return
+            with aws_call(f"reading `{file.path}`"):
+                answer = self._session.s3.get_object(
+                    Bucket=pattern.bucket, Key=pattern.key, Range=f"bytes={start}-"
+                )
+                with answer["Body"] as body:
+                    yield body
 
     def region(self, bucket: str) -> str | None:
         """Return the region of a bucket, None when the store does not name it (aws.bucket)."""

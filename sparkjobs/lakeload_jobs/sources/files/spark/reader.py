@@ -26,6 +26,7 @@ from lakeload_jobs.sources.files.spark.inference import reads_as
 from lakeload_jobs.sources.files.spark.path_choice import by_name, shortest
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.spark.text_checks import check_text
 from lakeload_jobs.sources.files.spark.typed import TYPED_FORMATS, open_typed
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
@@ -76,6 +77,7 @@ def open_files(
     listed = tuple(files)
     if s3 is not None:
         s3.connect(spark, source, listed)
+    check_text(spark, source, listed, s3)
     types = columns.types or {}
     opening = shortest(spark, source, listed)
     while True:

@@ -34,7 +34,7 @@ class S3Source:
 
     def __init__(self, spec: JobSpec) -> None:
         self.readers = SourceReaders(spec.destination, spec.attempt_id)
-        self._label = spec.attempt_id
+        self.label = spec.attempt_id
         self._folder = Path(spec.result_path).parent / "source"
         self._lock = threading.Lock()
         self._connected: set[str] = set()
@@ -74,7 +74,7 @@ class S3Source:
         number = len(list(self._folder.glob("*.json")))
         known, profile = self._folder / f"{number}.json", self._folder / f"{number}.profile"
         known.write_text(json.dumps(to_json(identity)), encoding="utf-8")
-        command = credential_process(known, self._label)
+        command = credential_process(known, self.label)
         profile.write_text(f"[{_PROFILE}]\ncredential_process = {command}\n", encoding="utf-8")
         return profile
 
