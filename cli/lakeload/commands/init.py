@@ -15,7 +15,7 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.init.answers import Answers
-    from lakeload.init.interview import Ask
+    from lakeload.init.interview import Ask, Defaults
 
 
 def init(
@@ -87,6 +87,7 @@ def _init(
     no_input: bool,
     output: OutputFormat,
 ) -> None:
+    from lakeload.commands.seen_format import seen_format
     from lakeload.init.answers import variables
     from lakeload.init.documents import DOTENV, documents
     from lakeload.init.files import (
@@ -102,7 +103,8 @@ def _init(
 
     if not force:
         require_room(folder)
-    answers = interview(given, {"name": _pipeline_name(folder)}, _asker(no_input, output))
+    defaults: Defaults = {"name": _pipeline_name(folder), "source": seen_format}
+    answers = interview(given, defaults, _asker(no_input, output))
     answers = _with_path_from(folder, answers)
     texts = documents(answers)
     _check(texts)

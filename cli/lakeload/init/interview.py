@@ -9,7 +9,7 @@ from lakeload.config.secret_names import shown
 from lakeload.config.wording import listed, quoted
 from lakeload.documents.check_value import value_finding
 from lakeload.init.answers import Answers
-from lakeload.init.questions import QUESTIONS, Question
+from lakeload.init.questions import QUESTIONS, Given, Question
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.suggest import did_you_mean
 
@@ -17,12 +17,15 @@ Ask = Callable[[Question, tuple[str, ...], str | None, Finding | None], str]
 """Asks one question with its choices and default; the finding says what was wrong before."""
 
 
-def interview(
-    flags: Mapping[str, str | None], defaults: Mapping[str, str], ask: Ask | None
-) -> Answers:
+Defaults = Mapping[str, str | Callable[[Given], str | None]]
+"""Answers that depend on the machine, by the names of the questions; a function of the answers so
+far may know none."""
+
+
+def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | None) -> Answers:
     """Return an answer to each question that applies: the flag, what was asked, or the default.
 
-    `defaults` are those that depend on the machine. Without `ask`, what has neither flag nor
+    `defaults` come before those of the questions. Without `ask`, what has neither flag nor
     default is missing. Raises `InvalidInput`, naming all missing flags at once.
     """
     # What a later flag says takes part in an earlier default: `--role-arn` makes it a role.
@@ -36,7 +39,7 @@ def interview(
             known.pop(question.name, None)
             continue
         choices = question.choices(known)
-        default = defaults.get(question.name) or question.default(known)
+        default = _default(defaults, question, known)
         if flag is not None:
             known[question.name] = _checked_flag(question, choices, flag)
         elif ask is not None and question.asked and not _settled(question, known):
@@ -49,6 +52,11 @@ def interview(
     if missing:
         raise _missing(missing)
     return Answers(**known)
+
+
+def _default(defaults: Defaults, question: Question, known: Given) -> str | None:
+    found = defaults.get(question.name)
+    return (found(known) if callable(found) else found) or question.default(known)
 
 
 def _settled(question: Question, known: Mapping[str, str]) -> bool:

@@ -10,7 +10,6 @@ from lakeload_jobs.core.names import normalize
 
 _OPTIONS = {
     "CSV": "  options: {header: true}   # sep, quote, nullValue, …: those of Spark's reader",
-    "JSON": "  # options: {multiLine: true}   # those of Spark's reader",
 }
 _INCREMENTAL = "  incremental: false   # true: each file is loaded once, new ones by the next run"
 _NESTED = "nested: JSON   # structs, arrays and maps as JSON text; or NATIVE"
