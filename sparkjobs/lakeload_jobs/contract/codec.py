@@ -1,4 +1,7 @@
-"""Frozen dataclasses ⇄ JSON, strictly: unknown keys, missing keys and wrong types are errors."""
+"""Frozen dataclasses ⇄ JSON, strictly: unknown keys, missing keys and wrong types are errors.
+
+Unions of dataclasses are told apart by a tag: a `Literal` field such as `type: Literal["FILES"]`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def from_json(kind: type[T], data: Any, where: str = "$") -> T:
 def _read(kind: Any, data: Any, where: str) -> Any:
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
-        return _read_optional(kind, data, where)
+        return _read_union(kind, data, where)
     if origin is typing.Literal:
         if data not in typing.get_args(kind):
             raise CodecError(f"{where}: {data!r} is not one of {typing.get_args(kind)}")
@@ -79,13 +82,65 @@ def _read(kind: Any, data: Any, where: str) -> Any:
     return data
 
 
-def _read_optional(kind: Any, data: Any, where: str) -> Any:
-    options = [option for option in typing.get_args(kind) if option is not types.NoneType]
-    if data is None:
+def _read_union(kind: Any, data: Any, where: str) -> Any:
+    """Read `X | None`, or the member of a tagged union that the data's tag names."""
+    members = _members(kind)
+    if data is None and types.NoneType in typing.get_args(kind):
         return None
-    if len(options) != 1:
-        raise TypeError(f"{where}: only X | None can be read, not {kind}")
-    return _read(options[0], data, where)
+    if len(members) == 1:
+        return _read(members[0], data, where)
+    tag, kinds, default = _tagged(members)
+    _expect(dict, data, where)
+    if tag in data:
+        value = data[tag]
+        # Looked for in a tuple: a tag may be of a type that no mapping takes as a key.
+        if value not in tuple(kinds):
+            raise CodecError(f"{where}.{tag}: {value!r} is not one of {tuple(kinds)}")
+        return _read_dataclass(kinds[value], data, where)
+    if default is None:
+        raise CodecError(f"{where}: {tag!r} is missing, one of {tuple(kinds)}")
+    return _read_dataclass(default, data, where)
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return tuple(item for item in typing.get_args(kind) if item is not types.NoneType)
+
+
+@functools.cache
+def _tagged(members: tuple[type, ...]) -> tuple[str, dict[Any, type], type | None]:
+    """Return the tag of a union, its members by their tags, and the one that may go without.
+
+    The tag is the one field that is a `Literal` in each member, with values of its own in each. A
+    member whose tag has a default is meant where the tag is missing: documents of before there
+    were others. Raises `TypeError` for a union without a tag.
+    """
+    if not all(dataclasses.is_dataclass(member) for member in members):
+        raise TypeError(f"only X | None and unions of dataclasses can be read, not {members}")
+    values = [
+        {
+            name: typing.get_args(hint)
+            for name, hint in _type_hints(member).items()
+            if typing.get_origin(hint) is typing.Literal
+        }
+        for member in members
+    ]
+    for tag in sorted(set.intersection(*map(set, values))):
+        kinds = {
+            value: member
+            for member, named in zip(members, values, strict=True)
+            for value in named[tag]
+        }
+        if len(kinds) == sum(len(named[tag]) for named in values):
+            untagged = [member for member in members if _has_default(member, tag)]
+            if len(untagged) > 1:
+                raise TypeError(f"{tag!r} has a default in more than one of {members}")
+            return tag, kinds, untagged[0] if untagged else None
+    raise TypeError(f"no field tells {members} apart")
+
+
+def _has_default(kind: Any, name: str) -> bool:
+    (field,) = (field for field in dataclasses.fields(kind) if field.name == name)
+    return field.default is not dataclasses.MISSING
 
 
 def _read_dataclass(kind: type, data: Any, where: str) -> Any:

@@ -164,6 +164,12 @@ class FilesInput:
     """The identity that reads `s3://` paths; None is the destination's."""
     folder: str = ""
     """The document's folder: files below it are remembered by their path from there."""
+    type: Literal["FILES"] = "FILES"
+    """Tells inputs apart; those written before there were others have none."""
+
+
+TableInput = FilesInput
+"""What a table is read from: one class for each type of source, told apart by `type`."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +201,7 @@ class TableSpec:
     source: str
     schema: str
     table: str
-    input: FilesInput
+    input: TableInput
     fingerprint: str
     """SHA-256 hex of everything that decides what is loaded and where."""
     columns: ColumnsSpec = ColumnsSpec()

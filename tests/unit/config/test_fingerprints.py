@@ -237,10 +237,11 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
 
 PARTS: Mapping[type, frozenset[str]] = {
     TableSpec: frozenset({"input", "columns"}),
+    FilesInput: frozenset({"type"}),
     DestinationSpec: frozenset({"parquet", "iceberg"}),
     IcebergSpec: frozenset({"catalog"}),
 }
-"""Fields whose own fields are in `CHANGES`."""
+"""Fields whose own fields are in `CHANGES`, and the one that says which class an input is of."""
 
 PLACES: Mapping[type, Callable[[Load, dict[str, Any]], Load]] = {
     RunOptions: lambda load, to: replace(load, options=replace(load.options, **to)),

@@ -1,0 +1,107 @@
+"""Dataclasses ⇄ JSON: unions are told apart by their tag, strictly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from lakeload_jobs.contract.codec import CodecError, from_json, to_json
+from lakeload_jobs.contract.spec import FilesInput
+
+
+@dataclass(frozen=True)
+class JdbcInput:
+    url: str
+    fetch_size: int = 1000
+    type: Literal["JDBC"] = "JDBC"
+
+
+@dataclass(frozen=True)
+class StrictInput:
+    type: Literal["JDBC", "ODBC"]
+    url: str
+    mode: Literal["READ"] = "READ"
+
+
+@dataclass(frozen=True)
+class TopicInput:
+    type: Literal["KAFKA"]
+    topic: str
+    mode: Literal["READ"] = "READ"
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    input: FilesInput | StrictInput | TopicInput
+    before: StrictInput | TopicInput | None = None
+    more: tuple[StrictInput | TopicInput, ...] = ()
+
+
+FILES = FilesInput("CSV", ("/a.csv",), {"header": "true"})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        Table("a", FILES),
+        Table("a", StrictInput("ODBC", "u"), before=TopicInput("KAFKA", "t")),
+        Table("a", TopicInput("KAFKA", "t"), more=(StrictInput("JDBC", "u"),)),
+    ],
+)
+def test_each_member_of_a_union_comes_back_as_itself(table: Table) -> None:
+    assert from_json(Table, to_json(table)) == table
+
+
+def test_what_was_written_before_there_was_a_tag_is_files() -> None:
+    data = to_json(Table("a", FILES))
+    del data["input"]["type"]
+
+    assert from_json(Table, data) == Table("a", FILES)
+    assert from_json(FilesInput, data["input"]) == FILES
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"input": {"type": "FTP", "url": "u"}}, "$.input.type: 'FTP' is not one of"),
+        ({"input": {"type": None, "url": "u"}}, "$.input.type: None is not one of"),
+        ({"input": {"type": ["JDBC"], "url": "u"}}, "$.input.type: ['JDBC'] is not one of"),
+        ({"input": {"type": "JDBC", "topic": "t"}}, "$.input: unknown key 'topic' for StrictInput"),
+        ({"input": {"type": "KAFKA"}}, "$.input: 'topic' is missing for TopicInput"),
+        ({"input": {"url": "u"}}, "$.input: unknown key 'url' for FilesInput"),
+        ({"input": {"type": "JDBC", "url": 5}}, "$.input.url: expected str, found int"),
+        ({"input": "FILES"}, "$.input: expected dict, found str"),
+        ({"input": None}, "$.input: expected dict, found NoneType"),
+        ({"before": {"url": "u"}}, "$.before: 'type' is missing, one of ('JDBC', 'ODBC', 'KAFKA')"),
+        ({"more": [{"type": "KAFKA", "topic": 1}]}, "$.more[0].topic: expected str, found int"),
+    ],
+)
+def test_what_no_member_is_is_refused_with_its_path(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(CodecError) as caught:
+        from_json(Table, to_json(Table("a", FILES)) | change)
+
+    assert says in str(caught.value)
+
+
+@dataclass(frozen=True)
+class Untagged:
+    either: StrictInput | int
+
+
+@dataclass(frozen=True)
+class Alike:
+    either: JdbcInput | StrictInput
+
+
+@dataclass(frozen=True)
+class TwoDefaults:
+    either: FilesInput | JdbcInput
+
+
+@pytest.mark.parametrize("kind", [Untagged, Alike, TwoDefaults])
+def test_a_union_that_nothing_tells_apart_is_a_mistake_of_ours(kind: type) -> None:
+    with pytest.raises(TypeError):
+        from_json(kind, {"either": {"type": "JDBC", "url": "u"}})
