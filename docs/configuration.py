@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakeload.config.reference import reference_page
+from lakeload.documents.reference import reference_page
 
 if __name__ == "__main__":
     Path(__file__).with_suffix(".md").write_text(reference_page(), encoding="utf-8")

@@ -50,7 +50,7 @@ def spark_settings(
         check_master(master)
         given_here = {
             "spark": {"master": master},
-            "source": {"credentials": document.model.source.credentials},
+            "source": dict(document.model.source),
             "tables": document.model.tables,
         }
         for finding in remote_findings(given_here, document.destination.model):

@@ -14,17 +14,16 @@ from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
-from lakeload.documents.files import option_findings
 from lakeload.documents.modes import mode_findings
 from lakeload.documents.pipeline import Table
 from lakeload.documents.targets import Target, glue_prefix, needs_schema, targets, uses_glue
 from lakeload.documents.valid_tables import Numbered, valid_tables
+from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import target_name_problem
 from lakeload_jobs.core.suggest import did_you_mean
 from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
 
 def pipeline_findings(
@@ -35,11 +34,9 @@ def pipeline_findings(
     found = chain(
         _catalog_findings(destination) if destination else (),
         _repeated_sources(tables),
-        _globs(tables),
+        source_type_of(data).findings(data.get("source"), tables),
         _target_findings(tables, data, destination),
         mode_findings(tables, data, destination.table_format) if destination else (),
-        _source_options(data),
-        _table_options(tables, data),
     )
     return list(islice(found, MAX_PROBLEMS))
 
@@ -83,16 +80,6 @@ def _repeated_sources(tables: Numbered) -> Iterator[Finding]:
                 "give each table a name of its own; one table can have several paths",
                 ("tables", i, "table"),
                 "duplicate-table",
-            )
-
-
-def _globs(tables: Numbered) -> Iterator[Finding]:
-    for i, table in tables:
-        if "*" in table.table or "?" in table.table:
-            yield Finding(
-                f"`{shown(table.table)}` is one name for a FILES table, not a pattern",
-                "choose a name; patterns go into `path`",
-                ("tables", i, "table"),
             )
 
 
@@ -157,25 +144,3 @@ def _same_target(target: Target, first: Table, at: tuple[str | int, ...]) -> Fin
         at,
         "duplicate-target",
     )
-
-
-def _source_options(data: dict[str, Any]) -> Iterator[Finding]:
-    source = data.get("source")
-    if isinstance(source, dict) and isinstance(source.get("options"), dict):
-        yield from _options(source["options"], source.get("format"), ("source", "options"))
-
-
-def _table_options(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
-    source = data.get("source")
-    inherited = source.get("format") if isinstance(source, dict) else None
-    for i, table in tables:
-        yield from _options(table.options, table.format or inherited, ("tables", i, "options"))
-
-
-def _options(
-    options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
-) -> Iterator[Finding]:
-    if isinstance(file_format, str) and file_format in READER_OPTIONS:
-        some = dict(islice(options.items(), MAX_PROBLEMS))
-        for finding in option_findings(some, file_format):
-            yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

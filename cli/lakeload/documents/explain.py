@@ -26,6 +26,7 @@ from lakeload.config.yaml_syntax import Span
 from lakeload.documents.later import later_key, later_value
 from lakeload.documents.model_tree import allowed_range, literals, model_at, sections
 from lakeload.documents.other_names import our_name
+from lakeload.sources.registry import SOURCES
 from lakeload_jobs.core.suggest import did_you_mean, nearest
 
 _TYPES = {
@@ -37,6 +38,10 @@ _TYPES = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+
+
+_SOURCE = "source.type"
+"""The setting that says which model the source and its tables have."""
 
 
 class Explainer:
@@ -126,6 +131,8 @@ class Explainer:
         place = locate(self._tree, location)
         owner, field = self._owner(location[:-1]), str(location[-1])
         allowed = [str(value) for value in literals(owner.model_fields[field].annotation)]
+        if place.path == _SOURCE:
+            allowed = list(SOURCES)
         value = place.value
         if not isinstance(value, Leaf) or value.value is None:
             return self._wrong_type(location, f"one of {quoted(allowed)}")
@@ -195,12 +202,12 @@ def _heading(place: Place) -> Span:
 def _without_consequences(problems: list[Problem]) -> list[Problem]:
     """Leave out what only follows from a kind of source that is not built."""
     codes = {problem.key: problem.code for problem in problems}
-    if codes.get("source.type") != "not-supported-yet":
+    if codes.get(_SOURCE) != "not-supported-yet":
         return problems
     return [
         problem
         for problem in problems
-        if problem.key == "source.type"
+        if problem.key == _SOURCE
         or not (
             problem.key.startswith("source.")
             or (problem.code in ("missing-key", "not-supported-yet") and "tables[" in problem.key)

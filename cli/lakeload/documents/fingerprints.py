@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeload.documents.load import PipelineDocument
+from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     DestinationSpec,
-    FilesInput,
     PartitionField,
     RunOptions,
     TableFormat,
@@ -69,7 +69,7 @@ def _table(table: TableSpec) -> Identity:
         "source": table.source,
         "schema": table.schema,
         "table": table.table,
-        "input": _files(table.input),
+        "input": SOURCES[table.input.type].identity(table.input),
         "columns": _columns(table.columns),
         "primary_key": table.primary_key,
         "where": table.where,
@@ -85,18 +85,6 @@ def _columns(columns: ColumnsSpec) -> Identity:
         "exclude": columns.exclude,
         "rename": columns.rename,
         "types": columns.types,
-    }
-
-
-def _files(files: FilesInput) -> Identity:
-    return {
-        "format": files.format,
-        "paths": files.paths,
-        "options": files.options,
-        "incremental": files.incremental,
-        # Neither ever takes part; fingerprints have always had these two keys.
-        "credentials": None,
-        "folder": "",
     }
 
 

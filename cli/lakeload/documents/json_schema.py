@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic.json_schema import models_json_schema
+
 from lakeload.documents.destination import Destination
-from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.pipeline import pipeline_model
+from lakeload.sources.registry import SOURCES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _FILLED = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
@@ -15,8 +18,7 @@ _CHECKED = ("enum", "const", "pattern", "minimum", "maximum", "oneOf")
 
 def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
     """Return the schema of a document as it is written, `${NAME}` included."""
-    model = Destination if kind == "destination" else Pipeline
-    schema = model.model_json_schema(mode="validation")
+    schema = Destination.model_json_schema() if kind == "destination" else _pipelines()
     definitions = schema.get("$defs", {})
     for part in (schema, *definitions.values()):
         for name, field in part.get("properties", {}).items():
@@ -25,6 +27,17 @@ def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
             part["properties"][name] = _fillable(field)
     title = f"lakeload {kind}"
     return {"$schema": DIALECT, **schema, "title": title}
+
+
+def _pipelines() -> dict[str, Any]:
+    """Return the schema of pipelines; with several types of source one for each, told by type."""
+    models = [pipeline_model(source) for source in SOURCES.values()]
+    if len(models) == 1:
+        return models[0].model_json_schema()
+    schemas, shared = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/$defs/{model}"
+    )
+    return {"oneOf": [schemas[model, "validation"] for model in models], **shared}
 
 
 def _fillable(field: dict[str, Any]) -> dict[str, Any]:

@@ -20,14 +20,10 @@ from lakeload.documents.explain import Explainer
 from lakeload.documents.iceberg_rules import iceberg_findings, iceberg_notes
 from lakeload.documents.modes import mode_notes
 from lakeload.documents.parse import Kind, kind_of, parse, wrong_kind
-from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.pipeline import Pipeline, pipeline_model
 from lakeload.documents.remote import remote_findings
+from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
-
-_MODELS: dict[Kind, type[Destination] | type[Pipeline]] = {
-    "destination": Destination,
-    "pipeline": Pipeline,
-}
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,7 @@ def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = No
     if read.kind is None or (expected is not None and read.kind != expected):
         read.problems.append(wrong_kind(page, tree, read.kind, expected))
         return read
-    _validate(read, page, tree, _MODELS[read.kind])
+    _validate(read, page, tree, read.kind)
     if read.kind == "pipeline":
         _read_destination(read, page, tree, environment)
         _cross_check(read, page, tree)
@@ -144,12 +140,11 @@ def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = No
     return read
 
 
-def _validate(
-    read: _Read, page: Page, tree: Tree, model: type[Destination] | type[Pipeline]
-) -> None:
+def _validate(read: _Read, page: Page, tree: Tree, kind: Kind) -> None:
     """Tree → model. Cross-checks look at whatever parts are valid, so nothing is held back."""
-    explainer = Explainer(page, tree, model)
     data = plain_data(tree)
+    model = Destination if kind == "destination" else pipeline_model(source_type_of(data))
+    explainer = Explainer(page, tree, model)
     try:
         read.model = model.model_validate(data)
     except ValidationError as error:

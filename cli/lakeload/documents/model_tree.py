@@ -42,9 +42,10 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (tuple, typing.Union, types.UnionType, typing.Annotated):
-        for argument in get_args(annotation):
-            if found := _model_in(argument):
-                return found
+        found = [model for item in get_args(annotation) if (model := _model_in(item))]
+        # Which of several is meant, a tag tells before there is a model (documents.pipeline).
+        assert len(found) <= 1, f"{annotation} has more than one model"  # noqa: S101
+        return found[0] if found else None
     return None
 
 

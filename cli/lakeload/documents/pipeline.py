@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from copy import copy
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -11,6 +13,7 @@ from pydantic import (
     Field,
     Tag,
     WithJsonSchema,
+    create_model,
     model_validator,
 )
 
@@ -20,13 +23,12 @@ from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.destination import Destination
-from lakeload.documents.files import Options, Source, path_text
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.spark import Spark
+from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     Deletes,
-    FileFormat,
     Mode,
     Nested,
     OnBadValue,
@@ -35,16 +37,6 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.core.suggest import did_you_mean
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
-
-
-def _paths(given: Any) -> Any:
-    return given if given is None or isinstance(given, tuple | dict) else (given,)
-
-
-def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:
-    if not given:
-        raise refusal("the list of paths is empty", "write at least one path")
-    return given
 
 
 def _partition_field(given: str) -> str:
@@ -80,21 +72,6 @@ def _tracking(given: Any) -> Any:
 
 _ALL_TRACKING = "there are " + ", ".join(f"`{name}`" for name in TRACKING_COLUMNS)
 
-PathText = Annotated[str, AfterValidator(path_text)]
-Paths = Annotated[
-    tuple[PathText, ...],
-    Called("path, or list of paths"),
-    AfterValidator(_some_paths),
-    BeforeValidator(_paths),
-    WithJsonSchema(
-        {
-            "oneOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
-            ]
-        }
-    ),
-]
 PartitionText = Annotated[Text, Called("partition field"), AfterValidator(_partition_field)]
 Tracking = Annotated[
     tuple[str, ...],
@@ -111,17 +88,9 @@ Tracking = Annotated[
 ]
 
 
-class Table(Model):
+class Table(TableSettings):
     """One table: what is read and what it becomes."""
 
-    table: Text
-    """The source table's name; for FILES a name of your choice, dots included."""
-    path: Paths
-    """A file, folder or glob, or a list of them; relative to this file."""
-    format: FileFormat | None = None
-    """The format where it differs from the source's; the source's options then do not apply."""
-    options: Options = Field(default_factory=dict)
-    """Further reader options; they win over the source's."""
     name: Text | None = Field(default=None, json_schema_extra={"features": "F57"})
     """The target table. Default: `table`, normalised."""
     namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
@@ -197,7 +166,27 @@ class Pipeline(Model):
         },
     )
     """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
-    source: Source
+    source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""
     spark: Spark = Spark()
+
+
+@functools.cache
+def table_model(source: SourceType[Any, Any, Any]) -> type[Table]:
+    """Return the model of tables that are read from a type of source."""
+    # What the source adds stands between the name and what all tables have.
+    bases: Any = (Table, source.table)
+    made: type[Table] = create_model("Table", __base__=bases, __doc__=Table.__doc__)
+    return made
+
+
+@functools.cache
+def pipeline_model(source: SourceType[Any, Any, Any]) -> type[Pipeline]:
+    """Return the model of pipelines that read from a type of source."""
+    fields = Pipeline.model_fields
+    settings: Any = (source.settings, copy(fields["source"]))
+    tables: Any = (tuple[table_model(source), ...], copy(fields["tables"]))  # type: ignore[misc]
+    return create_model(
+        "Pipeline", __base__=Pipeline, __doc__=Pipeline.__doc__, source=settings, tables=tables
+    )

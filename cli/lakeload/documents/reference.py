@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -18,8 +18,10 @@ from lakeload.config.yaml_nodes import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 from lakeload.documents.destination import Destination
 from lakeload.documents.later import later_settings
 from lakeload.documents.model_tree import sections
-from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.pipeline import Pipeline, Table, pipeline_model
 from lakeload.documents.spark import OWNED
+from lakeload.sources.base import SourceSettings
+from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
@@ -52,8 +54,8 @@ def reference_page() -> str:
     """Return the page as Markdown."""
     parts = [
         _INTRODUCTION,
-        *_document("destination.yml", Destination),
-        *_document("pipeline.yml", Pipeline),
+        *_document("destination.yml", sections(Destination)),
+        *_document("pipeline.yml", _pipeline_sections()),
         _reader_options(),
         _spark_properties(),
         _later(),
@@ -62,11 +64,27 @@ def reference_page() -> str:
     return "\n".join(parts)
 
 
-def _document(title: str, model: type[BaseModel]) -> Iterator[str]:
-    yield f"## {title}\n"
-    for path, section in sections(model):
+def _pipeline_sections() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the mappings of a pipeline; with several types of source, those of each by its name."""
+    sources = list(SOURCES.values())
+    whole = pipeline_model(sources[0]) if len(sources) == 1 else Pipeline
+    for path, section in sections(whole):
         if path == "destination" or path.startswith("destination."):
             continue
+        if section is SourceSettings:
+            for source in sources:
+                for below, settings in sections(source.settings, path):
+                    yield f"{below}` of type `{source.name}", settings
+            continue
+        yield path, section
+        if section is Table:
+            for source in sources:
+                yield f"{path}` of a source of type `{source.name}", source.table
+
+
+def _document(title: str, parts: Iterable[tuple[str, type[BaseModel]]]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for path, section in parts:
         if path:
             yield f"### {title}: `{path}`\n"
         yield f"{_first_line(section)}\n\n{_table(section)}\n"

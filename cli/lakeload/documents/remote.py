@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
-
-from pydantic import ValidationError
 
 from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
-from lakeload.documents.destination import Credentials, Destination
+from lakeload.documents.destination import Destination
 from lakeload.documents.spark import is_local, master_finding
 from lakeload.documents.valid_tables import valid_tables
+from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.sources.files.file_state import is_s3
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
@@ -34,16 +31,17 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
         return [finding]
     if is_local(master):
         return []
+    source = source_type_of(data)
     here = {
         name: reference
         for name, reference in chain(
             destination.credentials.references.items(),
             _catalog_references(destination).items(),
-            _source_references(data).items(),
+            source.references(data.get("source")).items(),
         )
         if reference.kind in ("env", "file")
     }
-    found = list(islice(_remote_input(data, master), MAX_PROBLEMS))
+    found = list(islice(source.remote_findings(valid_tables(data), master), MAX_PROBLEMS))
     if not here:
         return found
     which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
@@ -58,30 +56,8 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
     ]
 
 
-def _remote_input(data: dict[str, Any], master: str) -> Iterator[Finding]:
-    for i, table in valid_tables(data):
-        if path := next(filter(is_s3, table.path), None):
-            yield Finding(
-                f"reading `{shown(path)}` is not supported yet on cluster masters, "
-                f"and `{shown(master)}` is one",
-                "use `local[*]` or `local-cluster[…]`, which read S3 too",
-                ("tables", i, "path"),
-                "remote-input",
-            )
-
-
 def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
     if destination.table_format != "ICEBERG":
         return {}
     references = destination.iceberg.catalog.references
     return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}
-
-
-def _source_references(data: dict[str, Any]) -> dict[str, SecretReference]:
-    source = data.get("source")
-    given = source.get("credentials") if isinstance(source, dict) else None
-    try:
-        references = Credentials.model_validate(given).references
-    except ValidationError:
-        return {}
-    return {f"source.credentials.{name}": reference for name, reference in references.items()}

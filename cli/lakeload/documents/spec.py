@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import glob
 from dataclasses import replace
-from pathlib import Path
 
-from lakeload.config.references import absolute_path, absolute_reference
+from lakeload.config.credentials import credentials_spec
 from lakeload.documents.columns import Columns
-from lakeload.documents.destination import Credentials, Parquet
+from lakeload.documents.destination import Parquet
 from lakeload.documents.fingerprints import load_fingerprint
 from lakeload.documents.iceberg_spec import iceberg_spec
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.pipeline import Pipeline, Table
 from lakeload.documents.targets import Target, glue_prefix, targets
+from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
     ColumnsSpec,
-    CredentialsSpec,
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
-    FileFormat,
-    FilesInput,
     IcebergSpec,
     ParquetSpec,
     PartitionField,
@@ -30,7 +26,6 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
-from lakeload_jobs.sources.files.local_listing import normal_path
 
 
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
@@ -40,7 +35,7 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         bucket=model.bucket,
         region=model.region,
         prefix=model.prefix,
-        credentials=_credentials(model.credentials, document.path.parent),
+        credentials=credentials_spec(model.credentials, document.path.parent),
         endpoints=EndpointsSpec(
             s3=model.endpoints.s3 or model.endpoint_url or None,
             sts=model.endpoints.sts or None,
@@ -85,19 +80,12 @@ def table_specs(
         destination_prefix=model.destination_prefix,
         glue_prefix=glue_prefix(document.destination.model),
     )
+    source = SOURCES[model.source.type]
     specs = []
     for table, target in zip(model.tables, found, strict=True):
         written = _table_spec(model, table, target)
         mark = load_fingerprint(document, destination, written, options)
-        # A folder called `[old]` is no pattern, whatever the path below it is.
-        folder = Path(glob.escape(str(document.path.parent.absolute())))
-        paths = tuple(_input_path(folder, path) for path in written.input.paths)
-        read = replace(
-            written.input,
-            paths=paths,
-            credentials=_source_credentials(document),
-            folder=normal_path(str(document.path.parent.absolute())),
-        )
+        read = source.resolved(written.input, model.source, document.path.parent)
         specs.append(replace(written, input=read, fingerprint=mark))
     return tuple(specs)
 
@@ -108,7 +96,7 @@ def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
         source=table.table,
         schema=target.schema,
         table=target.table,
-        input=_input(model, table),
+        input=SOURCES[model.source.type].written(model.source, table),
         fingerprint="",
         columns=_columns(table.columns),
         primary_key=table.primary_key,
@@ -129,42 +117,10 @@ def _partition_by(table: Table) -> tuple[PartitionField, ...] | None:
     return tuple(map(parse_partition_field, table.partition_by))
 
 
-def _input(model: Pipeline, table: Table) -> FilesInput:
-    file_format: FileFormat = table.format or model.source.format
-    inherited = model.source.options if file_format == model.source.format else {}
-    # Spark reads the names of options without regard to case; the table's own come last.
-    options = {name.lower(): (name, value) for name, value in inherited.items()}
-    options |= {name.lower(): (name, value) for name, value in table.options.items()}
-    incremental = model.source.incremental
-    return FilesInput(file_format, table.path, dict(options.values()), incremental)
-
-
-def _source_credentials(document: PipelineDocument) -> CredentialsSpec | None:
-    given = document.model.source.credentials
-    return None if given is None else _credentials(given, document.path.parent)
-
-
-def _input_path(folder: Path, path: str) -> str:
-    return path if path.startswith("s3://") else absolute_path(folder, path)
-
-
 def _columns(columns: Columns) -> ColumnsSpec:
     return ColumnsSpec(
         include=columns.include,
         exclude=columns.exclude,
         rename=dict(columns.rename) or None,
         types=dict(columns.types) or None,
-    )
-
-
-def _credentials(model: Credentials, folder: Path) -> CredentialsSpec:
-    return CredentialsSpec(
-        role_arn=model.role_arn,
-        external_id=absolute_reference(model.external_id, folder),
-        session_duration=model.session_duration,
-        session_tags=dict(model.session_tags) if model.session_tags else None,
-        profile=model.profile,
-        access_key_id=absolute_reference(model.access_key_id, folder),
-        secret_access_key=absolute_reference(model.secret_access_key, folder),
-        session_token=absolute_reference(model.session_token, folder),
     )

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lakeload.documents.pipeline import Table
+from lakeload.documents.pipeline import Table, table_model
+from lakeload.sources.registry import source_type_of
 
 Numbered = list[tuple[int, Table]]
 """Each with its place in the document."""
@@ -14,11 +15,11 @@ Numbered = list[tuple[int, Table]]
 
 def valid_tables(data: dict[str, Any]) -> Numbered:
     """Return the tables of a pipeline's document that are valid by themselves."""
-    raw = data.get("tables")
+    raw, model = data.get("tables"), table_model(source_type_of(data))
     found: Numbered = []
     for i, item in enumerate(raw if isinstance(raw, tuple) else ()):
         try:
-            found.append((i, Table.model_validate(item)))
+            found.append((i, model.model_validate(item)))
         except ValidationError:
             continue
     return found

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
-from lakeload.documents.destination import Credentials, Destination
+from lakeload.config.credentials import Credentials
+from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
 from lakeload_jobs.contract.spec import CatalogType, FileFormat, Mode, TableFormat

@@ -110,9 +110,9 @@ def _members(kind: Any) -> tuple[Any, ...]:
 def _tagged(members: tuple[type, ...]) -> tuple[str, dict[Any, type], type | None]:
     """Return the tag of a union, its members by their tags, and the one that may go without.
 
-    The tag is the one field that is a `Literal` in each member, with values of its own in each. A
-    member whose tag has a default is meant where the tag is missing: documents of before there
-    were others. Raises `TypeError` for a union without a tag.
+    The tag is the one field that is a `Literal` in each member, with values of its own in each. The
+    first member whose tag has a default is meant where the tag is missing: what was written before
+    there were others. Raises `TypeError` for a union without a tag.
     """
     if not all(dataclasses.is_dataclass(member) for member in members):
         raise TypeError(f"only X | None and unions of dataclasses can be read, not {members}")
@@ -131,10 +131,7 @@ def _tagged(members: tuple[type, ...]) -> tuple[str, dict[Any, type], type | Non
             for value in named[tag]
         }
         if len(kinds) == sum(len(named[tag]) for named in values):
-            untagged = [member for member in members if _has_default(member, tag)]
-            if len(untagged) > 1:
-                raise TypeError(f"{tag!r} has a default in more than one of {members}")
-            return tag, kinds, untagged[0] if untagged else None
+            return tag, kinds, next((one for one in members if _has_default(one, tag)), None)
     raise TypeError(f"no field tells {members} apart")
 
 

@@ -9,23 +9,21 @@ from typing import Any
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from lakeload.config.problems import has_errors
 from lakeload.documents.destination import Destination
 from lakeload.documents.load import check, inspect_all
 from lakeload.documents.model_tree import sections
-from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.pipeline import pipeline_model
 from lakeload.documents.spec import table_specs
+from lakeload.sources.registry import SOURCES
 from lakeload.ui.problems import problems_json, problems_text
 from tests.unit.config.documents import PIPELINE, TABLES, pipeline
 
+MODELS: list[type[BaseModel]] = [Destination, *map(pipeline_model, SOURCES.values())]
 KEYS = sorted(
-    {
-        name
-        for model in (Destination, Pipeline)
-        for _, m in sections(model)
-        for name in m.model_fields
-    }
+    {name for model in MODELS for _, section in sections(model) for name in section.model_fields}
 )
 scalars = (
     st.none()

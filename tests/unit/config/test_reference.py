@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from lakeload.documents.destination import Destination
 from lakeload.documents.model_tree import sections
-from lakeload.documents.pipeline import Pipeline
+from lakeload.documents.pipeline import pipeline_model
 from lakeload.documents.reference import reference_page, type_name
+from lakeload.sources.registry import SOURCES
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
@@ -18,10 +20,8 @@ def test_the_page_is_what_the_models_make() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference_page(), "run docs/configuration.py"
 
 
-@pytest.mark.parametrize("model", [Destination, Pipeline])
-def test_every_setting_has_a_row_with_a_meaning_and_a_type(
-    model: type[Destination] | type[Pipeline],
-) -> None:
+@pytest.mark.parametrize("model", [Destination, *map(pipeline_model, SOURCES.values())])
+def test_every_setting_has_a_row_with_a_meaning_and_a_type(model: type[BaseModel]) -> None:
     rows = [line.split(" | ") for line in reference_page().splitlines() if line.startswith("| `")]
     meanings = {(row[0].strip("| `"), row[1]): row[-1].strip("| ") for row in rows}
     for path, section in sections(model):

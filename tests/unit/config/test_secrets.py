@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.config.credentials import Credentials
 from lakeload.config.secret_names import looks_secret, masked, shown
-from lakeload.documents.destination import Credentials, Destination
+from lakeload.documents.destination import Destination
 from lakeload.documents.load import check, load_destination
 from lakeload.documents.remote import remote_findings
 from lakeload.documents.spec import destination_spec

@@ -12,7 +12,7 @@ from tests.unit.config.documents import PIPELINE, messages, problems_of
 
 
 def table(source: str, name: str | None = None, namespace: str | None = None) -> Table:
-    return Table(table=source, path=("x",), name=name, namespace=namespace)
+    return Table(table=source, name=name, namespace=namespace)
 
 
 @pytest.mark.parametrize(

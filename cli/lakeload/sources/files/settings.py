@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from lakeload.config.model import Finding, Model, refusal
+from lakeload.config.credentials import Credentials
+from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
-from lakeload.documents.destination import Credentials
+from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.reader_options import option_problems
 
@@ -35,29 +36,6 @@ Options = Annotated[
         {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer"]}}
     ),
 ]
-
-
-class Source(Model):
-    """Where the data comes from."""
-
-    type: Literal["FILES"]
-    """`FILES`; JDBC, KAFKA, SPARK and MESSAGES are not supported yet."""
-    format: FileFormat
-    """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
-    options: Options = Field(default_factory=dict)
-    """Options of Spark's reader, such as `header: true`."""
-    incremental: bool = False
-    """Load each file once: only files that no earlier job of this pipeline has loaded."""
-    credentials: Credentials | None = Field(default=None, json_schema_extra={"features": "F9–F16"})
-    """Who reads `s3://` paths. Default: the destination's credentials."""
-
-
-def option_findings(options: Mapping[str, str], file_format: FileFormat) -> list[Finding]:
-    """Return what is wrong with reader options, each placed at its option."""
-    return [
-        Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")
-        for problem in option_problems(file_format, options)
-    ]
 
 
 def path_text(given: str) -> str:
@@ -94,3 +72,64 @@ def _s3_path(given: str, scheme: str, rest: str) -> str:
             f"write what to read: `s3://{bucket}/folder/`, or `s3://{bucket}/*` for its top level",
         )
     return given
+
+
+def _paths(given: Any) -> Any:
+    return given if given is None or isinstance(given, tuple | dict) else (given,)
+
+
+def _some_paths(given: tuple[str, ...]) -> tuple[str, ...]:
+    if not given:
+        raise refusal("the list of paths is empty", "write at least one path")
+    return given
+
+
+PathText = Annotated[str, AfterValidator(path_text)]
+Paths = Annotated[
+    tuple[PathText, ...],
+    Called("path, or list of paths"),
+    AfterValidator(_some_paths),
+    BeforeValidator(_paths),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            ]
+        }
+    ),
+]
+
+
+class Source(SourceSettings):
+    """Where the data comes from."""
+
+    type: Literal["FILES"]
+    """`FILES`; JDBC, KAFKA, SPARK and MESSAGES are not supported yet."""
+    format: FileFormat
+    """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
+    options: Options = Field(default_factory=dict)
+    """Options of Spark's reader, such as `header: true`."""
+    incremental: bool = False
+    """Load each file once: only files that no earlier job of this pipeline has loaded."""
+    credentials: Credentials | None = Field(default=None, json_schema_extra={"features": "F9–F16"})
+    """Who reads `s3://` paths. Default: the destination's credentials."""
+
+
+class FilesTable(TableSettings):
+    """The files of one table."""
+
+    path: Paths
+    """A file, folder or glob, or a list of them; relative to this file."""
+    format: FileFormat | None = None
+    """The format where it differs from the source's; the source's options then do not apply."""
+    options: Options = Field(default_factory=dict)
+    """Further reader options; they win over the source's."""
+
+
+def option_findings(options: Mapping[str, str], file_format: FileFormat) -> list[Finding]:
+    """Return what is wrong with reader options, each placed at its option."""
+    return [
+        Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")
+        for problem in option_problems(file_format, options)
+    ]

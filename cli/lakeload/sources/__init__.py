@@ -1,0 +1,1 @@
+"""Types of sources: what a pipeline says of each, checked and resolved."""

@@ -1,0 +1,1 @@
+"""FILES: files of this machine or in S3, read by Spark."""

@@ -1,0 +1,26 @@
+"""The types of sources there are: `source.type` of a pipeline names one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeload.sources.base import SourceType
+from lakeload.sources.files.source_type import FILES
+from lakeload_jobs.core.suggest import nearest
+
+SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES,)}
+
+
+def source_type_of(data: Mapping[str, Any]) -> SourceType[Any, Any, Any]:
+    """Return the type that a pipeline's document names, whatever else is wrong with it.
+
+    Where there is none of that name it is the nearest, else the first: the other settings are then
+    checked as those of the type that is most likely meant.
+    """
+    source = data.get("source")
+    given = source.get("type") if isinstance(source, dict) else None
+    first = next(iter(SOURCES))
+    if not isinstance(given, str):
+        return SOURCES[first]
+    return SOURCES.get(given) or SOURCES[nearest(given.upper(), SOURCES) or first]
