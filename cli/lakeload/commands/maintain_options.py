@@ -107,7 +107,7 @@ def asked_for(
 
 def steps_of(only: Sequence[str], table_format: str) -> tuple[Step, ...]:
     """Return the steps to take, in their order. Raises `InvalidInput` for one there is not."""
-    from lakeload_jobs.core.suggest import did_you_mean
+    from lakeload_jobs.core.names import did_you_mean
 
     possible = ICEBERG_STEPS if table_format == "ICEBERG" else PARQUET_STEPS
     given = [name.strip() for text in only for name in text.split(",")]

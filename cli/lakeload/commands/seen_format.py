@@ -16,7 +16,7 @@ def seen_format(given: Mapping[str, str]) -> str | None:
     """Return NDJSON for a path whose ending says JSON and whose first file has an object on each
     line; None where there is nothing to see, or nothing that the ending does not tell."""
     from lakeload_jobs.contract.errors import LakeloadError
-    from lakeload_jobs.sources.files.local_listing import local_files
+    from lakeload_jobs.sources.files.listing import local_files
     from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed
 
     path = given.get("path", "")

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakeload_jobs.core.file_names import FILE_SUFFIX
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import ObjectEntry
+from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

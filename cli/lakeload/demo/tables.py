@@ -46,7 +46,7 @@ class Tables:
         Raises `AwsError`, `CatalogError`.
         """
         # Here, because pyiceberg takes a second to import.
-        from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+        from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
         from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 
         catalog = open_catalog(self.destination, self.session)
@@ -64,7 +64,7 @@ class Tables:
         """
         import duckdb  # only here: it takes longer to import than the rest of the command line
 
-        from lakeload_jobs.formats.iceberg.catalogs.rows import read_rows
+        from lakeload_jobs.formats.iceberg.catalogs.catalog import read_rows
 
         def rows(name: str, snapshot: int | None) -> pa.Table:
             return read_rows(self._opened[name], self.destination, self.session, snapshot)

@@ -21,8 +21,7 @@ from lakeload.documents.valid_tables import Numbered, valid_tables
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation, overlaps
-from lakeload_jobs.core.names import target_name_problem
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean, target_name_problem
 from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
 
 

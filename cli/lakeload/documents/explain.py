@@ -27,7 +27,7 @@ from lakeload.documents.later import later_key, later_value
 from lakeload.documents.model_tree import allowed_range, literals, model_at, sections
 from lakeload.documents.other_names import our_name
 from lakeload.sources.registry import SOURCES
-from lakeload_jobs.core.suggest import did_you_mean, nearest
+from lakeload_jobs.core.names import did_you_mean, nearest
 
 _TYPES = {
     "string_type": "text",

@@ -35,7 +35,7 @@ from lakeload_jobs.contract.spec import (
     SchemaChanges,
     TableHandling,
 )
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lakeload.config.secret_names import shown
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 
 _SIMPLE = frozenset(
     {

@@ -23,8 +23,7 @@ from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.rules.refusals import shown
-from lakeload_jobs.formats.iceberg.rules.schema import compare, with_partitions
+from lakeload_jobs.formats.iceberg.rules.schema import compare, shown, with_partitions
 from lakeload_jobs.formats.parquet.schema_change import check_schema_change
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"

@@ -12,8 +12,8 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.core.suggest import did_you_mean
-from lakeload_jobs.formats.parquet.log.find_tables import find_tables
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.formats.parquet.log.commit_log import find_tables
 from lakeload_jobs.formats.parquet.log.publish import Notify
 from lakeload_jobs.storage.objects import Objects
 

@@ -11,7 +11,7 @@ from lakeload.documents.check_value import value_finding
 from lakeload.init.answers import Answers
 from lakeload.init.questions import QUESTIONS, Given, Question
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 
 Ask = Callable[[Question, tuple[str, ...], str | None, Finding | None], str]
 """Asks one question with its choices and default; the finding says what was wrong before."""

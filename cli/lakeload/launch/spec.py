@@ -22,7 +22,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 
 _INSTEAD = (

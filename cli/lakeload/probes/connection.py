@@ -20,7 +20,7 @@ from lakeload.probes.surroundings import surrounding_causes
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
 

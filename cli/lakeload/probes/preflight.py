@@ -9,9 +9,7 @@ from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.storage.backoff import Waits
-from lakeload_jobs.storage.conditional_writes import WHAT_IS_LOST
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import ConditionalWritesUnsupported
+from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})
 """What is asked where the destination's own identity writes."""

@@ -13,7 +13,7 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.glue import open_glue
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
 
 _AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
 

@@ -13,9 +13,7 @@ from lakeload_jobs.aws import AwsSession, aws_call
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.layout import probe_path
-from lakeload_jobs.storage.multipart import Part
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import Completion, OpenUpload
+from lakeload_jobs.storage.objects import Completion, Objects, OpenUpload, Part
 
 BODY = b"written by lakeload test-connection; safe to delete\n"
 _METADATA = {"lakeload": "probe"}

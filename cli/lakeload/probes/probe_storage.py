@@ -13,7 +13,7 @@ from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import Patience
-from lakeload_jobs.storage.write_headers import encryption_headers
+from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -21,7 +21,7 @@ from lakeload.probes.model import (
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.storage.responses import UnknownOutcome
+from lakeload_jobs.storage.objects import UnknownOutcome
 
 T = TypeVar("T")
 

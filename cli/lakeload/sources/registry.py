@@ -7,7 +7,7 @@ from typing import Any
 
 from lakeload.sources.base import SourceType
 from lakeload.sources.files.source_type import FILES
-from lakeload_jobs.core.suggest import nearest
+from lakeload_jobs.core.names import nearest
 
 SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES,)}
 

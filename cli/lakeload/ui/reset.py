@@ -15,7 +15,7 @@ from lakeload.ui.errors import error_json
 from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import format_size
-from lakeload_jobs.formats.parquet.log.reset_plan import ResetPlan
+from lakeload_jobs.formats.parquet.log.reset import ResetPlan
 
 KEYS_SHOWN = 10
 

@@ -1,4 +1,4 @@
-"""How a client of one AWS service is made for a destination."""
+"""Clients of AWS services: endpoints, certificates, signatures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import boto3
 from botocore.config import Config
 from botocore.exceptions import InvalidRegionError
+from botocore.httpsession import get_cert_path
+from botocore.session import get_session
 
 from lakeload_jobs.aws.errors import aws_call
 from lakeload_jobs.contract.errors import InvalidInput
@@ -16,6 +18,18 @@ from lakeload_jobs.contract.spec import DestinationSpec
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
+
+
+def trusted_certificates() -> str:
+    """Return the file of authorities that boto3 would go by: AWS_CA_BUNDLE, `ca_bundle` of the
+    profile, or those it brings.
+
+    Raises `AwsError` when AWS's configuration cannot be read.
+    """
+    with aws_call("reading AWS's configuration"):
+        configured = get_session().get_config_variable("ca_bundle")
+    return str(configured or get_cert_path(True))
+
 
 AddressingStyle = Literal["auto", "path", "virtual"]
 

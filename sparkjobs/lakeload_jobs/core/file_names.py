@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from lakeload_jobs.core.suggest import nearest
+from lakeload_jobs.core.names import nearest
 
 FILE_SUFFIX = ".gzip.parquet"
 """Added to every file name; the codec is fixed (F34)."""

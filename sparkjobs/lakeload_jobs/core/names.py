@@ -1,18 +1,30 @@
-"""Names of schemas, tables and columns (F53–F60; DESIGN section 7, "Naming").
-
-`tests/cases/names.tsv` is the specification; docs/names.md tells the same in sentences.
-"""
+"""The "did you mean" of messages."""
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from unidecode import unidecode_expect_nonascii
 
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that `name` was most likely meant to be, ignoring case, or None."""
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the hint "did you mean `X`?", or None when nothing comes near."""
+    found = nearest(name, candidates)
+    return None if found is None else f"did you mean `{found}`?"
+
 
 MAX_NAME_LENGTH = 255
 """Glue's limit for databases, tables and columns, any number at the end included (F57)."""

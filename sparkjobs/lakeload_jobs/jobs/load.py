@@ -14,9 +14,8 @@ from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.parquet.glue import GlueCatalog
 from lakeload_jobs.jobs.attempt import attempt
-from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.jobs.scheduler import GOOD, Tables
 from lakeload_jobs.storage.objects import Objects
 

@@ -25,13 +25,11 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.tables import load
-from lakeload_jobs.formats.iceberg.maintain.races import LostRace
 from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
-from lakeload_jobs.formats.iceberg.maintain.work import Work
+from lakeload_jobs.formats.iceberg.maintain.work import LostRace, Work
 from lakeload_jobs.jobs.attempt import attempt
-from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.progress import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -21,12 +21,11 @@ from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, state_of
+from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.table_log import TableLog
-from lakeload_jobs.formats.parquet.log.table_settings import table_settings
 from lakeload_jobs.jobs.attempt import attempt
-from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad
 from lakeload_jobs.formats.iceberg.load.write import load_table as load_iceberg_table
 from lakeload_jobs.formats.parquet.load.write import TableLoad, load_table
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import JAVA_GONE, describe
 from lakeload_jobs.storage.objects import Objects

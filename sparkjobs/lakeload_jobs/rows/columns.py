@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.core.names import RESERVED_COLUMNS, normalize, unique_names
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import RESERVED_COLUMNS, did_you_mean, normalize, unique_names
 
 
 @dataclass(frozen=True)

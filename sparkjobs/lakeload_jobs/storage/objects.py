@@ -1,29 +1,199 @@
-"""Objects of one bucket: conditional writes and multipart uploads (DESIGN section 5)."""
+"""S3 objects: conditional writes, multipart uploads, retries until an outcome is known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+import base64
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.errors import LoadFailed, Refused
+from lakeload_jobs.contract.spec import DestinationSpec, EncryptionSpec
 from lakeload_jobs.core.layout import conditional_writes_key
 from lakeload_jobs.storage.backoff import Waits
-from lakeload_jobs.storage.conditional_writes import MARKER, Conditions, has_conditional_writes
-from lakeload_jobs.storage.multipart import Part
-from lakeload_jobs.storage.responses import (
-    Completion,
-    ObjectEntry,
-    ObjectHead,
-    OpenUpload,
-    crc32,
-    plainer,
-    until_answered,
-)
-from lakeload_jobs.storage.write_headers import IfAbsent, IfMatch, encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+
+
+@dataclass(frozen=True)
+class Part:
+    """One uploaded part: what CompleteMultipartUpload wants back. `checksum` is base64 CRC32."""
+
+    number: int
+    etag: str
+    checksum: str
+
+
+T = TypeVar("T")
+
+
+class UnknownOutcome(LoadFailed):
+    """A write was sent and its answer never came: it may or may not have happened."""
+
+
+class ConditionalWritesUnsupported(Refused):
+    """The store does not know If-None-Match or If-Match."""
+
+
+@dataclass(frozen=True)
+class ObjectEntry:
+    """One object as LIST shows it."""
+
+    key: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+@dataclass(frozen=True)
+class ObjectHead:
+    """One object as HEAD shows it; metadata names are lower case."""
+
+    size: int
+    etag: str
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OpenUpload:
+    """One multipart upload that is neither completed nor aborted."""
+
+    key: str
+    upload_id: str
+    initiated: datetime
+
+
+class Completion(Enum):
+    """What S3 said to CompleteMultipartUpload. Only COMPLETED says anything about the object."""
+
+    COMPLETED = "completed"
+    NO_SUCH_UPLOAD = "no such upload"
+    KEY_TAKEN = "key taken"
+
+
+def until_answered(once: Callable[[], T | None], doing: str, waits: Waits) -> T:
+    """Repeat `once` until it returns an answer; None means "ask again".
+
+    Raises the `AwsError` of a certain refusal, or `UnknownOutcome` when patience ends and one of
+    the tries may have been carried out. `once` must not retry by itself.
+    """
+    unclear = False
+    last: AwsError | None = None
+    for _ in waits.attempts(waits.answer):
+        try:
+            if (answer := once()) is not None:
+                return answer
+        except AwsError as error:
+            last = error
+            unclear = unclear or error.may_have_acted
+            # A refusal proves nothing about an earlier try that got no answer.
+            if not unclear and not error.retryable:
+                raise plainer(error) from error
+    if last is not None and not unclear:
+        raise last
+    raise UnknownOutcome(
+        f"{doing}: no clear answer came in {waits.answer:.0f} s; it may have happened or not",
+        hint="leave everything as it is and run again with the same --job-id",
+        retryable=True,
+    ) from last
+
+
+def plainer(error: AwsError) -> Refused:
+    """Return the error, or for HTTP 501 the one that says what this store lacks."""
+    if error.status != 501 and error.code != "NotImplemented":
+        return error
+    return ConditionalWritesUnsupported(
+        f"{error.message}: this store has no conditional writes",
+        hint="without them two writers can damage a table: set `single_writer: true` only if there "
+        "is never more than one at a time",
+    )
+
+
+def crc32(body: bytes) -> str:
+    """Return the CRC32 of `body` as S3 writes it: base64 of four bytes, the highest first."""
+    return base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
+
+
+class EncryptionHeaders(TypedDict, total=False):
+    """Arguments of PutObject and CreateMultipartUpload."""
+
+    ServerSideEncryption: Literal["AES256", "aws:kms"]
+    SSEKMSKeyId: str
+
+
+class IfAbsent(TypedDict, total=False):
+    """Only if nothing is at the key."""
+
+    IfNoneMatch: Literal["*"]
+
+
+class IfMatch(TypedDict, total=False):
+    """Only if the object at the key still has this ETag."""
+
+    IfMatch: str
+
+
+def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:
+    """Return what every upload must carry; nothing for NONE (the bucket's default then applies)."""
+    if encryption.type == "SSE_S3":
+        return {"ServerSideEncryption": "AES256"}
+    if encryption.type == "SSE_KMS":
+        headers: EncryptionHeaders = {"ServerSideEncryption": "aws:kms"}
+        if encryption.kms_key_id:
+            headers["SSEKMSKeyId"] = encryption.kms_key_id
+        return headers
+    return {}
+
+
+Create = Callable[[], bool]
+"""Writes the marker with If-None-Match; False when the store says that it is there already."""
+
+MARKER = b"lakeload asks here whether this store has conditional writes; keep it\n"
+
+WHAT_IS_LOST = (
+    "this store has no conditional writes (`single_writer: true`): a second sync, recover or reset "
+    "of this table at the same time is not noticed, and rows of either may be lost or doubled"
+)
+
+
+def has_conditional_writes(create: Create) -> bool:
+    """Return whether the store refuses to write an object that is there.
+
+    The marker stays, so that one request answers on every later run. A store that lacks the feature
+    says so (501), or ignores the header and takes the second write as it took the first.
+    """
+    try:
+        return not create() or not create()
+    except ConditionalWritesUnsupported:
+        return False
+
+
+class Conditions:
+    """Whether writes of one process carry conditions. Thread-safe.
+
+    They do, unless the document says `single_writer: true` of a store that has none: such a
+    document must not weaken a store that has them, so the store is asked once, at the first write.
+    That is `in_force` None; else the answer is given.
+    """
+
+    def __init__(self, create: Create, in_force: bool | None) -> None:
+        self._create = create
+        self._in_force = in_force
+        self._lock = threading.Lock()
+
+    def in_force(self) -> bool:
+        """Return whether to send conditions; may ask the store. Raises what a write raises."""
+        with self._lock:
+            if self._in_force is None:
+                self._in_force = has_conditional_writes(self._create)
+            return self._in_force
+
 
 BODY_TRIES = 3
 PARQUET_CONTENT_TYPE = "application/vnd.apache.parquet"

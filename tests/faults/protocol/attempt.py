@@ -19,9 +19,6 @@ from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.load import stage
 from lakeload_jobs.formats.parquet.load.upload import UploadPool
 from lakeload_jobs.formats.parquet.log import recovery
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
-from lakeload_jobs.formats.parquet.log.commit_errors import NotYetPublished
-from lakeload_jobs.formats.parquet.log.log_codec import tool_version
 from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
@@ -30,10 +27,11 @@ from lakeload_jobs.formats.parquet.log.records import (
     StagedFile,
     StateChange,
     Target,
+    tool_version,
 )
-from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import UnknownOutcome
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
+from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished, Opened, TableLog
+from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 from tests.faults.protocol.rows import Files, append_rows, ranged_rows
 
 Said = Literal["loaded", "no-op", "failed", "void", "unknown", "committed", "damaged", "crashed"]

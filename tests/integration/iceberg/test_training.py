@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.jobs.appcds import train, train_iceberg
-from lakeload_jobs.jobs.appcds.fake_aws import TrainingAws
+from lakeload_jobs.jobs.appcds import train
+from lakeload_jobs.jobs.appcds import train as train_iceberg
+from lakeload_jobs.jobs.appcds.train import TrainingAws
 
 
 def test_the_training_run_loads_iceberg_tables_into_its_stand_in(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.formats.parquet.log.log_codec import encode
 from lakeload_jobs.formats.parquet.log.records import (
     CleanMarker,
     Column,
@@ -17,6 +16,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     FenceRecord,
     GlueTarget,
     LoadRecord,
+    encode,
 )
 from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened
 from lakeload_jobs.storage.objects import Objects

@@ -12,8 +12,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 from lakeload_jobs.core.layout import conditional_writes_key
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import Completion, ConditionalWritesUnsupported
+from lakeload_jobs.storage.objects import Completion, ConditionalWritesUnsupported, Objects
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (

@@ -10,10 +10,10 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.layout import TableLocation, binding_key
+from lakeload_jobs.formats.parquet.log.admission import TableSettings
 from lakeload_jobs.formats.parquet.log.records import GlueTarget, LoadRecord
 from lakeload_jobs.formats.parquet.log.reset import Resetter
 from lakeload_jobs.formats.parquet.log.table_log import Opened
-from lakeload_jobs.formats.parquet.log.table_settings import TableSettings
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only

@@ -8,8 +8,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
-from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.listing import SourceReaders, check_unchanged, list_files
 from tests.servers.ministack import Lake
 
 LANDING = "data-lake/test/landing"

@@ -9,9 +9,9 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.parquet.log.log_codec import encode
+from lakeload_jobs.formats.parquet.log.records import encode
 from lakeload_jobs.sources.files import selection as new_files
-from lakeload_jobs.sources.files.s3_listing import SourceObjects
+from lakeload_jobs.sources.files.listing import SourceObjects
 from lakeload_jobs.sources.files.selection import Selection, Source, select_files
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer

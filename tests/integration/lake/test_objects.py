@@ -9,8 +9,12 @@ import pytest
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.spec import EncryptionSpec
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import Completion, ConditionalWritesUnsupported, UnknownOutcome
+from lakeload_jobs.storage.objects import (
+    Completion,
+    ConditionalWritesUnsupported,
+    Objects,
+    UnknownOutcome,
+)
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.servers.fault_proxy import (
     Action,

@@ -8,8 +8,13 @@ from dataclasses import replace
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.formats.parquet.log.log_codec import LogDamaged, NewerFormat, encode
-from lakeload_jobs.formats.parquet.log.records import CatMarker, GlueTarget
+from lakeload_jobs.formats.parquet.log.records import (
+    CatMarker,
+    GlueTarget,
+    LogDamaged,
+    NewerFormat,
+    encode,
+)
 from lakeload_jobs.formats.parquet.log.table_log import Committed
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only

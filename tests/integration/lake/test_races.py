@@ -11,13 +11,10 @@ import pytest
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.formats.parquet.log.admission import Conflict
-from lakeload_jobs.formats.parquet.log.commit_errors import NotYetPublished
-from lakeload_jobs.formats.parquet.log.log_codec import encode
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged
-from lakeload_jobs.formats.parquet.log.records import FenceRecord
-from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import UnknownOutcome
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, encode
+from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished, Opened
+from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 from tests.integration.lake.writer import LONG_AGO, Writer
 from tests.servers.fault_proxy import FaultProxy, answer, drop_answer, drop_request
 from tests.servers.ministack import Lake

@@ -13,17 +13,15 @@ import pytest
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.formats.parquet.log.commit_errors import NotYetPublished
-from lakeload_jobs.formats.parquet.log.log_codec import encode
 from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
-from lakeload_jobs.formats.parquet.log.records import EndMarker, LoadRecord
+from lakeload_jobs.formats.parquet.log.records import EndMarker, LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.recovery import (
     TableRecovery,
     accept_job,
     recover_table,
     void_job,
 )
-from lakeload_jobs.formats.parquet.log.table_log import Committed
+from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only

@@ -9,9 +9,8 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.formats.parquet.log.log_codec import encode
 from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
-from lakeload_jobs.formats.parquet.log.records import EndMarker
+from lakeload_jobs.formats.parquet.log.records import EndMarker, encode
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import QUICK, make_destination
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only

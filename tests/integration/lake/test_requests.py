@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload_jobs.formats.parquet.log.history import History
-from lakeload_jobs.formats.parquet.log.log_codec import encode
-from lakeload_jobs.formats.parquet.log.records import LoadRecord
+from lakeload_jobs.formats.parquet.log.commit_log import History
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.table_log import CLEANING_EVERY, Committed
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.test_catalog_step import GLUE, Ledger

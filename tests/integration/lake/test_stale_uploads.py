@@ -14,8 +14,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log import stale_uploads, table_log
 from lakeload_jobs.formats.parquet.log.admission import Conflict
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.log_codec import decode_record, encode
-from lakeload_jobs.formats.parquet.log.records import FenceRecord
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, decode_record, encode
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads, is_of_table
 from lakeload_jobs.formats.parquet.log.table_log import Committed
 from lakeload_jobs.storage.objects import Objects

@@ -9,8 +9,6 @@ from typing import Any
 
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation, data_key
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
-from lakeload_jobs.formats.parquet.log.log_codec import encode
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
@@ -18,8 +16,10 @@ from lakeload_jobs.formats.parquet.log.records import (
     StagedFile,
     StateChange,
     Target,
+    encode,
     upload_metadata,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
 from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
 from lakeload_jobs.storage.objects import Objects
 

@@ -12,9 +12,9 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.table_log import TableLog
-from lakeload_jobs.formats.parquet.log.table_settings import table_settings
 from lakeload_jobs.storage.objects import Objects
 from tests.e2e.command import lakeload, sync
 from tests.servers.ministack import Lake

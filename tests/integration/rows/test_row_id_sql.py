@@ -1,4 +1,4 @@
-"""`_supa_id` as Spark computes it is, byte for byte, what `rows.encoding` computes."""
+"""`_supa_id` as Spark computes it is, byte for byte, what `rows.row_id` computes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakeload_jobs.rows.row_id import encoded_rows, row_ids
-from lakeload_jobs.rows.row_id_sql import encoding, row_id
+from lakeload_jobs.rows.tracking_sql import encoding, row_id
 
 _VALUES = {
     "boolean": ["true", "false"],

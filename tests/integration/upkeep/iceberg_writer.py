@@ -12,8 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable, facts_of
 from lakeload_jobs.formats.iceberg.rules.history import (
     PipelineState,
     next_properties,

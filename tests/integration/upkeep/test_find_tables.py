@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.find_tables import find_tables
+from lakeload_jobs.formats.parquet.log.commit_log import find_tables
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.upkeep.conftest import Command
 from tests.servers.fault_proxy import FaultProxy

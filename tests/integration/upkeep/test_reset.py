@@ -11,11 +11,15 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.admission import Conflict
-from lakeload_jobs.formats.parquet.log.log_removal import LogInUse, remove_log
 from lakeload_jobs.formats.parquet.log.records import GlueTarget
 from lakeload_jobs.formats.parquet.log.recovery import recover_table
-from lakeload_jobs.formats.parquet.log.reset import Removed, Resetter
-from lakeload_jobs.formats.parquet.log.reset_plan import TableCatalog
+from lakeload_jobs.formats.parquet.log.reset import (
+    LogInUse,
+    Removed,
+    Resetter,
+    TableCatalog,
+    remove_log,
+)
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command

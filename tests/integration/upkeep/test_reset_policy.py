@@ -13,7 +13,7 @@ from lakeload.policy.iam.policy_set import merged
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec
-from lakeload_jobs.formats.parquet.log.log_removal import remove_log
+from lakeload_jobs.formats.parquet.log.reset import remove_log
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer
 from tests.integration.upkeep.test_reset import ORDERS, reset, resetter

@@ -12,9 +12,16 @@ from uuid import UUID
 
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.formats.iceberg.rules import admission as iceberg_admission
-from lakeload_jobs.formats.iceberg.rules import jobs as iceberg_jobs
+from lakeload_jobs.formats.iceberg.rules import admission as iceberg_jobs
 from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
-from lakeload_jobs.formats.iceberg.rules.admission import Start, open_table
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobAnswer,
+    JobFound,
+    Start,
+    find_job,
+    next_properties,
+    open_table,
+)
 from lakeload_jobs.formats.iceberg.rules.branches import orphans_before, staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
@@ -25,7 +32,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableFacts,
     state_of,
 )
-from lakeload_jobs.formats.iceberg.rules.jobs import JobAnswer, JobFound, find_job, next_properties
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, Verdict, has_landed, may_publish
 from tests.model.iceberg.world import FOREIGN, Actor, Process, Scenario, Snap, Table
 

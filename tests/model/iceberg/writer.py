@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.formats.iceberg.rules.admission import JobFound
 from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY
-from lakeload_jobs.formats.iceberg.rules.jobs import JobFound
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, after_drop
 from tests.model.iceberg.catalog import commit, has_rows, in_main, properties_only
 from tests.model.iceberg.run import Run

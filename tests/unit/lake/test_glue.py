@@ -13,10 +13,14 @@ from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionS
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.parquet.glue import glue_target
-from lakeload_jobs.formats.parquet.glue.checks import check_table
-from lakeload_jobs.formats.parquet.glue.partitions import partitions_in
-from lakeload_jobs.formats.parquet.glue.projection import projection_parameters, widened_range
-from lakeload_jobs.formats.parquet.glue.tables import WantedTable, same_location, united
+from lakeload_jobs.formats.parquet.glue.catalog import check_table, partitions_in
+from lakeload_jobs.formats.parquet.glue.tables import (
+    WantedTable,
+    projection_parameters,
+    same_location,
+    united,
+    widened_range,
+)
 from lakeload_jobs.formats.parquet.glue.tables import table_input as make_input
 from lakeload_jobs.formats.parquet.log.records import GlueTarget
 from tests.servers.glue import LOAD_ACTIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, partition_fields
+from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of, partition_fields
 from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.history import staging_branch
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot

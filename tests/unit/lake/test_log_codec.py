@@ -13,15 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeload_jobs.formats.parquet.log.history import Checkpoint, PipelineHistory
-from lakeload_jobs.formats.parquet.log.log_codec import (
-    LogDamaged,
-    LogObject,
-    NewerFormat,
-    decode,
-    decode_record,
-    encode,
-)
+from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint, PipelineHistory
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
     CleanMarker,
@@ -31,12 +23,18 @@ from lakeload_jobs.formats.parquet.log.records import (
     GlueTarget,
     LoadedFolder,
     LoadRecord,
+    LogDamaged,
+    LogObject,
+    NewerFormat,
     StagedFile,
     StateChange,
     Target,
+    decode,
+    decode_record,
+    encode,
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
-from lakeload_jobs.storage.multipart import Part
+from lakeload_jobs.storage.objects import Part
 
 CASES = Path(__file__).parents[2] / "cases" / "records"
 AT = datetime(2026, 11, 21, 10, 15, 30, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from lakeload_jobs.aws import AwsError, RefreshWindow
 from lakeload_jobs.storage.backoff import Waits
-from lakeload_jobs.storage.responses import UnknownOutcome, until_answered
+from lakeload_jobs.storage.objects import UnknownOutcome, until_answered
 
 
 @dataclass

@@ -9,7 +9,7 @@ from lakeload.formats.iceberg.plan import plan_iceberg
 from lakeload.formats.inspection import Look
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, partition_fields
+from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of, partition_fields
 from lakeload_jobs.formats.iceberg.rules.history import staging_branch
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table

@@ -14,8 +14,7 @@ from lakeload_jobs.formats.parquet.load.upload import (
     UploadPool,
     part_bytes,
 )
-from lakeload_jobs.storage.multipart import Part
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import Objects, Part
 
 
 class RecordingObjects:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     Job,
@@ -13,7 +14,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     Snapshot,
     TableFacts,
 )
-from lakeload_jobs.formats.iceberg.rules.jobs import next_properties
 
 JOB = Job("shop", "j1", "a1", "f" * 64, "orders.csv", "db.orders")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import nessie_api_uri, rest_uri, token_uri
+from lakeload_jobs.formats.iceberg.rules.catalogs import nessie_api_uri, rest_uri, token_uri
 
 NESSIE = "https://nessie.example.com:19120"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.core.types import TYPE_RULES
-from lakeload_jobs.formats.parquet.glue.types import (
+from lakeload_jobs.formats.parquet.glue.tables import (
     MAX_TYPE_LENGTH,
     NoGlueType,
     glue_type,

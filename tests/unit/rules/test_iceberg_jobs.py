@@ -7,6 +7,7 @@ import hashlib
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.rules.admission import JobFound, find_job
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS,
     JOBS_REMEMBERED,
@@ -20,7 +21,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     remembered_jobs,
     state_of,
 )
-from lakeload_jobs.formats.iceberg.rules.jobs import JobFound, find_job
 from tests.unit.rules.iceberg_table import Table, job
 
 

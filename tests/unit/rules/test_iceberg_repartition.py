@@ -8,8 +8,12 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionField, SchemaChanges
-from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
-from lakeload_jobs.formats.iceberg.rules.repartition import kept_fields, repartition, spec_field
+from lakeload_jobs.formats.iceberg.rules.partitions import (
+    kept_fields,
+    parse_partition_field,
+    repartition,
+    spec_field,
+)
 from lakeload_jobs.formats.iceberg.rules.schema import SchemaPlan, with_partitions
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
-from lakeload_jobs.formats.iceberg.rules.changes import spelled_in
-from lakeload_jobs.formats.iceberg.rules.keys import key_is_null
 from lakeload_jobs.formats.iceberg.rules.schema import (
     SchemaPlan,
     compare,
+    key_is_null,
+    spelled_in,
     with_nulls,
     with_partitions,
 )

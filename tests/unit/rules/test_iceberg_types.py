@@ -7,7 +7,7 @@ import random
 import pytest
 from pyiceberg import types as py
 
-from lakeload_jobs.formats.iceberg.rules.types import (
+from lakeload_jobs.formats.iceberg.rules.schema import (
     Field,
     IcebergType,
     ListOf,

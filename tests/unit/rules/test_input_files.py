@@ -7,8 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.sources.files.file_state import FileState, choose, hidden, partition_base
-from lakeload_jobs.sources.files.listing_options import ListingFilter
+from lakeload_jobs.sources.files.file_state import (
+    FileState,
+    ListingFilter,
+    choose,
+    hidden,
+    partition_base,
+)
 
 
 def files(*paths: str, root: str = "/d") -> list[FileState]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.key_patterns import KeyPattern, last_name_glob
-from lakeload_jobs.sources.files.local_listing import expand
+from lakeload_jobs.sources.files.listing import expand
 
 KEYS = (
     *("a.csv", "b.csv", "ab/c.csv", "ab/d/e.csv", "b/c.csv", "b/x=1/a.csv", "b/_tmp/a.csv"),

@@ -14,8 +14,7 @@ from lakeload.formats.iceberg.reset import TableDrop, check_droppable
 from lakeload.formats.iceberg.runs import SnapshotHistory, SnapshotTable, published
 from lakeload.ui import iceberg_recover, iceberg_reset, iceberg_runs
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
-from lakeload_jobs.formats.iceberg.catalogs.table_files import Removal, TableFiles
+from lakeload_jobs.formats.iceberg.catalogs.catalog import Removal, TableFiles, facts_of
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch
 from lakeload_jobs.formats.iceberg.rules.history import TableFacts, job_key, staging_branch
 from tests.unit.lake.iceberg_metadata import open_table, snapshot

@@ -13,8 +13,12 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.iceberg.bookmark import account_of
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of, find_table, partition_fields
+from lakeload_jobs.formats.iceberg.catalogs.catalog import (
+    IcebergCatalog,
+    facts_of,
+    find_table,
+    partition_fields,
+)
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ROWS, Snapshot, TableFacts
@@ -27,8 +31,7 @@ from lakeload_jobs.formats.iceberg.rules.history import (
     open_table,
 )
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import list_files, remote_paths
-from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.listing import SourceReaders, list_files, remote_paths
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.storage.objects import Objects
 

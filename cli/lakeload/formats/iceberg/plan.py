@@ -14,7 +14,7 @@ from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import own_location
+from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
 

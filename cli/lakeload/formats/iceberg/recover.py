@@ -15,8 +15,7 @@ from lakeload.formats.parquet.recover import code_of_errors
 from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 
 _TRIES = 4

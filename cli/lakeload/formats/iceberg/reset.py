@@ -16,16 +16,17 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, OpenTable
-from lakeload_jobs.formats.iceberg.catalogs.facts import facts_of
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.table_files import (
+from lakeload_jobs.formats.iceberg.catalogs.catalog import (
+    IcebergCatalog,
+    OpenTable,
     Removal,
     TableFiles,
+    facts_of,
     files_of,
     remove_files,
     table_files,
 )
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.file_ledger import ledger_folder
 from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.facts import (

@@ -9,8 +9,7 @@ from typing import Literal
 
 from lakeload.formats.tables import UpkeepTable, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.facts import read_facts
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts

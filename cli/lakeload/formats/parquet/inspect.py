@@ -17,12 +17,11 @@ from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
-from lakeload_jobs.formats.parquet.log.table_settings import table_settings
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import list_files, remote_paths
-from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.listing import SourceReaders, list_files, remote_paths
 from lakeload_jobs.sources.files.selection import Selection, Source, select_files
 from lakeload_jobs.storage.objects import Objects
 

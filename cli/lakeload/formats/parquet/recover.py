@@ -9,9 +9,9 @@ from datetime import timedelta
 from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
 from lakeload_jobs.formats.parquet.log.publish import Notify
 from lakeload_jobs.formats.parquet.log.recovery import TableRecovery, recover_table
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
 from lakeload_jobs.storage.objects import Objects
 
 

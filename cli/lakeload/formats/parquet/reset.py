@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 from lakeload.formats.parquet.recover import code_of_errors
 from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, LoadFailed
-from lakeload_jobs.formats.parquet.log.log_codec import LogDamaged
-from lakeload_jobs.formats.parquet.log.log_removal import check_removable, half_removed, remove_log
 from lakeload_jobs.formats.parquet.log.publish import Notify
-from lakeload_jobs.formats.parquet.log.reset import Removed, Resetter
-from lakeload_jobs.formats.parquet.log.reset_plan import ResetPlan, TableCatalog
+from lakeload_jobs.formats.parquet.log.records import LogDamaged
+from lakeload_jobs.formats.parquet.log.reset import (
+    Removed,
+    ResetPlan,
+    Resetter,
+    TableCatalog,
+    check_removable,
+    half_removed,
+    remove_log,
+)
 from lakeload_jobs.storage.objects import Objects
 
 

@@ -9,9 +9,8 @@ from typing import Literal
 from lakeload.formats.parquet.recover import Recovery, Tools, code_of_errors
 from lakeload.formats.tables import UpkeepTable, about, for_each
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
-from lakeload_jobs.core.suggest import did_you_mean
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.history import Outcome
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Outcome
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, StagedFile
 from lakeload_jobs.formats.parquet.log.recovery import accept_job, void_job
 

@@ -137,7 +137,7 @@ def _instant(date: str | None) -> datetime | None:
 
 
 def _context(*, trusting: bool) -> ssl.SSLContext:
-    from lakeload_jobs.aws.certificates import trusted_certificates
+    from lakeload_jobs.aws.clients import trusted_certificates
 
     try:
         context = ssl.create_default_context(cafile=trusted_certificates())

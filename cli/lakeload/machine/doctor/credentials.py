@@ -13,7 +13,7 @@ from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec
 
 if TYPE_CHECKING:
-    from lakeload_jobs.aws.credential_source import CredentialSource
+    from lakeload_jobs.aws.credentials import CredentialSource
 
 PROVIDERS = {
     "env": "the environment (AWS_ACCESS_KEY_ID)",
@@ -37,7 +37,7 @@ SOON = 900.0
 
 def credentials(patient: Patient) -> Iterator[Finding]:
     """Ask botocore's chain, or look for the document's own keys."""
-    from lakeload_jobs.aws.credential_source import credential_source
+    from lakeload_jobs.aws.credentials import credential_source
 
     destination = patient.need.destination
     spec = destination.credentials if destination else CredentialsSpec()
@@ -81,7 +81,7 @@ def judge_source(source: CredentialSource, now: datetime) -> Finding:
 
 def secrets(patient: Patient) -> Iterator[Finding]:
     """Look whether the variables and files that the document refers to are there."""
-    from lakeload_jobs.aws.credential_source import local_references
+    from lakeload_jobs.aws.credentials import local_references
 
     destination = patient.need.destination
     references = local_references(destination.credentials) if destination else ()

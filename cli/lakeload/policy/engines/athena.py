@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.spec import Nested, TableSpec
 from lakeload_jobs.core.names import unique_names
-from lakeload_jobs.formats.parquet.glue.types import NoGlueType, glue_type
+from lakeload_jobs.formats.parquet.glue.tables import NoGlueType, glue_type
 
 _TRACKING_TYPES = {
     "_supa_synced": "timestamp",

@@ -37,7 +37,7 @@ from lakeload_jobs.contract.traits import (
 )
 from lakeload_jobs.core.aws_partitions import domain
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import (
+from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_warehouse,
     warehouse_location,

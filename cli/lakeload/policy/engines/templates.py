@@ -24,9 +24,9 @@ from lakeload_jobs.core.aws_partitions import partition
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.core.names import PARTITION_KEY
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import rest_uri, token_uri
+from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, token_uri
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_ROWS
-from lakeload_jobs.formats.parquet.glue.projection import projection_parameters
+from lakeload_jobs.formats.parquet.glue.tables import projection_parameters
 
 _MARKS = (
     (re.compile(r"^###(\S*) (.*)$", re.MULTILINE), "\x01\\1\x02\\2\x02"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 
 _LISTING = ("basePath", "modifiedAfter", "modifiedBefore", "pathGlobFilter", "recursiveFileLookup")
 _TEXT = (

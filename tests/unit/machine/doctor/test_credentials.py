@@ -11,7 +11,7 @@ import pytest
 
 from lakeload.machine.doctor.credentials import credentials, judge_source, secrets
 from lakeload.machine.doctor.model import Finding, Need, Patient, Status
-from lakeload_jobs.aws.credential_source import CredentialSource
+from lakeload_jobs.aws.credentials import CredentialSource
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec
 from tests.unit.machine.doctor.machines import destination, patient

@@ -1,16 +1,24 @@
-"""IcebergCatalog: one open catalog, its calls, and errors of our own family."""
+"""Tables of a catalog, read before Spark starts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+import pyarrow as pa
+import requests
+from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
@@ -18,12 +26,116 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from lakeload_jobs.aws.vended_credentials import HandedKeys
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.contract.spec import DestinationSpec, PartitionField, Transform
+from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.http import origin
-from lakeload_jobs.formats.iceberg.catalogs.translate import catalog_call
+from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
+from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+_NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
+    iceberg_errors.NoSuchTableError: ("NoSuchTableException", 404, "the table does not exist"),
+    iceberg_errors.NoSuchNamespaceError: (
+        "NoSuchNamespaceException",
+        404,
+        "the namespace does not exist",
+    ),
+    iceberg_errors.TableAlreadyExistsError: (
+        "AlreadyExistsException",
+        409,
+        "the table exists already",
+    ),
+    iceberg_errors.NamespaceAlreadyExistsError: (
+        "AlreadyExistsException",
+        409,
+        "the namespace exists already",
+    ),
+    iceberg_errors.NamespaceNotEmptyError: (
+        "NamespaceNotEmptyException",
+        409,
+        "the namespace is not empty",
+    ),
+    iceberg_errors.CommitFailedException: (
+        "CommitFailedException",
+        409,
+        "another commit came first",
+    ),
+    iceberg_errors.CommitStateUnknownException: (
+        NO_STATE,
+        None,
+        "nobody knows whether the commit happened",
+    ),
+}
+# What pyiceberg lets through of Glue's own: it looks at a database before it drops it.
+_GLUE = {
+    "EntityNotFoundException": ("NoSuchNamespaceException", 404),
+    "AlreadyExistsException": ("AlreadyExistsException", 409),
+}
+NOT_ICEBERG = "NotAnIcebergTable"
+"""The code of a Glue table of another kind (F27)."""
+
+
+@contextmanager
+def catalog_call(doing: str, uri: str, hidden: Sequence[Secret] = ()) -> Iterator[None]:
+    """Translate what pyiceberg raises in the block; the message begins with `doing`.
+
+    `hidden` are removed from what the catalog said. Raises `CatalogError`, `AwsError`.
+    """
+    try:
+        with aws_call(doing), http_call(doing, uri):
+            yield
+    except AwsError as error:
+        if error.code not in _GLUE:
+            raise
+        code, status = _GLUE[error.code]
+        raise CatalogError(error.message, code=code, status=status, hint=error.hint) from error
+    except (iceberg_errors.NoSuchIcebergTableError, iceberg_errors.NoSuchPropertyException):
+        raise CatalogError(
+            f"{doing}: this table of Glue is not an Iceberg table",
+            code=NOT_ICEBERG,
+            hint="drop it in Glue with all its versions, or load into another table",
+        ) from None
+    except tuple(_NAMES) as error:
+        # A server may repeat a secret, and pyiceberg repeats the server: not even as a cause.
+        raise _answered(doing, error, hidden) or _named(doing, error) from None
+    except iceberg_errors.RESTError as error:
+        raise _answered(doing, error, hidden) or not_a_catalog(doing) from None
+    except NotImplementedError:
+        raise CatalogError(
+            f"{doing}: the catalog does not know this call",
+            code="NotImplemented",
+            hint="update the catalog, or see in its documentation what it can do",
+        ) from None
+    except ValueError:
+        # pydantic's and json's errors show what they could not read: not even as a cause.
+        raise not_a_catalog(doing) from None
+
+
+def _answered(doing: str, error: Exception, hidden: Sequence[Secret]) -> CatalogError | None:
+    """Return the error of a catalog's answer; None when the error is pyiceberg's own."""
+    response = getattr(error.__cause__, "response", None)
+    if not isinstance(response, requests.Response):
+        return None
+    return error_from(doing, response, hidden)
+
+
+def _named(doing: str, error: Exception) -> CatalogError:
+    code, status, meaning = next(_NAMES[kind] for kind in type(error).__mro__ if kind in _NAMES)
+    return CatalogError(
+        f"{doing}: {meaning}",
+        code=code,
+        status=status,
+        retryable=isinstance(error, iceberg_errors.CommitFailedException),
+    )
+
 
 _FALSE_COMMITS: tuple[tuple[TableUpdate, ...], ...] = (
     (),
@@ -209,3 +321,228 @@ class IcebergCatalog:
     def _call(self, doing: str) -> Iterator[None]:
         with catalog_call(f"{doing} in the catalog `{self.place}`", self._uri, self._hidden):
             yield
+
+
+AT_ONCE = 8
+"""Files read or removed at once."""
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Locations of files below the table's own location, and `elsewhere` those that are not.
+
+    `data` are data and delete files with their bytes; `metadata` manifests, their lists, statistics
+    and the metadata files that the table still remembers.
+    """
+
+    data: dict[str, int]
+    metadata: tuple[str, ...]
+    elsewhere: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of data and delete files."""
+        return sum(self.data.values())
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Everything that goes with the table, data first."""
+        return (*self.data, *self.metadata)
+
+
+@dataclass(frozen=True)
+class _Lent:
+    """The store as the keys see it that a catalog lends for one table."""
+
+    s3: S3Client
+
+
+def files_of(opened: OpenTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
+    """Return the files of a table, with the keys that its catalog lends for it, else with the
+    destination's own. Lent keys are not renewed. Raises `AwsError`."""
+    keys = opened.vended_keys(destination.region)
+    if keys is None:
+        return LakeFiles(session, destination)
+    endpoint = destination.endpoints.s3
+    if keys.endpoint is None and endpoint:
+        # A catalog that says nothing of its store leaves that to the destination.
+        keys = replace(keys, endpoint=endpoint, path_style=True)
+    client = s3_with(keys, connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
+    return LakeFiles(_Lent(client), destination)
+
+
+def table_files(opened: OpenTable, files: LakeFiles) -> TableFiles:
+    """Read which files belong to any snapshot the table still has: a GET for each manifest and each
+    list of manifests. Raises `AwsError` when one cannot be read."""
+    metadata = opened.metadata
+    listed = _together(lambda one: one.manifests(files), metadata.snapshots)
+    manifests = {one.manifest_path: one for found in listed for one in found}
+    entries = _together(lambda one: _data_files(files, one), manifests.values())
+    data = dict(pair for found in entries for pair in found)
+    known = [
+        *manifests,
+        *(one.manifest_list for one in metadata.snapshots if one.manifest_list),
+        *(one.statistics_path for one in metadata.statistics),
+        *(one.statistics_path for one in metadata.partition_statistics),
+        *(one.metadata_file for one in metadata.metadata_log),
+        opened.metadata_location,
+    ]
+    inside = f"{opened.location}/"
+    return TableFiles(
+        data={place: size for place, size in data.items() if place.startswith(inside)},
+        metadata=tuple(dict.fromkeys(place for place in known if place.startswith(inside))),
+        elsewhere=tuple(place for place in (*data, *known) if not place.startswith(inside)),
+    )
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What became of files: how many went, which are still there and why the first one is."""
+
+    removed: int
+    left: tuple[str, ...] = ()
+    error: LakeloadError | None = None
+
+
+def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
+    """Delete files; a missing one is no error.
+
+    Raises nothing: the table that named them is gone already, so all that can be done is done.
+    """
+
+    def remove(place: str) -> tuple[str, LakeloadError] | None:
+        try:
+            files.delete(place)
+        except AwsError as error:
+            return place, error
+        return None
+
+    refused = [found for found in _together(remove, places) if found is not None]
+    left = tuple(place for place, _ in refused)
+    return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
+
+
+def _data_files(files: LakeFiles, manifest: ManifestFile) -> list[tuple[str, int]]:
+    entries = manifest.fetch_manifest_entry(files)
+    return [(entry.data_file.file_path, entry.data_file.file_size_in_bytes) for entry in entries]
+
+
+def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="table-files") as pool:
+        return list(pool.map(work, things))
+
+
+def read_rows(
+    table: OpenTable,
+    destination: DestinationSpec,
+    session: AwsSession,
+    snapshot_id: int | None = None,
+) -> pa.Table:
+    """Return all rows of a table that fits into memory, with the columns of that snapshot.
+
+    It is for looking at a small table: the destination's keys are taken as they are now, and are
+    not renewed. Raises `AwsError` without an identity, `CatalogError` for files that cannot be
+    read.
+    """
+    keys = session.keys()
+    settings = {
+        "s3.region": destination.region,
+        "s3.access-key-id": keys.access_key_id,
+        "s3.secret-access-key": keys.secret_access_key.reveal(),
+    }
+    if keys.session_token:
+        settings["s3.session-token"] = keys.session_token.reveal()
+    if destination.endpoints.s3:
+        settings["s3.endpoint"] = destination.endpoints.s3
+    # pyiceberg reads data files with Arrow's own S3, which our file access is not.
+    known = table.table
+    reading = Table(
+        known.name(),
+        known.metadata,
+        known.metadata_location,
+        PyArrowFileIO(settings),
+        known.catalog,
+    )
+    try:
+        return reading.scan(snapshot_id=snapshot_id).to_arrow()
+    except OSError as error:
+        raise CatalogError(
+            f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
+        ) from error
+
+
+def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> OpenTable | None:
+    """Return a table; None where there is none. One or two requests.
+
+    Raises `CatalogError` for what the catalog refuses, and for a table of Glue that is not one of
+    Iceberg (F27); `AwsError` for what Glue and S3 refuse.
+    """
+    try:
+        return catalog.load_table(namespace, name)
+    except CatalogError as error:
+        if error.missing:
+            return None
+        raise
+
+
+def read_facts(catalog: IcebergCatalog, namespace: str, name: str) -> TableFacts | None:
+    """Return the facts of a table; None where there is none. Costs and raises as `find_table`."""
+    table = find_table(catalog, namespace, name)
+    return facts_of(table) if table else None
+
+
+def facts_of(table: OpenTable) -> TableFacts:
+    """Return the facts of a table that has been read. Asks nobody."""
+    metadata = table.metadata
+    schema = metadata.schema()
+    return TableFacts(
+        location=metadata.location.rstrip("/"),
+        uuid=str(metadata.table_uuid),
+        properties=dict(metadata.properties),
+        refs={name: ref.snapshot_id for name, ref in metadata.refs.items()},
+        snapshots={found.snapshot_id: _snapshot(found) for found in metadata.snapshots},
+        columns={field.name: str(field.field_type) for field in schema.fields},
+        required=frozenset(field.name for field in schema.fields if field.required),
+        identifiers=tuple(schema.find_column_name(i) or "" for i in schema.identifier_field_ids),
+        format_version=metadata.format_version,
+        metadata_location=table.metadata_location,
+        partitions=tuple(
+            spec_field(str(field.transform), schema.find_column_name(field.source_id) or "?")
+            for field in metadata.spec().fields
+            if str(field.transform) != NO_PARTITION
+        ),
+    )
+
+
+def partition_fields(table: OpenTable) -> tuple[PartitionField, ...]:
+    """Return the current partition spec; columns by their names in the table.
+
+    A transform that `partition_by` does not know, as other writers may have made, is left out.
+    """
+    schema = table.metadata.schema()
+    found = []
+    for field in table.metadata.spec().fields:
+        name, _, width = str(field.transform).partition("[")
+        column = schema.find_column_name(field.source_id)
+        if column is not None and name in get_args(Transform):
+            transform = cast("Transform", name)
+            number = int(width.rstrip("]")) if width else None
+            found.append(PartitionField(transform, column, number))
+    return tuple(found)
+
+
+def _snapshot(found: IcebergSnapshot) -> Snapshot:
+    return Snapshot(
+        id=found.snapshot_id,
+        parent=found.parent_snapshot_id,
+        timestamp_ms=found.timestamp_ms,
+        summary=_summary(found),
+    )
+
+
+def _summary(found: IcebergSnapshot) -> Mapping[str, str]:
+    if found.summary is None:
+        return {}
+    return {"operation": found.summary.operation.value, **found.summary.additional_properties}

@@ -14,7 +14,7 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 
 from lakeload_jobs.aws import AwsError, aws_call
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.storage.write_headers import encryption_headers
+from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -17,6 +17,8 @@ from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
+    FixedToken,
+    Identity,
     Patience,
     error_from,
     http_call,
@@ -24,8 +26,7 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     prepare,
     shown,
 )
-from lakeload_jobs.formats.iceberg.catalogs.tokens import FixedToken, Identity
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import nessie_api_uri
+from lakeload_jobs.formats.iceberg.rules.catalogs import nessie_api_uri
 
 
 @dataclass

@@ -1,17 +1,40 @@
-"""Opening the Iceberg catalog of a destination. Imports pyiceberg, which takes a second or two."""
+"""Opening a catalog by its type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyiceberg.catalog.glue import GlueCatalog
+from pyiceberg.io import FileIO
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.glue import open_glue
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import DEFAULT_PATIENCE, Patience
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+
+
+def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatalog:
+    """Return Glue's catalog; nothing is called yet. Raises `AwsError`, `InvalidInput`."""
+    place = f"glue.{destination.region}"
+    files = LakeFiles(session, destination)
+    with catalog_call("opening Glue's catalog", place):
+        return IcebergCatalog(_Glue(session.glue, files), place, (), files)
+
+
+class _Glue(GlueCatalog):
+    """pyiceberg's Glue catalog with our client and files."""
+
+    def __init__(self, client: Any, files: LakeFiles) -> None:
+        self._files = files
+        super().__init__("lakeload", client=client)
+
+    def _load_file_io(self, properties: Any = None, location: str | None = None) -> FileIO:
+        return self._files
 
 
 def open_catalog(

@@ -15,10 +15,14 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
+    AwsSignature,
+    Client,
+    FixedToken,
+    Identity,
     Patience,
     error_from,
     http_call,
@@ -27,9 +31,7 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     prepare,
     shown,
 )
-from lakeload_jobs.formats.iceberg.catalogs.tokens import AwsSignature, Client, FixedToken, Identity
-from lakeload_jobs.formats.iceberg.catalogs.translate import catalog_call
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import rest_uri, rest_warehouse, token_uri
+from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, rest_warehouse, token_uri
 
 DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
 

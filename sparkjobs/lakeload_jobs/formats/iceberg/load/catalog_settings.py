@@ -18,7 +18,7 @@ from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
 from lakeload_jobs.formats.iceberg.load.catalog_errors import opening_refused
 from lakeload_jobs.formats.iceberg.load.java import CATALOG, active, java_catalog, jvm
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import set_base_identity
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import (
+from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_uri,
     rest_warehouse,

@@ -27,10 +27,10 @@ from lakeload_jobs.formats.iceberg.load.java import (
     namespace,
 )
 from lakeload_jobs.formats.iceberg.load.tables import load, schema_columns
-from lakeload_jobs.formats.iceberg.rules.catalog_uris import own_location
+from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, TableFacts
-from lakeload_jobs.formats.iceberg.rules.keys import identifier_fields
 from lakeload_jobs.formats.iceberg.rules.partitions import partition_spec_problem
+from lakeload_jobs.formats.iceberg.rules.schema import identifier_fields
 
 
 @dataclass(frozen=True)

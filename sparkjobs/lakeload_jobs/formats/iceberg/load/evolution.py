@@ -19,9 +19,8 @@ from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
 from lakeload_jobs.formats.iceberg.load.creation import Definition
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, jvm, sentence
 from lakeload_jobs.formats.iceberg.load.tables import schema_columns
-from lakeload_jobs.formats.iceberg.rules.changes import spelled_in
-from lakeload_jobs.formats.iceberg.rules.repartition import NO_PARTITION, Repartition
-from lakeload_jobs.formats.iceberg.rules.schema import SchemaPlan
+from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, Repartition
+from lakeload_jobs.formats.iceberg.rules.schema import SchemaPlan, spelled_in
 
 
 def apply_plan(

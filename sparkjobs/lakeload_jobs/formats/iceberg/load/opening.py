@@ -24,10 +24,10 @@ from lakeload_jobs.formats.iceberg.load.java import spark_name
 from lakeload_jobs.formats.iceberg.load.prepare import Prepared, prepare
 from lakeload_jobs.formats.iceberg.load.table_changes import make_changes, plan_changes
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, find_job
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
-from lakeload_jobs.formats.iceberg.rules.jobs import JobAnswer, JobFound, find_job
 from lakeload_jobs.sources.files.file_state import FileState
 
 LEFT_AFTER = timedelta(hours=24)

@@ -15,9 +15,9 @@ from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, dro
 from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, sentence
 from lakeload_jobs.formats.iceberg.load.tables import added_files, facts_of, load
+from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start
-from lakeload_jobs.formats.iceberg.rules.jobs import next_properties
 from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,

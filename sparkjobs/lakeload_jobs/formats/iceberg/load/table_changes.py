@@ -14,8 +14,8 @@ from lakeload_jobs.formats.iceberg.load.prepare import Prepared
 from lakeload_jobs.formats.iceberg.load.tables import facts_of, schema_columns
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import Job, TableFacts
+from lakeload_jobs.formats.iceberg.rules.partitions import kept_fields
 from lakeload_jobs.formats.iceberg.rules.publish import check_replaceable
-from lakeload_jobs.formats.iceberg.rules.repartition import kept_fields
 from lakeload_jobs.formats.iceberg.rules.schema import (
     SchemaPlan,
     compare,

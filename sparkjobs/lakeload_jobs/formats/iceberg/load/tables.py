@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, identifier, java_catalog, jvm
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
-from lakeload_jobs.formats.iceberg.rules.repartition import NO_PARTITION, spec_field
+from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
 
 
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:

@@ -1,21 +1,23 @@
-"""Small data files, and those with many deleted rows, rewritten into files of the target size.
-
-Which files, Iceberg's own planner says, in a dry run as in the rewrite: smaller than 75 % or larger
-than 180 % of the target size, or 30 % of the rows deleted; in a partition at least five of them, or
-enough for a whole file. https://iceberg.apache.org/docs/latest/spark-procedures/#rewrite_data_files
-"""
+"""Compaction of data files, delete files and manifests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.formats.iceberg.load.java import Java
-from lakeload_jobs.formats.iceberg.maintain.races import until_won
-from lakeload_jobs.formats.iceberg.maintain.work import Work, not_possible, nothing
+from lakeload_jobs.formats.iceberg.maintain.work import (
+    Work,
+    metadata_table,
+    not_possible,
+    nothing,
+    until_won,
+)
 
 MAIN = "main"
 _MAX_FILES = "max-files-to-rewrite"
@@ -117,3 +119,124 @@ def _sizes(groups: Sequence[Java]) -> list[int]:
 def _rewrite(work: Work, expression: Java, options: dict[str, str]) -> Java:
     action = work.actions.rewriteDataFiles(work.table).toBranch(work.branch).filter(expression)
     return action.options({**options, "remove-dangling-deletes": "true"}).execute()
+
+
+_GRANULARITY = "write.delete.granularity"
+_DELETION_VECTORS = 3
+"""The format version from which deletes are vectors, one for each data file."""
+
+
+def rewrite_deletes(work: Work) -> StepResult:
+    """Rewrite position deletes where that leaves fewer files, or say how many."""
+    if work.branch != MAIN:
+        return not_possible("deletes", "Iceberg rewrites deletes of the branch `main` alone")
+    work.table.refresh()
+    if work.head() is None:
+        return nothing("deletes")
+    groups = _deletes_plan(work)
+    before = sum(group.inputFileNum() for group in groups)
+    after = _files_after(work, groups)
+    if after >= before:
+        return nothing("deletes")
+    if not work.spec.apply:
+        return StepResult(
+            "deletes",
+            "WOULD_DO",
+            files=before,
+            files_after=after,
+            bytes=sum(group.inputFilesSizeInBytes() for group in groups),
+        )
+    result = until_won(work, lambda: work.actions.rewritePositionDeletes(work.table).execute())
+    return StepResult(
+        "deletes",
+        "DONE",
+        files=result.rewrittenDeleteFilesCount(),
+        files_after=result.addedDeleteFilesCount(),
+        bytes=result.rewrittenBytesCount(),
+    )
+
+
+def _deletes_plan(work: Work) -> list[Java]:
+    iceberg = work.java.org.apache.iceberg
+    everything = iceberg.expressions.Expressions.alwaysTrue()
+    planner = iceberg.actions.BinPackRewritePositionDeletePlanner(work.table, everything, True)
+    planner.init({})
+    groups = planner.plan().groups()
+    try:
+        return list(groups.iterator())
+    finally:
+        groups.close()
+
+
+def _files_after(work: Work, groups: Sequence[Java]) -> int:
+    """Return how many files a rewrite of these groups leaves.
+
+    Spark writes deletes one file for each data file, unless the table says `partition`: then a
+    rewrite of what has that shape already would change nothing, each time anew.
+    https://iceberg.apache.org/docs/latest/configuration/ (`write.delete.granularity`)
+    """
+    version = int(work.java.org.apache.iceberg.TableUtil.formatVersion(work.table))
+    by_partition = str(work.table.properties().get(_GRANULARITY)).lower() == "partition"
+    if by_partition and version < _DELETION_VECTORS:
+        return sum(int(group.expectedOutputFiles()) for group in groups)
+    files = [task.file() for group in groups for task in group.fileScanTasks()]
+    referenced = work.java.org.apache.iceberg.util.ContentFileUtil.referencedDataFileLocation
+    data_files = [referenced(file) for file in files]
+    if None not in data_files:
+        return len(set(data_files))
+    return _referenced(work, [str(file.location()) for file in files])
+
+
+def _referenced(work: Work, files: Sequence[str]) -> int:
+    """Return how many data files that are in the table such delete files name, by reading them."""
+    deletes = metadata_table(work, work.table, "POSITION_DELETES")
+    named = deletes.where(sql.col("delete_file_path").isin(list(files))).select("file_path")
+    living: DataFrame = metadata_table(work, work.table, "DATA_FILES").select("file_path")
+    return named.distinct().join(living, "file_path", "left_semi").count()
+
+
+FEWEST = 5
+"""Fewer manifests are not worth a snapshot of their own."""
+
+_TARGET_SIZE = "commit.manifest.target-size-bytes"
+_DEFAULT_TARGET_SIZE = 8 << 20
+
+
+def rewrite_manifests(work: Work) -> StepResult:
+    """Rewrite the manifests when at least half of them would go, or say how many."""
+    if work.branch != MAIN:
+        return not_possible("manifests", "Iceberg rewrites manifests of the branch `main` alone")
+    work.table.refresh()
+    snapshot = work.head()
+    if snapshot is None:
+        return nothing("manifests")
+    spec, io = work.table.spec().specId(), work.table.io()
+    kinds = [
+        # The rewrite takes those of the present partition spec alone.
+        [manifest.length() for manifest in manifests if manifest.partitionSpecId() == spec]
+        for manifests in (snapshot.dataManifests(io), snapshot.deleteManifests(io))
+    ]
+    # A single one that is small enough stays as it is.
+    kinds = [sizes for sizes in kinds if len(sizes) > 1]
+    target = int(work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE)
+    before = sum(len(sizes) for sizes in kinds)
+    after = sum(manifests_after(sizes, target) for sizes in kinds)
+    if before < FEWEST or after * 2 > before:
+        return nothing("manifests")
+    size = sum(sum(sizes) for sizes in kinds)
+    if not work.spec.apply:
+        return StepResult("manifests", "WOULD_DO", files=before, files_after=after, bytes=size)
+    result = until_won(work, lambda: work.actions.rewriteManifests(work.table).execute())
+    rewritten = list(result.rewrittenManifests())
+    return StepResult(
+        "manifests",
+        "DONE",
+        files=len(rewritten),
+        files_after=len(list(result.addedManifests())),
+        bytes=sum(manifest.length() for manifest in rewritten),
+    )
+
+
+def manifests_after(sizes: Sequence[int], target: int) -> int:
+    """Return how many manifests a rewrite leaves of those of one kind."""
+    return -(-sum(sizes) // target)

@@ -1,28 +1,58 @@
-"""Snapshots older than the table wants to keep: expired, and the files that only they had removed.
-
-https://iceberg.apache.org/docs/latest/spark-procedures/#expire_snapshots
-"""
+"""Expiry of snapshots, and what is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.formats.iceberg.load.java import Java
-from lakeload_jobs.formats.iceberg.maintain.keep import kept_snapshots
-from lakeload_jobs.formats.iceberg.maintain.permission import check_deleting
-from lakeload_jobs.formats.iceberg.maintain.races import until_won
 from lakeload_jobs.formats.iceberg.maintain.work import (
     Work,
+    check_deleting,
     keeps_files,
     metadata_table,
     not_possible,
     nothing,
+    shown,
+    until_won,
 )
+from lakeload_jobs.formats.iceberg.rules.branches import left_branches, staging_branches
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, lineage, pipelines_of, state_of
+
+STATES_KEPT = timedelta(days=30)
+"""A pipeline that has not loaded for longer does not keep a table's history."""
+
+
+def kept_snapshots(facts: TableFacts, branch: str, now: datetime) -> frozenset[int]:
+    """Return the snapshots of `branch` that have to stay: all from its head back to the oldest of
+
+    - the snapshot of each pipeline's state, unless it is older than `STATES_KEPT`;
+    - the one that each staging branch was made from: its load publishes only while the head it
+      began with is still an ancestor (I2).
+
+    Without those in between, an old snapshot could not be told from one that was rolled back.
+    """
+    own = lineage(facts, branch).ids
+    oldest_kept = (now - STATES_KEPT).timestamp() * 1000
+    needed = {
+        state.snapshot
+        for name in pipelines_of(facts)
+        if (state := state_of(facts, name)) is not None
+        and state.snapshot in facts.snapshots
+        and facts.snapshots[state.snapshot].timestamp_ms >= oldest_kept
+    }
+    for name in staging_branches(facts.refs):
+        base = next((number for number in lineage(facts, name).ids if number in own), None)
+        if base is not None:
+            needed.add(base)
+    depth = max((own.index(number) for number in needed if number in own), default=-1)
+    return frozenset(own[: depth + 1])
+
 
 _BEGINNING = 1
 """Milliseconds since 1970: expires nothing, so that only the snapshots that are named go."""
@@ -130,3 +160,30 @@ def _files(work: Work, table: Java) -> DataFrame:
 def _kept_note(kept: int) -> str:
     noun = "snapshot stays" if kept == 1 else "snapshots stay"
     return f"{kept} old {noun}: the latest load of a pipeline, or one that runs, needs them"
+
+
+def drop_branches(work: Work) -> StepResult:
+    """Drop the staging branches that are older than `abort_older_than`, or say which."""
+    found = _left(work)
+    if not found:
+        return nothing("branches")
+    if not work.spec.apply:
+        return StepResult("branches", "WOULD_DO", items=shown(found))
+    dropped = until_won(work, lambda: _drop(work))
+    return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
+
+
+def _left(work: Work) -> list[str]:
+    age = timedelta(seconds=work.spec.abort_older_than)
+    return list(left_branches(work.facts().refs, work.now(), age))
+
+
+def _drop(work: Work) -> list[str]:
+    # Found anew each time: a slow load may have published and removed its branch meanwhile.
+    found = _left(work)
+    if found:
+        change = work.table.manageSnapshots()
+        for name in found:
+            change = change.removeBranch(name)
+        change.commit()
+    return found

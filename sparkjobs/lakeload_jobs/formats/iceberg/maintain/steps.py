@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeload_jobs.contract.events import Step
-from lakeload_jobs.formats.iceberg.maintain.branches import drop_branches
-from lakeload_jobs.formats.iceberg.maintain.compact import compact
-from lakeload_jobs.formats.iceberg.maintain.deletes import rewrite_deletes
-from lakeload_jobs.formats.iceberg.maintain.expire import expire
-from lakeload_jobs.formats.iceberg.maintain.manifests import rewrite_manifests
+from lakeload_jobs.formats.iceberg.maintain.compact import (
+    compact,
+    rewrite_deletes,
+    rewrite_manifests,
+)
+from lakeload_jobs.formats.iceberg.maintain.expire import drop_branches, expire
 from lakeload_jobs.formats.iceberg.maintain.orphans import remove_orphans
 from lakeload_jobs.formats.iceberg.maintain.work import Stepper
 

@@ -1,18 +1,58 @@
-"""What a step of the maintenance of one table works with."""
+"""One step of maintenance: its table, its conflicts, its permissions."""
 
 from __future__ import annotations
 
+import logging
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeload_jobs.contract.errors import FollowUpFailed, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
-from lakeload_jobs.formats.iceberg.load.java import Java, jvm, spark_name
+from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, jvm, spark_name
 from lakeload_jobs.formats.iceberg.load.tables import read_facts
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TRIES = 3
+"""Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
+
+_RACES = ("CommitFailedException", "ValidationException")
+
+
+class LostRace(FollowUpFailed):
+    """Another writer changed the same files or branches first, every time."""
+
+
+def until_won(work: Work, act: Callable[[], T]) -> T:
+    """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
+
+    Raises `LostRace`; every other error of Java as it is.
+    """
+    for number in range(1, TRIES + 1):
+        try:
+            return act()
+        except Py4JJavaError as error:
+            if not caused_by(error, *_RACES):
+                raise
+            logger.info("try %d of %d lost a race", number, TRIES, exc_info=True)
+        work.table.refresh()
+    raise LostRace(
+        f"other commits to `{work.target}` came first {TRIES} times",
+        hint="nothing is lost: run it again when fewer loads run, or a part of it with "
+        "`--where` or `--max-bytes`",
+        retryable=True,
+    )
+
 
 _GC_ENABLED = "gc.enabled"
 _NESSIE_COMMIT = "nessie.commit.id"
@@ -106,3 +146,29 @@ def keeps_files(properties: Mapping[str, str]) -> str | None:
             "`nessie-gc` removes those that none of them needs"
         )
     return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
+
+
+def check_deleting(work: Work) -> None:
+    """Raise `LoadFailed`, naming action and key, where an object of the table may not be deleted.
+
+    The object does not exist: S3 looks at permissions first, and deleting nothing is no error. Its
+    name is that of a manifest: a bucket for tables alone denies all but Iceberg's.
+    """
+    location = str(work.table.location()).rstrip("/")
+    key = f"{location}/metadata/{uuid.uuid4()}-m0.avro"
+    try:
+        work.table.io().deleteFile(key)
+    except Py4JJavaError as error:
+        if caused_by(error, "AccessDeniedException"):
+            raise denied(work.target, key, location) from error
+        raise
+
+
+def denied(target: str, key: str, location: str) -> LoadFailed:
+    """Return the error of an identity that may not delete."""
+    bucket, _, path = location.partition("://")[2].partition("/")
+    return LoadFailed(
+        f"removing files of `{target}`: access denied to `{key}` (`s3:DeleteObject`)",
+        hint=f"allow `s3:DeleteObject` on `arn:aws:s3:::{bucket}/{path}/*`: `lakeload policy` with "
+        "`--with maintain` writes the policy",
+    )

@@ -6,9 +6,13 @@ Facts of a table in `iceberg_facts`, its jobs in `iceberg_jobs`, the start of a 
 """
 
 from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobAnswer,
+    JobFound,
     Start,
     check_same_load,
     check_state_rows,
+    find_job,
+    next_properties,
     open_table,
 )
 from lakeload_jobs.formats.iceberg.rules.branches import (
@@ -28,7 +32,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
-from lakeload_jobs.formats.iceberg.rules.jobs import JobAnswer, JobFound, find_job, next_properties
 from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,

@@ -12,10 +12,12 @@ from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobFound,
     Start,
     check_first_run,
     check_owner,
     check_same_load,
+    find_job,
 )
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX
 from lakeload_jobs.formats.iceberg.rules.facts import (
@@ -29,7 +31,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     remembered_jobs,
     state_of,
 )
-from lakeload_jobs.formats.iceberg.rules.jobs import JobFound, find_job
 
 Staged = Literal["append", "replace"]
 """How a publish brings the staged snapshot into the branch: an append is cherry-picked onto its

@@ -1,40 +1,475 @@
-"""The columns of an Iceberg table and those of a load: what changes first, and what is refused.
-
-Spark alone would take too much: a `long` into an `int` column until a value overflows, a column
-that is missing, a null for a required one. So lakeload compares by itself (docs/schema-changes.md
-has the whole table; F69, F88, F89) and changes the table with explicit steps before it writes.
-"""
+"""Schema evolution: types, keys, changes and refusals."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
-from lakeload_jobs.formats.iceberg.rules.changes import (
-    Added,
-    Change,
-    Path,
-    Relaxed,
-    Removed,
-    Widened,
-    type_changes,
-)
-from lakeload_jobs.formats.iceberg.rules.keys import (
-    KeyChange,
-    identifier_fields,
-    key_change,
-    key_is_null,
-)
-from lakeload_jobs.formats.iceberg.rules.refusals import schema_hint, schema_problems, shown
-from lakeload_jobs.formats.iceberg.rules.repartition import (
+from lakeload_jobs.formats.iceberg.rules.partitions import (
     Repartition,
     check_repartition,
     kept_fields,
     repartition,
 )
-from lakeload_jobs.formats.iceberg.rules.types import Field, Struct, parse_type
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A type without parts: `long`, or `decimal` with (precision, scale), `fixed` with (length)."""
+
+    name: str
+    sizes: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """As Iceberg writes it."""
+        if self.name == "fixed" and self.sizes:
+            return f"fixed[{self.sizes[0]}]"
+        sizes = ", ".join(str(size) for size in self.sizes)
+        return f"{self.name}({sizes})" if sizes else self.name
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a struct."""
+
+    name: str
+    type: IcebergType
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Named fields."""
+
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        """Without ids: `struct<city: string, zip: int>`."""
+        return f"struct<{', '.join(f'{field.name}: {field.type}' for field in self.fields)}>"
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of elements of one type."""
+
+    element: IcebergType
+
+    def __str__(self) -> str:
+        """As Iceberg writes it."""
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A map."""
+
+    key: IcebergType
+    value: IcebergType
+
+    def __str__(self) -> str:
+        """As Iceberg writes it."""
+        return f"map<{self.key}, {self.value}>"
+
+
+IcebergType: TypeAlias = Primitive | Struct | ListOf | MapOf
+
+_PRIMITIVE = re.compile(r"[a-z][a-z0-9_]*")
+_SIZES = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*\)|\[\s*(\d+)\s*\]")
+_PARAMETERS = re.compile(r"\([^()<>]*\)")
+_FIELD = re.compile(r"\d+: (?P<name>.+?): (?P<null>optional|required) ", re.DOTALL)
+_PLAIN_FIELD = re.compile(r"(?P<name>[^:<>,]+): ?(?P<null>(?:optional|required) )?")
+_COMMENT = re.compile(r" \((?s:.*?)\)(?=, \d+: |>)")
+
+
+def parse_type(text: str) -> IcebergType:
+    """Read a type. Raises `ValueError` naming the text when it is none."""
+    reader = _Reader(text.strip())
+    found = reader.type()
+    if reader.at != len(reader.text):
+        raise reader.error()
+    return found
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def error(self) -> ValueError:
+        return ValueError(f"`{self.text}` is not a type of Iceberg, from character {self.at + 1}")
+
+    def type(self) -> IcebergType:
+        if self._take("struct<"):
+            return self._struct()
+        if self._take("list<"):
+            element = self.type()
+            self._need(">")
+            return ListOf(element)
+        if self._take("map<"):
+            key = self.type()
+            self._need(",")
+            self._take(" ")
+            value = self.type()
+            self._need(">")
+            return MapOf(key, value)
+        return self._primitive()
+
+    def _primitive(self) -> Primitive:
+        name = self._match(_PRIMITIVE)
+        if name is None:
+            raise self.error()
+        if name[0] in ("decimal", "fixed"):
+            sizes = self._match(_SIZES)
+            if sizes is None:
+                raise self.error()
+            return Primitive(name[0], tuple(int(size) for size in sizes.groups() if size))
+        # geometry(srid:4326), geography(…): the parameters belong to the name.
+        parameters = self._match(_PARAMETERS) if name[0].startswith("geo") else None
+        return Primitive(name[0] + (parameters[0] if parameters else ""))
+
+    def _struct(self) -> Struct:
+        fields: list[Field] = []
+        while not self._take(">"):
+            if fields:
+                self._need(",")
+                self._take(" ")
+            fields.append(self._field())
+            self._match(_COMMENT)
+        return Struct(tuple(fields))
+
+    def _field(self) -> Field:
+        match = self._match(_FIELD) or self._match(_PLAIN_FIELD)
+        if match is None:
+            raise self.error()
+        return Field(match["name"], self.type(), (match["null"] or "").strip() == "required")
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+        return match
+
+    def _take(self, literal: str) -> bool:
+        taken = self.text.startswith(literal, self.at)
+        self.at += len(literal) if taken else 0
+        return taken
+
+    def _need(self, literal: str) -> None:
+        if not self._take(literal):
+            raise self.error()
+
+
+_NO_IDENTIFIER = ("float", "double", "variant", "unknown")
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """What the load's key asks of the table. Names are the table's where it has the column."""
+
+    identifiers: tuple[str, ...] | None = None
+    """The new identifier fields; None leaves them as they are."""
+    require: tuple[str, ...] = ()
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def identifier_problem(name: str, column_type: str) -> str | None:
+    """Say why a column cannot be an identifier field, or return None."""
+    kind = parse_type(column_type)
+    if not isinstance(kind, Primitive) or kind.name.startswith("geo"):
+        return f"key column `{name}` is `{kind}`, and a key consists of single values"
+    if kind.name in ("float", "double"):
+        return f"key column `{name}` is `{kind}`, whose values are not exact"
+    if kind.name in _NO_IDENTIFIER:
+        return f"key column `{name}` is `{kind}`, which cannot be compared"
+    return None
+
+
+def identifier_fields(
+    columns: Mapping[str, str], keys: Sequence[str], mode: Mode, *, target: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the identifier fields of a new table, and notes for people.
+
+    An UPSERT needs them: a key that cannot be one raises `LoadFailed`. Other modes write the same
+    rows without, so the table then has none and a note says why.
+    """
+    spelled = {name.lower(): name for name in columns}
+    problems = []
+    for key in keys:
+        name = spelled.get(key.lower())
+        if name is None:
+            problems.append(f"key column `{key}` is not among the columns of the load")
+        elif problem := identifier_problem(name, columns[name]):
+            problems.append(problem)
+    if not problems:
+        return tuple(spelled[key.lower()] for key in keys), ()
+    if mode == "UPSERT":
+        raise LoadFailed(
+            f"`{target}` cannot be loaded by its key: {'; '.join(problems)}",
+            hint="name other columns in `primary_key`, or give the column an exact type with "
+            "`columns.types`: a decimal, or string",
+        )
+    return (), tuple(f"no identifier fields: {problem}" for problem in problems)
+
+
+def key_change(
+    existing: Mapping[str, str],
+    incoming: Mapping[str, str],
+    required: Collection[str],
+    identifiers: Sequence[str],
+    keys: Sequence[str],
+    mode: Mode,
+    *,
+    target: str,
+    empty: bool,
+) -> KeyChange:
+    """Compare the key of a load with the identifier fields of the table.
+
+    A load without a key leaves them as they are.
+    """
+    fields, notes = identifier_fields(incoming, keys, mode, target=target)
+    known = {name.lower(): name for name in existing}
+    names = tuple(known.get(field.lower(), field) for field in fields)
+    if not names or {n.lower() for n in names} == {n.lower() for n in identifiers}:
+        return KeyChange(notes=notes)
+    new = [name for name in names if name.lower() not in known]
+    if new and not empty:
+        return KeyChange(
+            problem=f"key column `{new[0]}` is new: the rows that `{target}` has already are "
+            "without a value for it"
+        )
+    has = {name.lower() for name in required}
+    return KeyChange(names, tuple(name for name in names if name.lower() not in has))
+
+
+def key_is_null(target: str, column: str, rows: int) -> LoadFailed:
+    """Return the error of a new key that rows of the table do not have (F93, B19)."""
+    noun = "row" if rows == 1 else "rows"
+    return LoadFailed(
+        f"`{target}` has {rows} {noun} with null in `{column}`, a column of the new key: nothing "
+        "could tell them apart",
+        hint="name columns in `primary_key` that have a value in every row, or replace the rows: "
+        "mode OVERWRITE, or `--full-refresh` with UPSERT",
+    )
+
+
+Path: TypeAlias = tuple[str, ...]
+"""A column, or a field in one: `("address", "city")`; `element` and `value` lead into lists and
+maps. Names that the table has are spelled as there."""
+
+_WIDENED = {("int", "long"), ("float", "double")}
+_FITS = {("int", "long"), ("float", "double"), ("int", "double")}
+"""(load, table): the table's type holds every value of the load's exactly."""
+_DIGITS = {"int": 10, "long": 19}
+
+
+@dataclass(frozen=True)
+class Added:
+    """A column or field that the table does not have."""
+
+    path: Path
+    type: str
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A column or field that the load does not have: it stays, and is null in new rows."""
+
+    path: Path
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Widened:
+    """A type that Iceberg changes in place."""
+
+    path: Path
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class Incompatible:
+    """Two types of which neither holds the other."""
+
+    path: Path
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A required column or field for which the load may bring null."""
+
+    path: Path
+
+
+Change: TypeAlias = Added | Removed | Widened | Incompatible | Relaxed
+
+
+def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[Change]:
+    """Yield what a column of the type `table` needs so that values of the type `load` fit."""
+    if isinstance(table, Struct) and isinstance(load, Struct):
+        yield from _field_changes(path, table, load)
+    elif isinstance(table, ListOf) and isinstance(load, ListOf):
+        yield from type_changes((*path, "element"), table.element, load.element)
+    elif isinstance(table, MapOf) and isinstance(load, MapOf):
+        if not fits(load.key, table.key):
+            # Keys of maps never change in Iceberg, not even to a wider type.
+            yield Incompatible((*path, "key"), str(table.key), str(load.key))
+        yield from type_changes((*path, "value"), table.value, load.value)
+    elif not fits(load, table):
+        kind = Widened if widens(table, load) else Incompatible
+        yield kind(path, str(table), str(load))
+
+
+def spelled_in(columns: Mapping[str, str], path: Path) -> Path:
+    """Return a path as these columns spell it: names that differ in case alone are one.
+
+    `columns` are name → Iceberg type. Raises `KeyError` for what is not in them.
+    """
+    named: Mapping[str, str | IcebergType] = columns
+    found = []
+    for name in path:
+        own = {known.lower(): known for known in named}[name.lower()]
+        found.append(own)
+        kind = named[own]
+        named = _parts(parse_type(kind) if isinstance(kind, str) else kind)
+    return tuple(found)
+
+
+def _parts(kind: IcebergType) -> dict[str, IcebergType]:
+    if isinstance(kind, Struct):
+        return {field.name: field.type for field in kind.fields}
+    if isinstance(kind, ListOf):
+        return {"element": kind.element}
+    return {"key": kind.key, "value": kind.value} if isinstance(kind, MapOf) else {}
+
+
+def fits(load: IcebergType, table: IcebergType) -> bool:
+    """Return whether a column of the type `table` takes every value of the type `load` exactly."""
+    if not (isinstance(load, Primitive) and isinstance(table, Primitive)):
+        return str(load) == str(table)
+    if load == table or (load.name, table.name) in _FITS:
+        return True
+    if table.name != "decimal":
+        return False
+    precision, scale = table.sizes
+    if load.name == "decimal":
+        own_precision, own_scale = load.sizes
+        return own_scale <= scale and own_precision - own_scale <= precision - scale
+    return load.name in _DIGITS and precision - scale >= _DIGITS[load.name]
+
+
+def widens(table: IcebergType, load: IcebergType) -> bool:
+    """Return whether Iceberg changes the type `table` to `load` without rewriting files."""
+    if not (isinstance(table, Primitive) and isinstance(load, Primitive)):
+        return False
+    if table.name == load.name == "decimal":
+        return table.sizes[1] == load.sizes[1] and table.sizes[0] < load.sizes[0]
+    return (table.name, load.name) in _WIDENED
+
+
+def _field_changes(path: Path, table: Struct, load: Struct) -> Iterator[Change]:
+    known = {field.name.lower(): field for field in table.fields}
+    given = {field.name.lower() for field in load.fields}
+    for field in load.fields:
+        own = known.get(field.name.lower())
+        if own is None:
+            yield Added((*path, field.name), str(field.type))
+        else:
+            if own.required and not field.required:
+                yield Relaxed((*path, own.name))
+            yield from type_changes((*path, own.name), own.type, field.type)
+    for field in table.fields:
+        if field.name.lower() not in given:
+            yield Removed((*path, field.name), field.required)
+
+
+def shown(path: Path) -> str:
+    """Return a column, or a field in one, as people read it: `items.element.price`."""
+    return ".".join(path)
+
+
+def schema_problems(
+    changes: Sequence[Change], key: KeyChange, policy: SchemaChanges, identifiers: Collection[str]
+) -> list[str]:
+    """Return what `policy` does not allow. `identifiers` are those of the table afterwards."""
+    problems = [
+        problem
+        for change in changes
+        if (problem := _problem(change, policy, identifiers)) is not None
+    ]
+    if key.problem is not None:
+        problems.append(key.problem)
+    elif key.identifiers is not None and policy != "EVOLVE":
+        named = ", ".join(f"`{name}`" for name in key.identifiers)
+        problems.append(f"the key is {named} now, which the identifier fields of the table are not")
+    return problems
+
+
+def schema_hint(
+    changes: Sequence[Change],
+    key: KeyChange,
+    policy: SchemaChanges,
+    identifiers: Collection[str],
+    *,
+    replaces: bool,
+) -> str:
+    """Return what would let the load through."""
+    stuck = any(isinstance(change, Incompatible) for change in changes)
+    keyless = any(_takes_key_away(change, identifiers) for change in changes)
+    ways = []
+    if policy != "EVOLVE" and (replaces or not (stuck or keyless or key.problem)):
+        only_new = not (stuck or keyless or key.problem or key.identifiers) and not any(
+            isinstance(change, Widened) or (isinstance(change, Removed) and change.required)
+            for change in changes
+        )
+        ways.append(f"set `schema_changes: {'ADD_COLUMNS' if only_new else 'EVOLVE'}`")
+    if stuck:
+        ways.append("give the column the type it has in the table with `columns.types`")
+        ways.append("load it under another name with `columns.rename`")
+    elif policy == "FAIL" and any(isinstance(change, Added) for change in changes):
+        ways.append("leave the new columns out with `columns.exclude`")
+    if keyless:
+        ways.append("load that column too, or name the columns of another key in `primary_key`")
+    if not replaces and (stuck or keyless or key.problem):
+        ways.append(
+            "replace rows and columns of the table: mode OVERWRITE, or `--full-refresh` with UPSERT"
+        )
+    return ", or ".join(ways)
+
+
+def _problem(change: Change, policy: SchemaChanges, identifiers: Collection[str]) -> str | None:
+    name = f"`{shown(change.path)}`"
+    if isinstance(change, Incompatible):
+        return (
+            f"{name} is `{change.before}` in the table and `{change.now}` in the load, and Iceberg "
+            "cannot change the one into the other"
+        )
+    if isinstance(change, Widened) and policy != "EVOLVE":
+        return (
+            f"{name} is `{change.before}` in the table and `{change.now}` in the load; it could be "
+            f"widened, and `schema_changes` is {policy}"
+        )
+    if isinstance(change, Added) and policy == "FAIL":
+        return f"{name} of type `{change.type}` is new, and `schema_changes` is FAIL"
+    if _takes_key_away(change, identifiers):
+        return f"{name} is an identifier field of the table and not in the load"
+    if isinstance(change, Removed) and change.required and policy != "EVOLVE":
+        return (
+            f"{name} is required in the table and not in the load, and `schema_changes` is {policy}"
+        )
+    return None
+
+
+def _takes_key_away(change: Change, identifiers: Collection[str]) -> bool:
+    top_level = isinstance(change, Removed) and len(change.path) == 1
+    return top_level and change.path[0].lower() in identifiers
 
 
 @dataclass(frozen=True)

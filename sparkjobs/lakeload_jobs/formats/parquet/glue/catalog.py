@@ -1,28 +1,394 @@
-"""GlueCatalog: tables of one destination in AWS Glue (DESIGN section 5, step 6; docs/glue.md)."""
+"""AWS Glue as the catalog of a Parquet table: checks, conflicts, columns and partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 
-from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.aws.glue_calls import GlueCalls
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy
+from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.glue.checks import check_database, check_table
-from lakeload_jobs.formats.parquet.glue.projection import projection_parameters
-from lakeload_jobs.formats.parquet.glue.sync import Seen, TableStep
+from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.glue.tables import (
     CREATED_BY,
+    SERDE,
+    STRATEGY,
+    TABLE_TYPE,
     WantedTable,
     columns_of,
+    completed,
+    describe_projection,
     glue_columns,
+    is_incomplete,
+    partition_input,
+    projection_parameters,
+    same_glue_type,
     same_location,
+    table_input,
+    united,
 )
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue.type_defs import DatabaseTypeDef, TableTypeDef
+
+
+class CatalogConflict(LoadFailed):
+    """Glue holds something under our name that is not our table as this load would have it."""
+
+
+def other_location(what: str, there: str, ours: str) -> CatalogConflict:
+    """A database, table or partition that lies elsewhere."""
+    return CatalogConflict(
+        f"{what} lies at `{there}` and this destination's at `{ours}`",
+        hint="set `bucket`, `prefix` and `glue_database_prefix` as they were when it was made, or "
+        "drop it from Glue (the files stay): the next sync or `lakeload recover` makes it again",
+    )
+
+
+def not_a_parquet_table(table: str, kind: str) -> CatalogConflict:
+    """A view, an Iceberg table, a table of another file format (F27)."""
+    return CatalogConflict(
+        f"Glue's `{table}` is {kind} and this destination writes an external Parquet table",
+        hint="drop or rename it in Glue, or give the table another `name` in the pipeline",
+    )
+
+
+def other_keys(table: str, theirs: str, ours: str) -> CatalogConflict:
+    """A table that is partitioned by something else."""
+    return CatalogConflict(
+        f"Glue's `{table}` is partitioned by {theirs} and this destination's table by {ours}",
+        hint="set `partition_strategy` as it was, or drop the table from Glue (the files stay): "
+        "lakeload makes it again with its own partition key",
+    )
+
+
+def other_projection(table: str, theirs: str, ours: str) -> CatalogConflict:
+    """A table whose partitions Athena finds in another way."""
+    return CatalogConflict(
+        f"Glue's `{table}` has {theirs} and this destination's table {ours}",
+        hint="set `partition_projection` and `partition_strategy` as they were, or drop the table "
+        "from Glue (the files stay): lakeload makes it again",
+    )
+
+
+def other_strategy(table: str, theirs: str, ours: str) -> CatalogConflict:
+    """A table whose folders are cut otherwise: Athena would read an hour again with its day."""
+    return CatalogConflict(
+        f"Glue's `{table}` was made with `partition_strategy: {theirs}` and the destination says "
+        f"`{ours}`",
+        hint=f"set `partition_strategy: {theirs}`, or load into a table of another name",
+    )
+
+
+def other_types(table: str, pairs: list[tuple[str, str, str]]) -> CatalogConflict:
+    """Columns of two types: (name, Glue's, ours). Athena would fail on the files of one of them."""
+    shown = ", ".join(
+        f"`{name}` is `{theirs}` in Glue and `{ours}` in this load" for name, theirs, ours in pairs
+    )
+    return CatalogConflict(
+        f"columns of Glue's `{table}` have other types, which Athena would refuse to read "
+        f"(HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
+        hint="give the column Glue's type with `columns.types`, or load into another table",
+    )
+
+
+def unreadable_type(column: str, kind: str, why: str) -> CatalogConflict:
+    """A column that a Glue table cannot have."""
+    return CatalogConflict(
+        f"column `{column}` is `{kind}`: {why}",
+        hint="set `nested: JSON`, give it another type with `columns.types`, or exclude it",
+    )
+
+
+def check_database(database: Mapping[str, Any], wanted: WantedTable) -> None:
+    """Raise `CatalogConflict` when the database of a table to be made lies elsewhere.
+
+    One without a location is fine: every table has its own.
+    """
+    ours = wanted.database_location
+    there = database.get("LocationUri") or ""
+    if there and not same_location(there, ours):
+        raise conflicts.other_location(f"Glue's database `{wanted.database}`", there, ours)
+
+
+def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
+    """Raise `CatalogConflict` unless the table in Glue is the one this load would make.
+
+    What it is decides, not who made it: the same table made by hand, a crawler or another
+    pipeline will do.
+    """
+    if kind := _other_kind(table):
+        raise conflicts.not_a_parquet_table(wanted.full_name, kind)
+    there = table.get("StorageDescriptor", {}).get("Location", "")
+    if not same_location(there, wanted.location):
+        raise conflicts.other_location(f"Glue's table `{wanted.full_name}`", there, wanted.location)
+    keys = [(key["Name"].lower(), key.get("Type", "")) for key in table.get("PartitionKeys", [])]
+    ours = [(wanted.partition_key, "string")] if wanted.partition_key else []
+    if keys != ours:
+        raise conflicts.other_keys(wanted.full_name, _in_words(keys), _in_words(ours))
+    parameters = table.get("Parameters", {})
+    found, wish = describe_projection(parameters), describe_projection(wanted.projection)
+    if wanted.partition_key and found != wish:
+        raise conflicts.other_projection(wanted.full_name, found, wish)
+    strategy = parameters.get(STRATEGY, wanted.strategy)
+    if wanted.partition_key and strategy != wanted.strategy:
+        raise conflicts.other_strategy(wanted.full_name, strategy, wanted.strategy)
+    _check_types(table, wanted)
+
+
+def _other_kind(table: TableTypeDef) -> str | None:
+    """Say what a table is when it is no external Parquet table."""
+    parameters = table.get("Parameters", {})
+    if table.get("TargetTable"):
+        return "a link to a table elsewhere"
+    if "ICEBERG" in parameters.get("table_type", "").upper():
+        return "an Iceberg table"
+    if (provider := parameters.get("spark.sql.sources.provider", "parquet")) != "parquet":
+        return f"a table of `{provider}`"
+    if (kind := table.get("TableType") or "no table type") != TABLE_TYPE:
+        return f"a `{kind}`"
+    serde = table.get("StorageDescriptor", {}).get("SerdeInfo", {}).get("SerializationLibrary", "")
+    if serde != SERDE:
+        return f"a table of the SerDe `{serde}`"
+    return None
+
+
+def _check_types(table: TableTypeDef, wanted: WantedTable) -> None:
+    theirs = dict(columns_of(table))
+    pairs = [
+        (name, theirs[name], kind)
+        for name, kind in wanted.columns
+        if name in theirs and not same_glue_type(theirs[name], kind)
+    ]
+    if pairs:
+        raise conflicts.other_types(wanted.full_name, pairs)
+
+
+def _in_words(keys: Sequence[tuple[str | None, str]]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in keys) or "nothing"
+
+
+_PASSING = {"InternalServiceException", "ThrottlingException", "OperationTimeoutException"}
+_PASSES = 3
+_ALREADY = "AlreadyExistsException"
+_VALUES: dict[PartitionStrategy, re.Pattern[str]] = {
+    "DAY": re.compile(r"\d{4}/\d\d/\d\d"),
+    "HOUR": re.compile(r"\d{4}/\d\d/\d\d/\d\d"),
+    "SYNC_ID": re.compile(r"[A-Za-z0-9-]{1,64}"),
+}
+
+
+def partitions_in(keys: Iterable[str], data_path: str, strategy: PartitionStrategy) -> set[str]:
+    """Return the partitions whose data files are among `keys`; folders of other shapes are none."""
+    pattern = _VALUES.get(strategy)
+    if pattern is None:
+        return set()
+    folders = {
+        key[len(data_path) :].rpartition("/")[0] for key in keys if key.endswith(FILE_SUFFIX)
+    }
+    return {folder for folder in folders if pattern.fullmatch(folder)}
+
+
+def register(
+    calls: GlueCalls,
+    wanted: WantedTable,
+    columns: Sequence[tuple[str, str]],
+    own: Collection[str],
+    others: Collection[str] = (),
+    *,
+    look_first: bool,
+) -> None:
+    """Register the partitions that Glue does not have. `columns` are those of its table.
+
+    With `look_first` a single one is asked for before: most loads add to a partition that is
+    there. One of `own` that is there has to lie at our location; `others` were found in the bucket
+    and may be many. Raises `CatalogConflict` for one that lies elsewhere, `LoadFailed`, `AwsError`.
+    """
+    values = sorted({*own, *others})
+    if look_first and len(values) == 1 and _is_registered(calls, wanted, values[0]):
+        return
+    rest = iter(values)
+    while batch := list(islice(rest, MAX_BATCH)):
+        _register_batch(calls, wanted, columns, batch, own)
+
+
+def _register_batch(
+    calls: GlueCalls,
+    wanted: WantedTable,
+    columns: Sequence[tuple[str, str]],
+    values: Sequence[str],
+    own: Collection[str],
+) -> None:
+    """One BatchCreatePartition, and another for what Glue could not do just then."""
+    for _ in range(_PASSES):
+        inputs = [
+            partition_input(columns, value, wanted.partition_location(value)) for value in values
+        ]
+        problems = calls.create_partitions(wanted.database, wanted.name, inputs)
+        failed = list(_failed(calls, wanted, problems, own))
+        if not failed:
+            return
+        if any(problem.code not in _PASSING for problem in failed):
+            break
+        values = [problem.value for problem in failed]
+    raise _not_registered(wanted, failed)
+
+
+def _failed(
+    calls: GlueCalls,
+    wanted: WantedTable,
+    problems: Iterable[PartitionProblem],
+    own: Collection[str],
+) -> Iterator[PartitionProblem]:
+    """Yield the problems that are some: a partition that is there at its place is none."""
+    for problem in problems:
+        if problem.code == _ALREADY and problem.value not in own:
+            continue
+        if problem.code != _ALREADY or not _is_registered(calls, wanted, problem.value):
+            yield problem
+
+
+def _is_registered(calls: GlueCalls, wanted: WantedTable, value: str) -> bool:
+    """Return whether Glue has the partition; raise `CatalogConflict` when it lies elsewhere."""
+    partition = calls.get_partition(wanted.database, wanted.name, value)
+    if partition is None:
+        return False
+    there = partition.get("StorageDescriptor", {}).get("Location", "")
+    ours = wanted.partition_location(value)
+    if not same_location(there, ours):
+        what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
+        raise conflicts.other_location(what, there, ours)
+    return True
+
+
+def _not_registered(wanted: WantedTable, problems: Sequence[PartitionProblem]) -> LoadFailed:
+    shown = ", ".join(f"`{p.value}` ({p.code}: {p.message})" for p in problems[:3])
+    more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return LoadFailed(
+        f"Glue did not register partitions of its table `{wanted.full_name}`: {shown}{more}",
+        hint="the next sync or `lakeload recover` registers them again",
+        retryable=all(problem.code in _PASSING for problem in problems),
+    )
+
+
+_RACED = {
+    "ConcurrentModificationException",
+    "AlreadyExistsException",
+    "EntityNotFoundException",
+    "ResourceNotReadyException",
+    "OperationTimeoutException",
+}
+"""Somebody else was faster, or Glue is busy with the table: look again and go on from there."""
+
+_RACE_SECONDS = 60.0
+_LOST_ANSWERS = 5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was found before the load: the table, or else its database."""
+
+    table: TableTypeDef | None
+    database: DatabaseTypeDef | None
+    first_rows: bool
+    """No job had brought a column yet, and so no row."""
+
+
+@dataclass(frozen=True)
+class TableStep:
+    """One table as Glue should have it, and the partitions of the jobs that are brought in."""
+
+    calls: GlueCalls
+    objects: Objects
+    wanted: WantedTable
+    location: TableLocation
+    partitions: set[str]
+
+    def apply(self, seen: Seen | None, *, nothing_else: bool) -> None:
+        """Do it, again from a fresh look when somebody else was faster or an answer was lost.
+
+        A first load's check has just found no table: then CreateTable itself is the look.
+        `nothing_else`: no other file lies at the table's path. Raises `CatalogConflict`,
+        `LoadFailed`, `AwsError`.
+        """
+        missing = seen if seen is not None and seen.table is None else None
+        waits, lost = self.objects.waits, 0
+        for _ in waits.attempts(min(waits.answer, _RACE_SECONDS)):
+            try:
+                return self._once(missing, nothing_else=nothing_else and missing is not None)
+            except AwsError as error:
+                lost += error.may_have_acted
+                overtaken = error.code in _RACED or (error.may_have_acted and lost <= _LOST_ANSWERS)
+                if not overtaken:
+                    raise
+                last, missing = error, None
+        raise last
+
+    def _once(self, missing: Seen | None, *, nothing_else: bool) -> None:
+        wanted = self.wanted
+        table = None if missing else self.calls.get_table(wanted.database, wanted.name)
+        others: set[str] = set()
+        columns = wanted.columns
+        if table is None:
+            others = set() if nothing_else else self._other_partitions()
+            self._create(missing, others)
+        else:
+            check_table(table, wanted)
+            others = self._other_partitions() if is_incomplete(table) else others
+            changed = united(table, wanted)
+            columns = columns_of(changed or table)
+            if changed is not None:
+                self.calls.update_table(wanted.database, changed, table.get("VersionId"))
+        if wanted.registers:
+            register(
+                self.calls,
+                wanted,
+                columns,
+                self.partitions,
+                others,
+                look_first=table is not None,
+            )
+        if others and wanted.registers:
+            self._complete()
+
+    def _other_partitions(self) -> set[str]:
+        """Return the partitions of files that lie there already: of a table that was dropped."""
+        path = self.location.data_path
+        keys = (entry.key for entry in self.objects.list(path))
+        return partitions_in(keys, path, self.wanted.strategy) - self.partitions
+
+    def _create(self, missing: Seen | None, others: set[str]) -> None:
+        """Make the table, marked where more has to be registered than anybody would repair."""
+        wanted = self.wanted
+        database = missing.database if missing else self.calls.get_database(wanted.database)
+        if database is not None:
+            check_database(database, wanted)
+        else:
+            place = wanted.database_location
+            self.calls.create_database({"Name": wanted.database, "LocationUri": place})
+        if wanted.projection and others:
+            first = min(self.partitions | others)
+            earliest = projection_parameters(wanted.strategy, wanted.location, first)
+            wanted = replace(wanted, projection=earliest)
+        incomplete = bool(others) and wanted.registers
+        self.calls.create_table(wanted.database, table_input(wanted, incomplete=incomplete))
+
+    def _complete(self) -> None:
+        """Take the mark off the table: every partition that was found is registered."""
+        wanted = self.wanted
+        table = self.calls.get_table(wanted.database, wanted.name)
+        if table is not None and is_incomplete(table):
+            self.calls.update_table(wanted.database, completed(table), table.get("VersionId"))
 
 
 @dataclass(frozen=True)

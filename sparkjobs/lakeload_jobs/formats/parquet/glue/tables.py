@@ -1,15 +1,16 @@
-"""A table as a load wants it in Glue, and as Glue is sent it. Pure."""
+"""Glue tables of Parquet data: columns, types, partition projection."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from lakeload_jobs.contract.spec import PartitionStrategy
-from lakeload_jobs.formats.parquet.glue import conflicts
-from lakeload_jobs.formats.parquet.glue.projection import widened_range
-from lakeload_jobs.formats.parquet.glue.types import NoGlueType, glue_type
+from lakeload_jobs.core.names import PARTITION_KEY
+from lakeload_jobs.core.types import type_rule
+from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.log.records import Column
 
 if TYPE_CHECKING:
@@ -19,6 +20,168 @@ if TYPE_CHECKING:
         TableInputTypeDef,
         TableTypeDef,
     )
+
+
+ENABLED = "projection.enabled"
+TEMPLATE = "storage.location.template"
+_KEY = f"projection.{PARTITION_KEY}."
+_RANGE = f"{_KEY}range"
+_FORMATS = {"DAY": ("yyyy/MM/dd", "DAYS"), "HOUR": ("yyyy/MM/dd/HH", "HOURS")}
+_START = re.compile(r"\d{4}(?:/\d{2}){2,3}")
+
+
+def projection_parameters(
+    strategy: PartitionStrategy, location: str, first: str | None
+) -> dict[str, str]:
+    """Return the table parameters; `first` is the earliest partition, None when there is none yet.
+
+    SYNC_ID is injected: job ids cannot be computed, so every query has to name them.
+    """
+    template = {ENABLED: "true", TEMPLATE: f"{location}${{{PARTITION_KEY}}}/"}
+    if strategy not in _FORMATS:
+        return {**template, f"{_KEY}type": "injected"}
+    pattern, unit = _FORMATS[strategy]
+    date = {
+        f"{_KEY}type": "date",
+        f"{_KEY}format": pattern,
+        f"{_KEY}interval": "1",
+        f"{_KEY}interval.unit": unit,
+    }
+    return {**template, **date, **({_RANGE: f"{first},NOW"} if first else {})}
+
+
+def describe_projection(parameters: Mapping[str, str]) -> str:
+    """Return in words how Athena finds the partitions of a table with these parameters."""
+    if parameters.get(ENABLED, "false").lower() != "true":
+        return "registered partitions"
+    kind = parameters.get(f"{_KEY}type", "none")
+    pattern = parameters.get(f"{_KEY}format")
+    shown = f"{kind} `{pattern}`" if pattern else kind
+    return f"projected partitions ({shown} at `{parameters.get(TEMPLATE, '')}`)"
+
+
+def widened_range(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return the range parameter that has to change so that our earliest partition is in it.
+
+    A late load of an old partition moves the start back; nothing moves it forward, and a start
+    that is no date (`NOW-3YEARS`) is a choice of its owner.
+    """
+    if _RANGE not in wanted:
+        return {}
+    if _RANGE not in there:
+        return {_RANGE: wanted[_RANGE]}
+    start, comma, end = there[_RANGE].partition(",")
+    ours = wanted[_RANGE].partition(",")[0]
+    if not _START.fullmatch(start.strip()) or start.strip() <= ours:
+        return {}
+    return {_RANGE: f"{ours}{comma}{end}"}
+
+
+MAX_TYPE_LENGTH = 131_072
+"""Glue's limit for the text of one column's type."""
+
+MAX_DEPTH = 100
+"""Deeper than any data; reading a type takes a few Python frames for each level."""
+
+_SPARK_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+_GLUE_ALIASES = {"integer": "int"}
+_WORD = re.compile(r"[a-z0-9_]+")
+_DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
+
+
+class NoGlueType(ValueError):
+    """A type that a Glue table cannot say, or that Athena does not read from Parquet."""
+
+
+def glue_type(kind: str) -> str:
+    """Return Glue's type for a recorded type, at any depth. Raises `NoGlueType`."""
+    if _depth(kind) > MAX_DEPTH:
+        raise NoGlueType(f"it is nested more than {MAX_DEPTH} levels deep")
+    reader = _Reader(re.sub(r"\s", "", kind).lower())
+    text = reader.read()
+    if reader.rest:
+        raise NoGlueType(f"`{kind}` is not a type")
+    if len(text) > MAX_TYPE_LENGTH:
+        raise NoGlueType(f"its text is longer than the {MAX_TYPE_LENGTH} characters Glue allows")
+    return text
+
+
+def same_glue_type(one: str, other: str) -> bool:
+    """Return whether two Glue types are one type in different spellings."""
+    return _plain(one) == _plain(other)
+
+
+def _depth(kind: str) -> int:
+    depth = deepest = 0
+    for char in kind:
+        depth += (char == "<") - (char == ">")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _plain(kind: str) -> str:
+    text = re.sub(r"\s", "", kind).lower()
+    return _WORD.sub(lambda word: _GLUE_ALIASES.get(word[0], word[0]), text)
+
+
+class _Reader:
+    """Reads one type from the front of `rest`."""
+
+    def __init__(self, text: str) -> None:
+        self.rest = text
+
+    def read(self) -> str:
+        """Return the Glue type of what comes next."""
+        if decimal := _DECIMAL.match(self.rest):
+            self.rest = self.rest[decimal.end() :]
+            return decimal[0]
+        name = self._word()
+        if name in ("struct", "array", "map"):
+            self._expect("<")
+            inner = getattr(self, f"_{name}")()
+            self._expect(">")
+            return f"{name}<{inner}>"
+        rule = type_rule(_SPARK_NAMES.get(name, name))
+        if rule is None or rule.written != "AS_IS" or name == "decimal":
+            raise NoGlueType(f"Glue and Athena have no type for `{name}`")
+        return rule.glue
+
+    def _struct(self) -> str:
+        if self.rest.startswith(">"):
+            raise NoGlueType("Athena cannot read a struct without fields")
+        fields = [self._field()]
+        while self.rest.startswith(","):
+            self._expect(",")
+            fields.append(self._field())
+        return ",".join(fields)
+
+    def _field(self) -> str:
+        name = self._word()
+        self._expect(":")
+        return f"{name}:{self.read()}"
+
+    def _array(self) -> str:
+        return self.read()
+
+    def _map(self) -> str:
+        key = self.read()
+        if "<" in key:
+            raise NoGlueType(f"Athena reads maps with simple keys only, and this key is `{key}`")
+        self._expect(",")
+        return f"{key},{self.read()}"
+
+    def _word(self) -> str:
+        found = _WORD.match(self.rest)
+        if found is None:
+            raise NoGlueType(f"`{self.rest[:40]}` is not a type")
+        self.rest = self.rest[found.end() :]
+        return found[0]
+
+    def _expect(self, text: str) -> None:
+        if not self.rest.startswith(text):
+            raise NoGlueType(f"`{text}` is missing before `{self.rest[:40]}`")
+        self.rest = self.rest[len(text) :]
+
 
 CREATED_BY = "lakeload.created-by"
 """Table parameter: the pipeline whose load made the table in Glue."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.formats.parquet.log.records import StagedFile
-from lakeload_jobs.formats.parquet.log.upload_registry import UploadRegistry
+from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.storage.objects import Objects
 
 _PASSES = 5

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import FollowUpFailed, LakeloadError
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
 
 
 def check_catalog(

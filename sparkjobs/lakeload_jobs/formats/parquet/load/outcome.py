@@ -13,8 +13,13 @@ from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
 from lakeload_jobs.formats.parquet.load.stage import PartitionReport
-from lakeload_jobs.formats.parquet.log.log_codec import tool_version
-from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StagedFile, Target
+from lakeload_jobs.formats.parquet.log.records import (
+    Column,
+    LoadRecord,
+    StagedFile,
+    Target,
+    tool_version,
+)
 
 
 def load_record(

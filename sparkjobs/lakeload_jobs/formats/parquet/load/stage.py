@@ -28,7 +28,7 @@ from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
 from lakeload_jobs.formats.parquet.load.encode import encode_file
 from lakeload_jobs.formats.parquet.load.upload import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
-from lakeload_jobs.formats.parquet.log.upload_registry import NotedUpload, UploadRegistry
+from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure
 from lakeload_jobs.rows.tracking import DELETED_HELPER, add_tracking, bad_values
 from lakeload_jobs.storage.objects import Objects

@@ -5,8 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore
 
-from lakeload_jobs.storage.multipart import Part
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import Objects, Part
 
 MIN_PART_BYTES = 8 << 20
 """S3 wants at least 5 MiB a part; a little more halves the requests and stays small in memory."""

@@ -33,13 +33,11 @@ from lakeload_jobs.formats.parquet.load.stage import (
     PartitionWriter,
     read_report,
 )
-from lakeload_jobs.formats.parquet.log.admission import Conflict
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
-from lakeload_jobs.formats.parquet.log.catalog_sync import union
+from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
 from lakeload_jobs.formats.parquet.log.records import Column, StagedFile
+from lakeload_jobs.formats.parquet.log.roll_forward import Catalog, union
+from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
-from lakeload_jobs.formats.parquet.log.table_settings import table_settings
-from lakeload_jobs.formats.parquet.log.upload_registry import UploadRegistry
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import partition_count, partition_rows
 from lakeload_jobs.sources.files.selection import Selection

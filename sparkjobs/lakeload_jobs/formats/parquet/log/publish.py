@@ -9,17 +9,15 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, run_all
-from lakeload_jobs.formats.parquet.log.history import Outcome
-from lakeload_jobs.formats.parquet.log.log_codec import tool_version
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Outcome, run_all
 from lakeload_jobs.formats.parquet.log.records import (
     ATTEMPT_METADATA,
     EndMarker,
     LoadRecord,
     StagedFile,
+    tool_version,
 )
-from lakeload_jobs.storage.objects import Objects
-from lakeload_jobs.storage.responses import Completion, ObjectHead, UnknownOutcome
+from lakeload_jobs.storage.objects import Completion, ObjectHead, Objects, UnknownOutcome
 
 Notify = Callable[[str], None]
 

@@ -1,37 +1,197 @@
-"""Reset: one pipeline's rows leave a table, for good, whoever is loading meanwhile.
-
-The decision is a record, as every decision is: a fence that resets the pipeline. It locks out the
-pipeline's running attempts, since they have to pass it, and frees no number (P12). What the
-pipeline's records name is deleted after it, and `.clean` beside it ends the reset. A crash in
-between is finished by running it again: the fence is found.
-"""
+"""Reset: what a table's log says of its data is removed, planned first."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.catalog_sync import CatalogStep
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, run_all
-from lakeload_jobs.formats.parquet.log.log_codec import encode, tool_version
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, Entry, LogView, run_all
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, GlueTarget
-from lakeload_jobs.formats.parquet.log.reset_plan import (
-    WHOLE_LOG,
-    OwnObject,
-    OwnRecord,
-    ResetPlan,
-    TableCatalog,
-    own_records,
-    plan_reset,
+from lakeload_jobs.formats.parquet.log.records import (
+    ATTEMPT_METADATA,
+    FenceRecord,
+    GlueTarget,
+    LoadRecord,
+    StagedFile,
+    encode,
+    tool_version,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import Settler
+from lakeload_jobs.formats.parquet.log.roll_forward import CatalogStep, Settler
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import ObjectEntry, Objects
+
+HEADS_AT_ONCE = 8
+
+WHOLE_LOG = 10**9
+"""More records than any log has."""
+
+
+class TableCatalog(Protocol):
+    """What a reset asks of a catalog. Every method may raise `LakeloadError`."""
+
+    def owns(self, target: GlueTarget, location: TableLocation) -> bool:
+        """Return whether lakeload made the table, at this location."""
+
+    def drop_table(self, target: GlueTarget, location: TableLocation) -> bool:
+        """Delete the table if lakeload made it at this location; return whether it did."""
+
+
+@dataclass(frozen=True)
+class OwnRecord:
+    """One job of the pipeline that no earlier reset has removed."""
+
+    entry: Entry
+    record: LoadRecord
+    ending: Ending
+
+    @property
+    def number(self) -> int:
+        """The record's number."""
+        return self.entry.number
+
+
+@dataclass(frozen=True)
+class OwnObject:
+    """A visible object of one of these jobs: its metadata names the record's attempt."""
+
+    key: str
+    etag: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ResetPlan:
+    """Everything that goes, and what stays."""
+
+    location: TableLocation
+    pipeline: str
+    begun: int | None
+    """The record of a reset that has begun and not removed everything yet."""
+    records: tuple[OwnRecord, ...]
+    objects: tuple[OwnObject, ...]
+    glue: tuple[GlueTarget, ...]
+    """Tables in the catalog that lakeload made and that nobody else loads into."""
+    others: tuple[str, ...]
+    """Other pipelines that have loaded into the table: their rows stay, and the Glue table."""
+    strangers: tuple[str, ...]
+    """Keys below the table's path that no record names, or that carry another attempt."""
+    log_objects: int
+
+    @property
+    def rows(self) -> int:
+        """Rows in the objects that go."""
+        return sum(item.rows for item in self.objects)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the objects that go."""
+        return sum(item.bytes for item in self.objects)
+
+    @property
+    def loaded(self) -> tuple[OwnRecord, ...]:
+        """Jobs that are not void."""
+        return tuple(own for own in self.records if own.ending != "void")
+
+    @property
+    def unfinished(self) -> tuple[OwnRecord, ...]:
+        """Jobs to bring to an end first: publishing must not go on behind the reset."""
+        return tuple(own for own in self.records if own.ending == "open")
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether the pipeline has nothing in this table."""
+        return self.begun is None and not self.records
+
+
+def plan_reset(
+    objects: Objects,
+    log: CommitLog,
+    pipeline: str,
+    catalog: TableCatalog | None,
+) -> ResetPlan:
+    """Look at every record and object. Reads only. Raises `AwsError`, `LogDamaged`."""
+    location = log.location
+    view = log.read(before=WHOLE_LOG)
+    log.load_records(entry.number for entry in view.entries)
+    records, begun = own_records(log, view, pipeline)
+    shared = others(log, view, pipeline)
+    there = {entry.key: entry for entry in objects.list(location.data_path)}
+    found = _own_objects(objects, records, there)
+    elsewhere = {file.key for files in shared.values() for file in files}
+    ours = {item.key for item in found}
+    targets = dict.fromkeys(own.record.glue for own in records if own.record.glue)
+    dropped = () if shared or catalog is None else tuple(targets)
+    return ResetPlan(
+        location=location,
+        pipeline=pipeline,
+        begun=begun,
+        records=records,
+        objects=found,
+        glue=tuple(target for target in dropped if catalog and catalog.owns(target, location)),
+        others=tuple(sorted(shared)),
+        strangers=tuple(key for key in there if key not in ours and key not in elsewhere),
+        log_objects=sum(1 for _ in objects.list(location.log_path)),
+    )
+
+
+def own_records(
+    log: CommitLog, view: LogView, pipeline: str
+) -> tuple[tuple[OwnRecord, ...], int | None]:
+    """Return the pipeline's jobs since its last finished reset, and the reset that has begun."""
+    records: list[OwnRecord] = []
+    begun: int | None = None
+    for entry in view.entries:
+        record = log.record(entry.number)
+        if isinstance(record, FenceRecord):
+            if record.resets != pipeline:
+                continue
+            begun = None if entry.clean else entry.number
+            if entry.clean:
+                records.clear()
+        elif record.pipeline == pipeline:
+            ending = log.ending_of_size(entry.number, entry.end_size)
+            records.append(OwnRecord(entry, record, ending))
+    return tuple(records), begun
+
+
+def others(log: CommitLog, view: LogView, pipeline: str) -> Mapping[str, list[StagedFile]]:
+    """Return what other pipelines have in the table: name → files, of jobs that are not void."""
+    found: dict[str, list[StagedFile]] = {}
+    for entry in view.entries:
+        record = log.record(entry.number)
+        if isinstance(record, FenceRecord):
+            found.pop(record.resets, None)
+            continue
+        ending = log.ending_of_size(entry.number, entry.end_size)
+        if record.pipeline != pipeline and ending != "void":
+            found.setdefault(record.pipeline, []).extend(record.files)
+    return found
+
+
+def _own_objects(
+    objects: Objects, records: tuple[OwnRecord, ...], there: Mapping[str, ObjectEntry]
+) -> tuple[OwnObject, ...]:
+    """HEAD each visible key of the records: only its metadata says whose an object is."""
+    named = [(own.record, file) for own in records for file in own.record.files]
+    visible = [(record, file) for record, file in named if file.key in there]
+    found = run_all(partial(_own_object, objects), visible, HEADS_AT_ONCE)
+    return tuple(item for item in found if item is not None)
+
+
+def _own_object(objects: Objects, named: tuple[LoadRecord, StagedFile]) -> OwnObject | None:
+    record, file = named
+    head = objects.head(file.key)
+    if head is None or head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
+        return None
+    return OwnObject(file.key, head.etag, file.rows, head.size)
 
 
 @dataclass(frozen=True)
@@ -159,3 +319,80 @@ class Resetter:
 
     def _drop(self, target: GlueTarget) -> bool:
         return self._catalog is not None and self._catalog.drop_table(target, self._log.location)
+
+
+class LogInUse(LoadFailed):
+    """The log cannot go: somebody needs it, or may be about to."""
+
+
+def half_removed(objects: Objects, location: TableLocation, pipeline: str) -> bool:
+    """Return whether an earlier removal stopped half-way: running it again finishes it."""
+    parsed = (location.parse_log_key(entry.key) for entry in objects.list(location.log_path))
+    numbers = sorted(found[0] for found in parsed if found is not None and found[1] == "record")
+    if not numbers or numbers[0] == 1:
+        return False
+    last = CommitLog(objects, location).record(numbers[-1])
+    return isinstance(last, FenceRecord) and last.resets == pipeline
+
+
+def check_removable(objects: Objects, location: TableLocation, pipeline: str) -> None:
+    """Raise `LogInUse` when another pipeline has rows in the table or somebody uploads to it."""
+    log = CommitLog(objects, location)
+    view = log.read(before=WHOLE_LOG)
+    log.load_records(entry.number for entry in view.entries)
+    if found := sorted(others(log, view, pipeline)):
+        raise LogInUse(
+            f"the log of `{location.data_path}` cannot be removed: pipeline `{found[0]}` has rows "
+            "in this table, and the log is what makes them count once",
+            hint="leave `--with-log` out: the reset itself keeps the rows of others",
+        )
+    # What S3 was still completing when a job became void may yet appear (P16).
+    endings = ((entry, log.ending_of_size(entry.number, entry.end_size)) for entry in view.entries)
+    if any(ending == "void" and not entry.clean for entry, ending in endings):
+        raise LogInUse(
+            f"the log of `{location.data_path}` cannot be removed yet: a job was declared void so "
+            "recently that S3 may still complete an upload of it",
+            hint="run it again in half an hour",
+        )
+    if upload := next(objects.list_uploads(location.data_path), None):
+        raise LogInUse(
+            f"the log of `{location.data_path}` cannot be removed: `{upload.key}` is being "
+            f"uploaded since {upload.initiated:%Y-%m-%d %H:%M} UTC, so somebody may be loading",
+            hint="wait for that load, or remove what a dead one left: "
+            "`lakeload recover FILE --abort-older-than 0`",
+        )
+
+
+def remove_log(objects: Objects, location: TableLocation, pipeline: str, parallelism: int) -> int:
+    """Delete the log of a table after the reset of its only pipeline; return how many objects.
+
+    The checkpoint and record 1 go first, the reset's fence last: from the first deletion to the
+    last, the gap at the beginning stops every load, and `half_removed` recognises it. Raises
+    `LogInUse`, `AwsError`.
+    """
+    if not half_removed(objects, location, pipeline):
+        check_removable(objects, location, pipeline)
+    entries = list(objects.list(location.log_path))
+    parse = location.parse_log_key
+    numbers = _numbers(location, entries)
+    if not numbers:
+        return 0
+    cache = [entry for entry in entries if entry.key == location.checkpoint_key]
+    numbered = [(found[0], entry) for entry in entries if (found := parse(entry.key))]
+    # The record before its markers: without its `.end` it would look unfinished.
+    first = [entry for number, entry in numbered if number == numbers[0] != numbers[-1]][::-1]
+    between = [entry for number, entry in numbered if numbers[0] < number < numbers[-1]]
+    last = [entry for number, entry in numbered if number == numbers[-1]]
+    delete = partial(_delete, objects)
+    for group, at_once in ((cache, 1), (first, 1), (between, parallelism), (last, 1)):
+        run_all(delete, group, at_once)
+    return len(cache) + len(first) + len(between) + len(last)
+
+
+def _delete(objects: Objects, entry: ObjectEntry) -> None:
+    objects.delete(entry.key, entry.etag)
+
+
+def _numbers(location: TableLocation, entries: list[ObjectEntry]) -> list[int]:
+    parsed = (location.parse_log_key(entry.key) for entry in entries)
+    return sorted({found[0] for found in parsed if found is not None})

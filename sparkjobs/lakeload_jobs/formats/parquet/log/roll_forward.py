@@ -1,19 +1,101 @@
-"""Step 0 of DESIGN section 5: bring every record of the log to its end, in order, or foresee it."""
+"""Roll forward: complete committed records, and update the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.formats.parquet.log.catalog_sync import Cataloged, CatalogStep
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, Entry, LogView
-from lakeload_jobs.formats.parquet.log.history import History, Outcome
+from lakeload_jobs.formats.parquet.log.commit_log import (
+    CommitLog,
+    Ending,
+    Entry,
+    History,
+    LogView,
+    Outcome,
+)
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord
+from lakeload_jobs.formats.parquet.log.records import Column, FenceRecord, GlueTarget, LoadRecord
 from lakeload_jobs.storage.backoff import Waits
+
+
+class Catalog(Protocol):
+    """A catalog that knows tables by their files. Thread-safe: one serves all tables of a run."""
+
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
+        """Say whether the catalog could take this table: before a load, and in `plan`.
+
+        `columns` are the table's columns and those of the load; none before they are known. Only
+        reads. Raises `LakeloadError` that names both sides: a table that is not ours, a database
+        or table at another location, a column of another type.
+        """
+
+    def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
+        """Make the catalog show the files of done records; doing it again changes nothing.
+
+        The records, one at least, have the same `glue`; several cost hardly more requests than one.
+        `columns` is the union of the columns of all done records: a late call never takes any away
+        (P19). Raises `LakeloadError`; the data stays in, and what was done stays done.
+        """
+
+
+@dataclass(frozen=True)
+class Cataloged:
+    """What step 6 achieved: the records that have their `.cat` now, and what stopped the rest."""
+
+    numbers: frozenset[int] = frozenset()
+    error: LakeloadError | None = None
+
+
+class CatalogStep:
+    """Step 6 of one table. Without a catalog, jobs with Glue wait for a run that has one."""
+
+    def __init__(self, log: CommitLog, catalog: Catalog | None) -> None:
+        self._log = log
+        self._catalog = catalog
+
+    def bring_into_step(
+        self, records: Mapping[int, LoadRecord], columns: Sequence[Column]
+    ) -> Cataloged:
+        """Catalogue done records that have no `.cat` yet, and write it; never raises for them.
+
+        `columns` is the union of the columns of all done records: a late step must not take any
+        away (P19). A catalog that fails holds up nothing but the checkpoint (P18).
+        """
+        if self._catalog is None:
+            return Cataloged()
+        done: set[int] = set()
+        failed: dict[GlueTarget, LakeloadError] = {}
+        for target, numbers in _same_table(records).items():
+            try:
+                self._catalog.bring_into_step([records[number] for number in numbers], columns)
+                for number in numbers:
+                    self._log.mark_cataloged(number)
+                    done.add(number)
+            except LakeloadError as error:
+                failed[target] = error
+        return Cataloged(frozenset(done), next(iter(failed.values()), None))
+
+
+def _same_table(records: Mapping[int, LoadRecord]) -> dict[GlueTarget, list[int]]:
+    """Group the numbers of records by the table they belong to in the catalog, in order."""
+    groups: dict[GlueTarget, list[int]] = {}
+    for number in sorted(records):
+        record = records[number]
+        if record.glue is not None:
+            groups.setdefault(record.glue, []).append(number)
+    return groups
+
+
+def union(*columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return all columns in order of appearance, the first type of each name."""
+    found: dict[str, Column] = {}
+    for column in (column for group in columns for column in group):
+        found.setdefault(column.name, column)
+    return tuple(found.values())
+
 
 PendingAction = Literal["publish", "clean", "catalog", "void"]
 """What an unfinished job needs, or got: its files published; what is left of a void one removed;

@@ -1,33 +1,212 @@
-"""TableLog: one table's exactly-once protocol behind three calls, `open`, `commit`, `abandon`,
-and `inspect`, which only looks. The steps are those of DESIGN section 5."""
+"""The log of one table as a load uses it: open, append the commit record, publish."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log import admission
-from lakeload_jobs.formats.parquet.log.admission import Job
-from lakeload_jobs.formats.parquet.log.append_record import place
-from lakeload_jobs.formats.parquet.log.catalog import Catalog
-from lakeload_jobs.formats.parquet.log.catalog_sync import Cataloged, CatalogStep, union
-from lakeload_jobs.formats.parquet.log.commit_errors import committed, cut_short, voided
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, LogView
-from lakeload_jobs.formats.parquet.log.history import History, Outcome
-from lakeload_jobs.formats.parquet.log.long_loads import check_uploads_are_open
-from lakeload_jobs.formats.parquet.log.open_result import Committed, Opened
+from lakeload_jobs.formats.parquet.log.admission import Job, TableSettings, check_passed
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, History, LogView, Outcome
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, StagedFile
-from lakeload_jobs.formats.parquet.log.roll_forward import Settled, Settler
+from lakeload_jobs.formats.parquet.log.records import (
+    Column,
+    FenceRecord,
+    LoadRecord,
+    LogDamaged,
+    Record,
+    StagedFile,
+    encode,
+)
+from lakeload_jobs.formats.parquet.log.roll_forward import (
+    Catalog,
+    Cataloged,
+    CatalogStep,
+    Pending,
+    Settled,
+    Settler,
+    union,
+)
 from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER, StaleUploads
-from lakeload_jobs.formats.parquet.log.table_settings import TableSettings
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 
-__all__ = ["Committed", "Opened", "TableLog"]
+
+@dataclass(frozen=True)
+class Opened:
+    """What a job must know before it loads. `already` set: report it and stop."""
+
+    next_number: int
+    already: LoadRecord | None
+    first_run: bool
+    column_map: dict[str, str]
+    """Source name → target name as this pipeline recorded it; empty on the first run."""
+    columns: tuple[Column, ...]
+    """All columns the table has, of all pipelines."""
+    state: Any = None
+    settled: tuple[Pending, ...] = ()
+    """Unfinished jobs of others that were brought to an end just now."""
+    catalog_error: LakeloadError | None = None
+    """Why the catalog still lags behind some job that is done; the next run tries again."""
+    warnings: tuple[str, ...] = ()
+    """What is allowed and may not be meant."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A job that is in: `already` when another attempt of the same job brought it in."""
+
+    number: int
+    record: LoadRecord
+    already: bool
+    outcome: Outcome
+    catalog_error: LakeloadError | None = None
+    """Step 6 failed: the data is in, the catalog does not show all of it yet."""
+
+
+LONG = timedelta(hours=12)
+"""Half of the shortest lifecycle rule there is: below it none can have acted."""
+
+
+def check_uploads_are_open(objects: Objects, location: TableLocation, record: LoadRecord) -> None:
+    """Raise `LoadFailed` when a long load lost uploads: committed, it would be damaged.
+
+    Asks nothing of a shorter load, and nothing can be told where open uploads may not be listed.
+    """
+    if not record.files or objects.waits.now() - record.started_at < LONG:
+        return
+    try:
+        left = {upload.upload_id for upload in objects.list_uploads(location.data_path)}
+    except AwsError:
+        return
+    lost = [file for file in record.files if file.upload_id not in left]
+    if lost:
+        raise LoadFailed(
+            f"{len(lost)} of {len(record.files)} uploads of job `{record.job_id}` were aborted "
+            f"before it could commit, such as that of `{objects.url(lost[0].key)}`; nothing of it "
+            "is visible",
+            hint="make the bucket's lifecycle rule AbortIncompleteMultipartUpload longer than the "
+            "longest load, then run again",
+            retryable=True,
+        )
+
+
+class NotYetPublished(LoadFailed):
+    """The job is committed and not yet wholly visible; loading it again would double it."""
+
+
+@contextmanager
+def committed(number: int, record: LoadRecord) -> Iterator[None]:
+    """Say of an outage after the commit point what it means: raises `NotYetPublished`, or that the
+    job is void and its files could not be deleted."""
+    try:
+        yield
+    except (AwsError, UnknownOutcome) as error:
+        # Only of a void job is anything deleted.
+        if isinstance(error, AwsError) and error.operation == "DeleteObject":
+            raise LoadFailed(
+                f"job `{record.job_id}` was declared void while it was being published (record "
+                f"{number}), and what is visible of it could not be removed: {error}",
+                hint=f"{error.hint or 'run again'}; `lakeload recover` goes on with it",
+            ) from error
+        raise NotYetPublished(
+            f"the job is committed (record {number}) and not all of it is visible yet: {error}",
+            hint="run again with the same --job-id, which finishes it; no other id may load it",
+            retryable=True,
+        ) from error
+
+
+def voided(number: int, record: LoadRecord) -> LoadFailed:
+    """Return the error of a job that somebody declared void before its author published it."""
+    return LoadFailed(
+        f"job `{record.job_id}` was declared void while it was being published (record {number}): "
+        "nothing of it is visible",
+        hint="run again with another --job-id",
+        retryable=True,
+    )
+
+
+def cut_short(number: int, record: LoadRecord) -> LoadFailed:
+    """Return the error of a job that a person accepted as partial before its author was through."""
+    return LoadFailed(
+        f"job `{record.job_id}` was accepted as it was while it was being published (record "
+        f"{number}): only a part of its {record.rows} rows is visible",
+        hint="the record's end names the lost files; load their rows again under another --job-id",
+    )
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where our record lies, or another attempt's record of the same job."""
+
+    number: int
+    by_other_attempt: LoadRecord | None = None
+
+
+def place(
+    log: CommitLog,
+    record: LoadRecord,
+    job: Job,
+    *,
+    number: int,
+    first_run: bool,
+    abandon: Callable[[], object],
+) -> Placed:
+    """PUT `record` under `number` or the next one that is free: the commit point.
+
+    `abandon` aborts the job's uploads; it is called exactly where the record certainly is not and
+    never will be in the log. `UnknownOutcome`: it may be there, so everything stays.
+    """
+    body = encode(record)
+    uploads = frozenset(file.upload_id for file in record.files)
+    while True:
+        try:
+            created = log.put_record(number, body)
+        except Refused:
+            # Every try was answered: earlier numbers by 412, this one by a refusal.
+            abandon()
+            raise
+        if created:
+            return Placed(number)
+        winner = _winner(log, number)
+        if isinstance(winner, LoadRecord):
+            if winner.attempt_id == record.attempt_id:
+                # An earlier try of ours arrived although its answer did not.
+                return Placed(number)
+            if (winner.pipeline, winner.job_id) == (job.pipeline, job.job_id):
+                abandon()
+                return Placed(number, winner)
+        try:
+            check_passed(
+                job,
+                winner,
+                first_run=first_run,
+                sets_state=record.state is not None,
+                uploads=uploads,
+            )
+        except LakeloadError:
+            abandon()
+            raise
+        number += 1
+
+
+def _winner(log: CommitLog, number: int) -> Record:
+    try:
+        return log.record(number)
+    except (AwsError, LogDamaged) as error:
+        raise UnknownOutcome(
+            f"record {number} is taken, perhaps by this very job, and cannot be read: {error}",
+            hint=error.hint or "run again with the same --job-id",
+            retryable=True,
+        ) from error
+
 
 CLEANING_EVERY = 16
 """Records between two looks for uploads that died attempts left in the table."""

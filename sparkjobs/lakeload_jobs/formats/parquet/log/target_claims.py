@@ -12,11 +12,10 @@ from typing import ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.layout import TableLocation, binding_key
-from lakeload_jobs.formats.parquet.log.catalog_sync import CatalogStep
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.log_codec import decode, encode, tool_version
 from lakeload_jobs.formats.parquet.log.publish import Publisher, tell_nobody
-from lakeload_jobs.formats.parquet.log.roll_forward import Settler
+from lakeload_jobs.formats.parquet.log.records import decode, encode, tool_version
+from lakeload_jobs.formats.parquet.log.roll_forward import CatalogStep, Settler
 from lakeload_jobs.storage.objects import Objects
 
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
-from lakeload_jobs.core.suggest import did_you_mean
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
 from lakeload_jobs.sources.files.file_state import FileState, partition_base

@@ -22,7 +22,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
-from lakeload_jobs.sources.files.s3_identities import SourceReaders
+from lakeload_jobs.sources.files.listing import SourceReaders
 
 _PROFILE = "lakeload"
 _PROVIDER = "org.apache.hadoop.fs.s3a.auth.ProfileAWSCredentialsProvider"

@@ -21,7 +21,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.json_values import line_of_second_value
-from lakeload_jobs.sources.files.s3_listing import SourceObjects
+from lakeload_jobs.sources.files.listing import SourceObjects
 from lakeload_jobs.sources.files.source_bytes import (
     DAMAGED,
     Bytes,

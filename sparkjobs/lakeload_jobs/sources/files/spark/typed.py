@@ -1,20 +1,146 @@
-"""Files that bring their schema: Parquet, ORC and Avro, with the columns of all files united."""
+"""Formats that bring their schema: Parquet, ORC, Avro."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.spark.avro import merge, one_file_of_each_schema
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+
+ReadStart = Callable[[FileState, int], bytes]
+"""Returns the first bytes of a file, as many as asked for or as it has."""
+
+_MAGIC = b"Obj\x01"
+_FIRST_BYTES = 16 * 1024
+_AT_ONCE = 16
+_WIDENED: tuple[tuple[DataType, DataType], ...] = (
+    (IntegerType(), LongType()),
+    (FloatType(), DoubleType()),
+)
+
+
+def one_file_of_each_schema(files: Sequence[FileState], read: ReadStart) -> list[FileState]:
+    """Return the first file of each schema that `files` were written with.
+
+    Raises `LoadFailed` for a file that is not Avro.
+    """
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="avro") as pool:
+        schemas = list(pool.map(lambda file: schema_text(file, read), files))
+    first: dict[bytes, FileState] = {}
+    for file, schema in zip(files, schemas, strict=True):
+        first.setdefault(schema, file)
+    return list(first.values())
+
+
+def schema_text(file: FileState, read: ReadStart) -> bytes:
+    """Return the JSON text of the schema in a file's header. Raises `LoadFailed`."""
+    size = _FIRST_BYTES
+    while True:
+        start = read(file, size)
+        try:
+            return _metadata(start)["avro.schema"]
+        except IndexError:
+            if len(start) < size:
+                raise _not_avro(file) from None
+            size *= 8
+        except (KeyError, ValueError):
+            raise _not_avro(file) from None
+
+
+def merge(schemas: Sequence[tuple[FileState, StructType]]) -> StructType:
+    """Unite the columns of all files; of two integers or two floats the wider holds both.
+
+    Raises `LoadFailed` naming both files where a column has two types.
+    """
+    fields: dict[str, DataType] = {}
+    origin: dict[str, FileState] = {}
+    for file, schema in schemas:
+        for field in schema.fields:
+            before = fields.setdefault(field.name, field.dataType)
+            first = origin.setdefault(field.name, file)
+            kind = before if before == field.dataType else _wider(before, field.dataType)
+            if kind is None:
+                raise LoadFailed(
+                    f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
+                    f"{field.dataType.simpleString()} in `{file.path}`",
+                    hint="load them as two tables, or give the reader option `avroSchema`",
+                )
+            fields[field.name] = kind
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
+
+
+def _wider(one: DataType, other: DataType) -> DataType | None:
+    for narrow, wide in _WIDENED:
+        if {one, other} == {narrow, wide}:
+            return wide
+    return None
+
+
+@dataclass
+class _Reader:
+    """Avro's binary encoding, as far as a header needs it. Raises `IndexError` past the end."""
+
+    data: bytes
+    at: int = 0
+
+    def take(self, size: int) -> bytes:
+        if size < 0:
+            raise ValueError("a negative length")
+        if self.at + size > len(self.data):
+            raise IndexError(size)
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def long(self) -> int:
+        value, shift = 0, 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return (value >> 1) ^ -(value & 1)
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
+
+
+def _metadata(data: bytes) -> dict[str, bytes]:
+    reader = _Reader(data)
+    if reader.take(len(_MAGIC)) != _MAGIC:
+        raise ValueError("no magic")
+    found = {}
+    while count := reader.long():
+        if count < 0:  # the block's size follows
+            reader.long()
+        for _ in range(abs(count)):
+            name = reader.take(reader.long())
+            found[name.decode("utf-8", "replace")] = reader.take(reader.long())
+    return found
+
+
+def _not_avro(file: FileState) -> LoadFailed:
+    return LoadFailed(
+        f"reading `{file.path}`: it is not an Avro file", hint="check the file and `format`"
+    )
+
 
 _INSTANT = "timestamp with local time zone"
 
