@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
-from lakeload.commands import init_options as flag
+import typer
+
 from lakeload.commands.options import Output
+from lakeload.init.questions import PANELS, Question
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.init.answers import Answers
     from lakeload.init.interview import Ask, Defaults
 
 
+Folder = Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")]
+NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing, at a terminal either.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite documents that are there.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+]
+
+
 def init(
-    folder: flag.Folder = Path(),
-    bucket: flag.Bucket = None,
-    region: flag.Region = None,
-    prefix: flag.Prefix = None,
-    endpoint_url: flag.EndpointUrl = None,
-    credentials: flag.Identity = None,
-    role_arn: flag.RoleArn = None,
-    profile: flag.Profile = None,
-    table_format: flag.TableFormat = None,
-    glue: flag.Glue = None,
-    catalog: flag.Catalog = None,
-    catalog_uri: flag.CatalogUri = None,
-    catalog_name: flag.CatalogName = None,
-    catalog_auth: flag.CatalogAuth = None,
-    warehouse: flag.Warehouse = None,
-    glue_prefix: flag.GluePrefix = None,
-    path: flag.SourcePath = None,
-    source: flag.SourceFormat = None,
-    table: flag.TableName = None,
-    mode: flag.Mode = None,
-    primary_key: flag.PrimaryKey = None,
-    name: flag.PipelineName = None,
-    no_input: flag.NoInput = False,
-    force: flag.Force = False,
-    dry_run: flag.DryRun = False,
+    folder: Folder = Path(),
+    no_input: NoInput = False,
+    force: Force = False,
+    dry_run: DryRun = False,
     output: Output = OutputFormat.TEXT,
+    **flags: str | bool | None,
 ) -> None:
     """Write destination.yml and pipeline.yml, and .env for their secrets.
 
@@ -52,30 +46,38 @@ def init(
     Documents that are there are kept, unless --force is given.
     Exit code 0; 2 when a choice is wrong or missing.
     """
-    given = {
-        "bucket": bucket,
-        "region": region,
-        "prefix": prefix,
-        "endpoint_url": endpoint_url,
-        "credentials": credentials,
-        "role_arn": role_arn,
-        "profile": profile,
-        "table_format": table_format,
-        "glue": None if glue is None else ("YES" if glue else "NO"),
-        "catalog": catalog,
-        "catalog_uri": catalog_uri,
-        "catalog_name": catalog_name,
-        "catalog_auth": catalog_auth,
-        "warehouse": warehouse,
-        "glue_prefix": glue_prefix,
-        "path": path,
-        "source": source,
-        "table": table,
-        "mode": mode,
-        "primary_key": primary_key,
-        "name": name,
+    answers = {
+        name: ("YES" if flag else "NO") if isinstance(flag, bool) else flag
+        for name, flag in flags.items()
     }
-    _init(folder, given, force=force, dry_run=dry_run, no_input=no_input, output=output)
+    _init(folder, answers, force=force, dry_run=dry_run, no_input=no_input, output=output)
+
+
+def _signature() -> inspect.Signature:
+    """Return the parameters that the parser reads: one flag for each question of the interview."""
+    folder, *others, _ = inspect.signature(init, eval_str=True).parameters.values()
+    flags = [_parameter(question, panel) for panel in PANELS for question in PANELS[panel]]
+    return inspect.Signature([folder, *flags, *others], return_annotation=None)
+
+
+def _parameter(question: Question, panel: str) -> inspect.Parameter:
+    option = typer.Option(
+        question.flag if question.metavar else f"{question.flag}/--no-{question.name}",
+        help=question.help,
+        metavar=question.metavar or None,
+        rich_help_panel=panel,
+        show_default=False,
+    )
+    kind = str if question.metavar else bool
+    return inspect.Parameter(
+        question.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[kind | None, option],
+    )
+
+
+init.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 def _init(
@@ -141,8 +143,6 @@ def _pipeline_name(folder: Path) -> str:
 
 def _with_path_from(folder: Path, answers: Answers) -> Answers:
     """Let a path that was given here be found from the document's folder."""
-    from dataclasses import replace
-
     # A shell does it for flags, nobody for an answer. Path's own fails where there is no such user.
     path = os.path.expanduser(answers.path)  # noqa: PTH111
     if "://" in path or Path(path).is_absolute():
@@ -154,10 +154,7 @@ def _with_path_from(folder: Path, answers: Answers) -> Answers:
 
 def _check(texts: dict[str, str]) -> None:
     """Read the documents as `sync` would, before anything is written. Raises `InvalidInput`."""
-    from tempfile import TemporaryDirectory
-
     from lakeload.documents.load import inspect_all
-    from lakeload_jobs.contract.errors import InvalidInput
 
     with TemporaryDirectory(prefix="lakeload-") as scratch:
         for file, text in texts.items():

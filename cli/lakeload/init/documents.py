@@ -1,10 +1,16 @@
-"""Answers → the two documents."""
+"""The documents that `init` writes, from the templates beside this module."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
 from lakeload.init.answers import Answers
-from lakeload.init.destination import destination_text
-from lakeload.init.pipeline import pipeline_text
+from lakeload.init.values import yaml_text
+from lakeload_jobs.contract.traits import CATALOGS
+from lakeload_jobs.core.names import normalize
 
 DESTINATION, PIPELINE, DOTENV, GITIGNORE = (
     "destination.yml",
@@ -16,4 +22,24 @@ DESTINATION, PIPELINE, DOTENV, GITIGNORE = (
 
 def documents(answers: Answers) -> dict[str, str]:
     """Return the text of each document by its file's name."""
-    return {DESTINATION: destination_text(answers), PIPELINE: pipeline_text(answers)}
+    facts = {
+        **asdict(answers),
+        "in_glue": answers.in_glue,
+        "located": answers.catalog in [name for name, one in CATALOGS.items() if one.located],
+        "schema": normalize(answers.name),
+        "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
+    }
+    # What is written is YAML: values go through a filter of that.
+    environment = Environment(  # noqa: S701
+        line_statement_prefix="%",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["yaml"] = yaml_text
+    return {
+        name: environment.from_string(
+            (files(__package__) / f"{name}.jinja").read_text(encoding="utf-8")
+        ).render(facts)
+        for name in (DESTINATION, PIPELINE)
+    }

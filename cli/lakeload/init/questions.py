@@ -35,7 +35,9 @@ class Question:
     """One choice. `name` is the field of `Answers`; a default of None makes it a required one."""
 
     name: str
-    flag: str
+    help: str
+    metavar: str
+    """'' for a flag without a value."""
     text: str
     applies: Callable[[Given], bool] = lambda given: True
     choices: Callable[[Given], tuple[str, ...]] = lambda given: ()
@@ -48,6 +50,11 @@ class Question:
     setting: tuple[type[Any], str] | None = None
     """The model and field that the answer becomes, whose rules it has to meet."""
 
+    @property
+    def flag(self) -> str:
+        """The option that answers it."""
+        return f"--{self.name.replace('_', '-')}"
+
 
 def _is(name: str, *values: str) -> Callable[[Given], bool]:
     return lambda given: given.get(name) in values
@@ -57,7 +64,7 @@ def _one_of(*values: str) -> Callable[[Given], tuple[str, ...]]:
     return lambda given: values
 
 
-def _unless_given(value: str) -> Callable[[Given], str | None]:
+def _always(value: str) -> Callable[[Given], str | None]:
     return lambda given: value
 
 
@@ -104,88 +111,106 @@ def table_of(path: str) -> str:
     return "table"
 
 
-QUESTIONS = (
-    Question("bucket", "--bucket", "S3 bucket", setting=(Destination, "bucket")),
+_DESTINATION = (
+    Question("bucket", "The S3 bucket.", "NAME", "S3 bucket", setting=(Destination, "bucket")),
     Question(
-        "region", "--region", "Region of the bucket, such as us-east-1",
+        "region", "Its region.", "NAME", "Region of the bucket, such as us-east-1",
         setting=(Destination, "region"),
     ),
     Question(
-        "prefix", "--prefix", "Path below the bucket, empty for its root",
-        default=_unless_given(""), may_be_empty=True, setting=(Destination, "prefix"),
+        "prefix", "The path below the bucket.", "PATH", "Path below the bucket, empty for its root",
+        default=_always(""), may_be_empty=True, setting=(Destination, "prefix"),
     ),
     Question(
-        "endpoint_url", "--endpoint-url", "URL of an S3-compatible store",
-        default=_unless_given(""), may_be_empty=True, asked=False,
-        setting=(Destination, "endpoint_url"),
+        "endpoint_url", "An S3-compatible store.", "URL", "URL of an S3-compatible store",
+        default=_always(""), may_be_empty=True, asked=False, setting=(Destination, "endpoint_url"),
     ),
     Question(
-        "credentials", "--credentials",
+        "credentials", "ROLE, KEYS, PROFILE, or DEFAULT for AWS's default chain.", "KIND",
         "Identity: a role, keys, a profile, or AWS's default chain",
         choices=_one_of("ROLE", "KEYS", "PROFILE", "DEFAULT"), default=_credentials,
     ),
     Question(
-        "role_arn", "--role-arn", "ARN of the role", applies=_is("credentials", "ROLE"),
+        "role_arn", "ROLE: the role.", "ARN", "ARN of the role", applies=_is("credentials", "ROLE"),
         setting=(Credentials, "role_arn"),
     ),
     Question(
-        "profile", "--profile", "Profile of the AWS configuration",
-        applies=_is("credentials", "PROFILE", "ROLE"), default=_profile,
-        setting=(Credentials, "profile"),
+        "profile", "PROFILE: its name. ROLE: the profile that assumes it.", "NAME",
+        "Profile of the AWS configuration", applies=_is("credentials", "PROFILE", "ROLE"),
+        default=_profile, setting=(Credentials, "profile"),
     ),
     Question(
-        "table_format", "--table-format", "Format of the tables",
-        choices=_one_of(*get_args(TableFormat)), default=_unless_given("PARQUET"),
+        "table_format", "PARQUET, ICEBERG.", "NAME", "Format of the tables",
+        choices=_one_of(*get_args(TableFormat)), default=_always("PARQUET"),
+    ),
+)  # fmt: skip
+_CATALOG = (
+    Question(
+        "glue", "PARQUET: register the tables in AWS Glue.", "",
+        "Register the tables in AWS Glue, for Athena", applies=_is("table_format", "PARQUET"),
+        choices=_one_of("YES", "NO"), default=_always("NO"),
     ),
     Question(
-        "glue", "--glue", "Register the tables in AWS Glue, for Athena",
-        applies=_is("table_format", "PARQUET"), choices=_one_of("YES", "NO"),
-        default=_unless_given("NO"),
+        "catalog", "ICEBERG: GLUE, REST, NESSIE, SNOWFLAKE_OPEN_CATALOG.", "NAME",
+        "Iceberg catalog", applies=_is("table_format", "ICEBERG"),
+        choices=_one_of(*get_args(CatalogType)), default=_always("GLUE"),
     ),
     Question(
-        "catalog", "--catalog", "Iceberg catalog", applies=_is("table_format", "ICEBERG"),
-        choices=_one_of(*get_args(CatalogType)), default=_unless_given("GLUE"),
-    ),
-    Question(
-        "catalog_uri", "--catalog-uri", "URL of the catalog",
+        "catalog_uri", "Where it answers.", "URL", "URL of the catalog",
         applies=_is("catalog", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"),
         setting=(Catalog, "uri"),
     ),
     Question(
-        "catalog_name", "--catalog-name", "Name of the catalog in Open Catalog",
-        applies=_is("catalog", "SNOWFLAKE_OPEN_CATALOG"), setting=(Catalog, "catalog_name"),
+        "catalog_name", "SNOWFLAKE_OPEN_CATALOG: the catalog's name.", "NAME",
+        "Name of the catalog in Open Catalog", applies=_is("catalog", "SNOWFLAKE_OPEN_CATALOG"),
+        setting=(Catalog, "catalog_name"),
     ),
     Question(
-        "catalog_auth", "--catalog-auth", "How the catalog knows lakeload",
-        applies=_is("catalog", "REST", "NESSIE"), choices=_auth_choices, default=_auth,
+        "catalog_auth", "REST: CREDENTIAL, TOKEN, SIGV4, NONE. NESSIE: TOKEN, NONE.", "KIND",
+        "How the catalog knows lakeload", applies=_is("catalog", "REST", "NESSIE"),
+        choices=_auth_choices, default=_auth,
     ),
     Question(
-        "warehouse", "--warehouse", "Warehouse in the catalog, empty if it has one only",
-        applies=_is("catalog", "REST"), default=_unless_given(""), may_be_empty=True,
+        "warehouse", "REST: the warehouse.", "NAME",
+        "Warehouse in the catalog, empty if it has one only", applies=_is("catalog", "REST"),
+        default=_always(""), may_be_empty=True,
     ),
     Question(
-        "glue_prefix", "--glue-prefix", "First part of Glue database names",
-        applies=_in_glue, default=_unless_given("supaflow"), may_be_empty=True,
-        setting=(Destination, "glue_database_prefix"),
+        "glue_prefix", "The first part of Glue database names; else supaflow.", "TEXT",
+        "First part of Glue database names", applies=_in_glue, default=_always("supaflow"),
+        may_be_empty=True, setting=(Destination, "glue_database_prefix"),
     ),
-    Question("path", "--path", "Files of the first table: a path, glob or s3:// URL"),
+)  # fmt: skip
+_SOURCE = (
     Question(
-        "source", "--source", "Format of these files", choices=_one_of(*get_args(FileFormat)),
+        "path", "Files of the first table: a path, glob or s3:// URL.", "PATH",
+        "Files of the first table: a path, glob or s3:// URL",
+    ),
+    Question(
+        "source", "CSV, JSON, NDJSON, PARQUET, ORC, AVRO; else what the path ends with.", "FORMAT",
+        "Format of these files", choices=_one_of(*get_args(FileFormat)),
         default=lambda given: format_of(given.get("path", "")), follows="path",
     ),
     Question(
-        "table", "--table", "Name of the table",
+        "table", "The table's name; else from the path.", "NAME", "Name of the table",
         default=lambda given: table_of(given.get("path", "")), setting=(Table, "table"),
     ),
     Question(
-        "mode", "--mode", "What a load does to the table: add rows, replace all, or by their key",
+        "mode", "ICEBERG: APPEND, OVERWRITE, UPSERT.", "NAME",
+        "What a load does to the table: add rows, replace all, or by their key",
         applies=_is("table_format", "ICEBERG"), choices=_one_of(*get_args(Mode)),
-        default=_unless_given("APPEND"),
+        default=_always("APPEND"),
     ),
     Question(
-        "primary_key", "--primary-key", "Columns that identify a row, with commas between them",
-        applies=_is("mode", "UPSERT"),
+        "primary_key", "UPSERT: the columns that identify a row.", "A,B",
+        "Columns that identify a row, with commas between them", applies=_is("mode", "UPSERT"),
     ),
-    Question("name", "--name", "Name of the pipeline", setting=(Pipeline, "name")),
+    Question(
+        "name", "The pipeline's name; else the folder's.", "NAME", "Name of the pipeline",
+        setting=(Pipeline, "name"),
+    ),
 )  # fmt: skip
+PANELS = {"Destination": _DESTINATION, "Catalog": _CATALOG, "Source": _SOURCE}
+"""The questions by the part of the help that lists their flags."""
+QUESTIONS = (*_DESTINATION, *_CATALOG, *_SOURCE)
 """In the order they are asked; each sees the answers of those before it."""
