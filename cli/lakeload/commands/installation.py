@@ -37,12 +37,12 @@ def find_installation() -> Installation:
 
 def class_data_of(installation: Installation, jars: Sequence[Path], master: str) -> Path | None:
     """Return the class-data archive for a driver with these jars, if one is there and fits."""
-    from lakeload.documents.spark import is_local
     from lakeload.machine.appcds.archive import find_archive
     from lakeload.machine.appcds.key import archive_key
     from lakeload.machine.local.job_zip import cache_directory
+    from lakeload.runtimes.registry import runtime_of
 
-    if not is_local(master):
+    if not runtime_of(master).traits.tasks_share_driver:
         return None
     key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
     return find_archive(cache_directory(os.environ), key)

@@ -171,6 +171,7 @@ def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | 
     from lakeload.commands.spark_job import prepared, spark_settings
     from lakeload.documents.spec import destination_spec
     from lakeload.launch.maintain import launch_maintenance
+    from lakeload.launch.run import Launcher
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.probes.preflight import preflight
@@ -184,14 +185,7 @@ def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | 
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet(), doing="maintaining") as progress:
-        outcome = launch_maintenance(
-            spec,
-            folder,
-            installation,
-            settings,
-            environment=os.environ,
-            stop=stop,
-            show=progress.show,
-        )
+        launcher = Launcher(installation, settings, os.environ, stop, progress.show)
+        outcome = launch_maintenance(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     return outcome, folder

@@ -65,19 +65,21 @@ def show_plan(
     `schema` None: the columns are looked at where tables are of Iceberg. `master` and `conf` are
     the flags of a load.
     """
-    from lakeload.documents.spark import is_local
+    from lakeload.commands.spark_job import chosen_master
     from lakeload.documents.spec import destination_spec
     from lakeload.formats.inspection import Look, session_before_spark
     from lakeload.formats.plan_model import exit_code_of
     from lakeload.probes.preflight import preflight
+    from lakeload.runtimes.registry import runtime_of
     from lakeload.ui.plan import show_text, to_document
 
     destination, model = destination_spec(document.destination), document.model
+    runtime = runtime_of(chosen_master(document, master))
     preflight(destination)
     session = session_before_spark(destination, attempt)
     look = Look(destination, model.name, attempt, options)
     look_at = _plan_iceberg if destination.table_format == "ICEBERG" else _plan_parquet
-    plans = look_at(session, tables, look, local=is_local(master or model.spark.master))
+    plans = look_at(session, tables, look, local=runtime.traits.tasks_share_driver)
     if schema if schema is not None else destination.table_format == "ICEBERG":
         from lakeload.commands.plan_schema import add_schema
 

@@ -36,6 +36,7 @@ def add_schema(
     from lakeload.commands.installation import find_installation
     from lakeload.commands.spark_job import prepared, spark_settings
     from lakeload.formats.plan_schema import find_columns, with_schema
+    from lakeload.launch.run import Launcher
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
     from lakeload.launch.stop import StopRequests
@@ -58,14 +59,7 @@ def add_schema(
         StopRequests() as stop,
         Progress(console.err, names, quiet=console.quiet(), doing="planning") as progress,
     ):
-        found = find_columns(
-            spec,
-            folder,
-            installation,
-            settings,
-            environment=os.environ,
-            stop=stop,
-            show=progress.show,
-        )
+        launcher = Launcher(installation, settings, os.environ, stop, progress.show)
+        found = find_columns(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     return with_schema(plans, found, spec, chosen)

@@ -17,7 +17,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
     from lakeload.launch.command import Installation
-    from lakeload.launch.run import SparkSettings
+    from lakeload.launch.properties import SparkSettings
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
 
@@ -40,14 +40,23 @@ def spark_settings(
 
     Raises `InvalidInput` for a flag that the document could not hold either.
     """
-    from lakeload.documents.remote import remote_findings
-    from lakeload.launch.properties import check_conf, check_master, parse_conf
-    from lakeload.launch.run import SparkSettings
+    from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
     from lakeload.machine.local.memory import available_memory, driver_memory
 
     spark = document.model.spark
+    chosen = chosen_master(document, master)
+    given = parse_conf(tuple(conf))
+    check_conf(given)
+    memory = driver_memory(spark.driver_memory, available_memory())
+    return SparkSettings(chosen, memory, {**spark.conf, **given})
+
+
+def chosen_master(document: PipelineDocument, master: str | None) -> str:
+    """Return the master of the document, or the flag's. Raises `InvalidInput` for a flag that the
+    document could not hold."""
+    from lakeload.documents.remote import remote_findings
+
     if master is not None:
-        check_master(master)
         given_here = {
             "spark": {"master": master},
             "source": dict(document.model.source),
@@ -55,10 +64,7 @@ def spark_settings(
         }
         for finding in remote_findings(given_here, document.destination.model):
             raise InvalidInput(f"`--master`: {finding.message}", hint=finding.hint)
-    given = parse_conf(tuple(conf))
-    check_conf(given)
-    memory = driver_memory(spark.driver_memory, available_memory())
-    return SparkSettings(master or spark.master, memory, {**spark.conf, **given})
+    return master if master is not None else document.model.spark.master
 
 
 def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
     from lakeload.launch.command import Installation
     from lakeload.launch.outcome import Outcome
-    from lakeload.launch.run import SparkSettings
+    from lakeload.launch.properties import SparkSettings
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
@@ -148,11 +148,11 @@ def _load(
 def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | None]]:
     """Refuse what can be refused, and return the outcome where Spark has nothing to do; also what
     could not be found out before Spark starts."""
-    from lakeload.documents.spark import is_local
     from lakeload.documents.spec import destination_spec
     from lakeload.launch.inputs import refuse_without_any_input
+    from lakeload.runtimes.registry import runtime_of
 
-    if is_local(master):
+    if runtime_of(master).traits.tasks_share_driver:
         refuse_without_any_input(job.tables)
     destination = destination_spec(job.document.destination)
     # From here on boto3 is imported, which takes longer than everything before it.
@@ -196,19 +196,12 @@ def _with_spark(
     stop: StopRequests,
 ) -> Outcome:
     """Run the Spark job and show its progress."""
-    from lakeload.launch.run import launch
+    from lakeload.launch.run import Launcher, launch
     from lakeload.launch.spec import build_job_spec
     from lakeload.ui.progress import Progress
 
     spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.options)
     names = [table.source for table in job.tables]
     with Progress(console.err, names, quiet=console.quiet()) as progress:
-        return launch(
-            spec,
-            folder,
-            installation,
-            settings,
-            environment=os.environ,
-            stop=stop,
-            show=progress.show,
-        )
+        launcher = Launcher(installation, settings, os.environ, stop, progress.show)
+        return launch(spec, folder, launcher)

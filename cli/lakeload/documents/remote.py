@@ -9,8 +9,9 @@ from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
-from lakeload.documents.spark import is_local, master_finding
+from lakeload.documents.spark import master_finding
 from lakeload.documents.valid_tables import valid_tables
+from lakeload.runtimes.registry import runtime_of
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
 
@@ -29,7 +30,7 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
         return []
     if finding := master_finding(master):
         return [finding]
-    if is_local(master):
+    if runtime_of(master).traits.tasks_share_driver:
         return []
     source = source_type_of(data)
     here = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -10,12 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import DriverMemory, Text
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
-
-_LOCAL = re.compile(r"local(\[[^\]]*\])?|local-cluster\[[^\]]*\]")
-_MASTER = re.compile(
-    r"local(\[(\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
-    r"|spark://[^\s/:@]+:\d{1,5}(,[^\s/:@]+:\d{1,5})*"
-)
+from lakeload.runtimes.registry import find_runtime, masters_written, misspelt
 
 OWNED: dict[str, str] = {
     "spark.app.name": "it names the pipeline",
@@ -65,11 +59,6 @@ def conf_finding(name: str, value: str) -> Finding | None:
     return None
 
 
-def is_local(master: str) -> bool:
-    """Tell whether tasks run on this machine and inherit the environment of this process."""
-    return _LOCAL.fullmatch(master) is not None
-
-
 def _conf_values(given: Any) -> Any:
     if not isinstance(given, dict):
         return given
@@ -91,15 +80,13 @@ def _conf_allowed(conf: dict[str, str]) -> dict[str, str]:
 
 def master_finding(master: str) -> Finding | None:
     """Say why tasks cannot run on `master`, or return None. For `spark.master` and `--master`."""
-    if _MASTER.fullmatch(master):
+    if find_runtime(master):
         return None
-    if master.startswith(("local", "spark:")):
-        hint = "write it as `local[*]`, `local[4]` or `spark://HOST:PORT`"
+    hint = f"{masters_written()} are"
+    if misspelt(master):
         return Finding(f"`{shown(master)}` is not a master of Spark", hint)
     return Finding(
-        f"the master `{shown(master)}` is not supported yet",
-        "`local[N]`, `local-cluster[…]` and `spark://HOST:PORT` are",
-        code="not-supported-yet",
+        f"the master `{shown(master)}` is not supported yet", hint, code="not-supported-yet"
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lakeload.formats.plan_model import ColumnChange, SchemaFound, TablePlan
-from lakeload.launch.command import Installation
 from lakeload.launch.result_file import ResultProblem, read_result_of
-from lakeload.launch.run import Ended, SparkSettings, run_job
+from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import (
     ExitCode,
     Interrupted,
@@ -19,7 +17,6 @@ from lakeload_jobs.contract.errors import (
     MachineLacks,
     Refused,
 )
-from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
@@ -29,24 +26,13 @@ from lakeload_jobs.formats.parquet.schema_change import check_schema_change
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
 
 
-def find_columns(
-    spec: JobSpec,
-    folder: RunFolder,
-    installation: Installation,
-    settings: SparkSettings,
-    *,
-    environment: Mapping[str, str],
-    stop: StopRequests,
-    show: Callable[[Event], None],
-) -> tuple[TableColumns, ...]:
+def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[TableColumns, ...]:
     """Open the source of every table of `spec` in a Spark job, and return their columns.
 
     Raises as `run_job` does, and what kept the job from telling any: `Interrupted`, `Refused`,
     `MachineLacks`, `LoadFailed`.
     """
-    ended = run_job(
-        spec, folder, installation, settings, environment=environment, stop=stop, show=show
-    )
+    ended = run_job(spec, folder, launcher)
     return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
 
 

@@ -38,7 +38,7 @@ def inherited_options(environment: Mapping[str, str]) -> str:
 def collector(cores: int | None, users: str) -> str:
     """Return the option for the garbage collector, '' where the user's options name one.
 
-    `cores` are those of a local master, None on a cluster.
+    `cores` is how many tasks run in this JVM at once, None where none does.
     """
     if _COLLECTOR.search(users):
         return ""  # Java refuses to start with two
@@ -76,13 +76,3 @@ def executor_options(destination: DestinationSpec) -> tuple[str, ...]:
     sts = destination.endpoints.sts
     region = f"-Daws.region={destination.region}"
     return (region, *((f"-Daws.endpointUrlSts={sts}",) if sts else ()))
-
-
-def local_cores(master: str, machine: int) -> int | None:
-    """Return how many tasks a `local…` master runs at once in the driver's JVM, else None."""
-    found = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?", master)
-    if found is None:
-        return None
-    if found[1] == "*":
-        return machine
-    return int(found[1] or 1)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakeload.launch.command import Installation
 from lakeload.launch.result_file import ResultProblem, read_result_of
-from lakeload.launch.run import Ended, SparkSettings, run_job
+from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, shared_exit
-from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec
@@ -35,20 +32,9 @@ class Maintained:
         return "INTERRUPTED" if self.exit_code == ExitCode.INTERRUPTED else "FAILED"
 
 
-def launch_maintenance(
-    spec: JobSpec,
-    folder: RunFolder,
-    installation: Installation,
-    settings: SparkSettings,
-    *,
-    environment: Mapping[str, str],
-    stop: StopRequests,
-    show: Callable[[Event], None],
-) -> Maintained:
+def launch_maintenance(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Maintained:
     """Maintain the tables that `spec` names. Raises as `run_job` does."""
-    ended = run_job(
-        spec, folder, installation, settings, environment=environment, stop=stop, show=show
-    )
+    ended = run_job(spec, folder, launcher)
     return decide(ended, read_result_of(MaintainResult, folder.result, spec.attempt_id))
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
-from lakeload.documents.spark import conf_finding, is_local
-from lakeload.launch.jvm import class_data, collector, compiler, inherited_options, local_cores
+from lakeload.documents.spark import conf_finding
+from lakeload.launch.jvm import class_data, collector, compiler, inherited_options
+from lakeload.launch.run_folder import RunFolder
+from lakeload.runtimes.base import Runtime
+from lakeload.runtimes.registry import runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
 
 SQL_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -21,60 +24,68 @@ REDACTION = (
 """Matched on names and values (DESIGN section 6). Only a net: no secret is in a property."""
 
 
-def spark_properties(
-    *,
-    master: str,
-    memory: str,
-    log_settings: Path,
-    scratch: Path,
-    extra: Mapping[str, str],
-    cores: int = 1,
-    input_bytes: int | None = None,
-    jars: Sequence[Path] = (),
-    iceberg: bool = False,
-    executor_options: Sequence[str] = (),
-    archive: Path | None = None,
-    environment: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, str]:
+@dataclass(frozen=True)
+class SparkSettings:
+    """How Spark runs: the master, the driver's heap such as `4096m`, further properties, jars."""
+
+    master: str
+    memory: str
+    conf: Mapping[str, str]
+    """The document's `spark.conf` with `--conf` over it."""
+    jars: tuple[Path, ...] = ()
+    """What Spark needs and does not have."""
+    archive: Path | None = None
+    """The class data of just the driver's class path, where there is any."""
+
+    @property
+    def runtime(self) -> Runtime:
+        """Where the master says that Spark runs."""
+        return runtime_of(self.master)
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What the properties of one launch are made of."""
+
+    settings: SparkSettings
+    folder: RunFolder
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The variables that JVMs on this machine are started with."""
+    cores: int = 1
+    """Those of this machine."""
+    input_bytes: int | None = None
+    """What the job will read; None where that is not known."""
+    iceberg: bool = False
+    """Whether tables are Iceberg's."""
+    executor_options: tuple[str, ...] = ()
+    """What else executors are started with."""
+
+
+def spark_properties(request: LaunchRequest) -> dict[str, str]:
     """Return the properties of a launch, sorted by name.
 
-    `memory` is the driver's heap, `log_settings` log4j's file, `scratch` a folder of this run,
-    `extra` the document's `spark.conf` with `--conf` over it, `cores` those of this machine,
-    `input_bytes` what the job will read, None if unknown, `jars` what Spark needs and does not
-    have, `iceberg` whether tables are Iceberg's, `executor_options` what else executors are started
-    with, `archive` the class data of just this class path, `environment` the variables that JVMs on
-    this machine are started with. Raises `InvalidInput` for a key that lakeload decides, or that
-    looks like a secret.
+    Raises `InvalidInput` for a key that lakeload decides, or that looks like a secret.
     """
-    check_conf(extra)
+    settings = request.settings
+    check_conf(settings.conf)
     properties = {
-        "spark.driver.memory": memory,
+        "spark.driver.memory": settings.memory,
         "spark.redaction.regex": REDACTION,
         "spark.scheduler.mode": "FAIR",
         "spark.speculation": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.session.timeZone": "UTC",
         # Spark makes this folder whether or not a table is ever kept in it.
-        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.sql.warehouse.dir": (request.folder.path / "warehouse").as_uri(),
         "spark.submit.deployMode": "client",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if is_local(master) and not master.startswith("local-cluster"):
-        # Nobody else connects, and a host name that does not resolve then does no harm.
-        properties["spark.driver.host"] = "127.0.0.1"
-        properties["spark.driver.bindAddress"] = "127.0.0.1"
-    if iceberg:
+    if request.iceberg:
         properties["spark.sql.extensions"] = SQL_EXTENSIONS
-    properties.update(extra)
-    properties.update(_class_path(master, jars, extra))
-    if not is_local(master) or extra.get("spark.driver.extraClassPath", "").strip():
-        archive = None  # its class path is another one
-    inherited = inherited_options(environment)
-    options = _java_options(
-        master, log_settings, extra, inherited, cores, input_bytes, archive, executor_options
-    )
-    for role, text in options.items():
+    properties.update(settings.conf)
+    properties.update(settings.runtime.properties(settings.jars, settings.conf))
+    for role, text in _java_options(request).items():
         properties[f"spark.{role}.extraJavaOptions"] = text
     return dict(sorted(properties.items()))
 
@@ -89,15 +100,6 @@ def check_conf(conf: Mapping[str, str]) -> None:
                 f"`--conf`: `{name}` is not the name of a property",
                 hint="write --conf spark.some.name=value",
             )
-
-
-def check_master(master: str) -> None:
-    """Raise `InvalidInput` for a `--master` that a document could not name either."""
-    if not is_local(master) and not master.startswith("spark://"):
-        raise InvalidInput(
-            f"`--master`: the master `{master}` is not supported yet",
-            hint="`local[*]`, `local-cluster[N,CORES,MB]` and `spark://HOST:PORT` are",
-        )
 
 
 def parse_conf(assignments: tuple[str, ...]) -> dict[str, str]:
@@ -118,55 +120,33 @@ def render(properties: Mapping[str, str]) -> str:
     return "".join(f"{key}={_escape(value)}\n" for key, value in properties.items())
 
 
-def _class_path(master: str, jars: Sequence[Path], extra: Mapping[str, str]) -> dict[str, str]:
-    """Return how the JVMs get `jars`, before those the user adds.
-
-    The class path costs least (docs/decisions/0050), but names files: executors on other machines
-    do not have them, and Spark sends them along.
-    """
-    if not jars:
-        return {}
-    if not is_local(master):
-        users = extra.get("spark.jars", "").strip()
-        return {"spark.jars": ",".join([*(jar.as_uri() for jar in jars), *filter(None, [users])])}
-    names = [f"spark.{role}.extraClassPath" for role in ("driver", "executor")]
-    return {
-        name: ":".join([*map(str, jars), *filter(None, [extra.get(name, "").strip()])])
-        for name in names
-    }
-
-
-def _java_options(
-    master: str,
-    log_settings: Path,
-    extra: Mapping[str, str],
-    inherited: str,
-    cores: int,
-    input_bytes: int | None,
-    archive: Path | None,
-    of_executors: Sequence[str],
-) -> dict[str, str]:
+def _java_options(request: LaunchRequest) -> dict[str, str]:
     """Return the options of both JVMs; Java takes the last of two that contradict each other,
     which is the user's. Those of variables come before ours, so ours give way to them here."""
+    settings, runtime = request.settings, request.settings.runtime
     users = {
-        role: extra.get(f"spark.{role}.extraJavaOptions", "").strip()
+        role: settings.conf.get(f"spark.{role}.extraJavaOptions", "").strip()
         for role in ("driver", "executor")
     }
-    in_driver = local_cores(master, cores)
+    shared = runtime.traits.tasks_share_driver
+    another_class_path = settings.conf.get("spark.driver.extraClassPath", "").strip()
+    archive = settings.archive if shared and not another_class_path else None
+    inherited = inherited_options(request.environment)
+    in_driver = runtime.task_slots(settings.master, request.cores)
     all_of_driver = f"{inherited} {users['driver']}"
-    all_of_executor = f"{inherited if is_local(master) else ''} {users['executor']}"
+    all_of_executor = f"{inherited if shared else ''} {users['executor']}"
     driver = [
         collector(in_driver, all_of_driver),
-        compiler(input_bytes, all_of_driver) if in_driver else "",
+        compiler(request.input_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
         "-Duser.timezone=UTC",
-        f"-Dlog4j2.configurationFile={log_settings.as_uri()}",
+        f"-Dlog4j2.configurationFile={request.folder.log_settings.as_uri()}",
         users["driver"],
     ]
     executor = [
         collector(None, all_of_executor),
         "-Duser.timezone=UTC",
-        *of_executors,
+        *request.executor_options,
         users["executor"],
     ]
     return {

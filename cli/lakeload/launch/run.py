@@ -6,9 +6,8 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from pathlib import Path
 
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.inputs import input_bytes
@@ -24,7 +23,12 @@ from lakeload.launch.outcome import (
     decide,
 )
 from lakeload.launch.process import PATIENCE, Patience, Running
-from lakeload.launch.properties import render, spark_properties
+from lakeload.launch.properties import (
+    LaunchRequest,
+    SparkSettings,
+    render,
+    spark_properties,
+)
 from lakeload.launch.result_file import read_result
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
@@ -36,15 +40,16 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class SparkSettings:
-    """How Spark runs: the master, the driver's heap such as `4096m`, further properties, jars."""
+class Launcher:
+    """What every launch of a command has in common."""
 
-    master: str
-    memory: str
-    conf: Mapping[str, str]
-    jars: tuple[Path, ...] = ()
-    archive: Path | None = None
-    """The class data of the driver's class path, where there is any."""
+    installation: Installation
+    settings: SparkSettings
+    environment: Mapping[str, str]
+    stop: StopRequests
+    show: Callable[[Event], None]
+    """What becomes of each event."""
+    patience: Patience = PATIENCE
 
 
 @dataclass(frozen=True)
@@ -56,61 +61,32 @@ class Ended:
     cause: Cause
 
 
-def launch(
-    spec: JobSpec,
-    folder: RunFolder,
-    installation: Installation,
-    settings: SparkSettings,
-    *,
-    environment: Mapping[str, str],
-    stop: StopRequests,
-    show: Callable[[Event], None],
-    patience: Patience = PATIENCE,
-) -> Outcome:
+def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     """Load what `spec` names and return what became of it. Raises as `run_job` does."""
-    ended = run_job(
-        spec,
-        folder,
-        installation,
-        settings,
-        environment=environment,
-        stop=stop,
-        show=show,
-        patience=patience,
-    )
+    ended = run_job(spec, folder, launcher)
     result = read_result(folder.result, spec.attempt_id)
     iceberg = spec.destination.table_format == "ICEBERG"
     maybe = MAYBE_IN if iceberg else MAYBE_COMMITTED
     return decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
 
 
-def run_job(
-    spec: JobSpec,
-    folder: RunFolder,
-    installation: Installation,
-    settings: SparkSettings,
-    *,
-    environment: Mapping[str, str],
-    stop: StopRequests,
-    show: Callable[[Event], None],
-    patience: Patience = PATIENCE,
-) -> Ended:
-    """Run the job of `spec`, whichever it is; every event goes through `show`.
+def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
+    """Run the job of `spec`, whichever it is; every event is shown.
 
     Raises `MachineLacks` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
     """
-    write_inputs(spec, folder, settings, environment)
+    _write_inputs(spec, folder, launcher)
     started = submission(
-        installation,
+        launcher.installation,
         folder,
-        master=settings.master,
+        master=launcher.settings.master,
         pipeline=spec.pipeline,
-        environment=environment,
+        environment=launcher.environment,
     )
-    with Running(started, folder, stop, patience) as running:
+    with Running(started, folder, launcher.stop, launcher.patience) as running:
         for event in running.events():
-            show(event)
+            launcher.show(event)
         ending, observed = running.ending, running.observed
         if running.unreadable_events:
             logger.warning("%d lines of events.jsonl are no events", running.unreadable_events)
@@ -118,31 +94,27 @@ def run_job(
     return Ended(ending, observed, cause)
 
 
-def write_inputs(
-    spec: JobSpec, folder: RunFolder, settings: SparkSettings, environment: Mapping[str, str]
-) -> None:
+def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     """Write spec.json, spark.conf and log4j's settings into the run folder."""
-    properties = spark_properties(
-        master=settings.master,
-        memory=settings.memory,
-        log_settings=folder.log_settings,
-        scratch=folder.path,
-        extra=settings.conf,
+    iceberg = spec.destination.table_format == "ICEBERG"
+    request = LaunchRequest(
+        launcher.settings,
+        folder,
+        launcher.environment,
         cores=os.cpu_count() or 1,
-        jars=settings.jars,
-        iceberg=spec.destination.table_format == "ICEBERG",
-        executor_options=(
-            executor_options(spec.destination) if spec.destination.table_format == "ICEBERG" else ()
-        ),
-        archive=settings.archive,
         # Another job reads no input.
         input_bytes=input_bytes(spec.tables) if spec.job == "load" else None,
-        environment=environment,
+        iceberg=iceberg,
+        executor_options=executor_options(spec.destination) if iceberg else (),
     )
-    folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
-    folder.write(folder.log_settings, _log_settings())
-    folder.write(folder.properties, render(properties))
+    properties = render(spark_properties(request))
+    # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
+    told = replace(spec, runtime=launcher.settings.runtime.traits)
+    folder.write(folder.spec, json.dumps(to_json(told), indent=1))
+    folder.write(folder.log_settings, log_settings())
+    folder.write(folder.properties, properties)
 
 
-def _log_settings() -> str:
+def log_settings() -> str:
+    """Return log4j's settings for a launch."""
     return resources.files("lakeload.launch").joinpath("log4j2.properties").read_text("utf-8")

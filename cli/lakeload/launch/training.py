@@ -8,14 +8,19 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 
 from lakeload.launch.command import Installation, Submission, submission
 from lakeload.launch.log_diagnosis import probable_cause
 from lakeload.launch.log_file import open_log, read_log
 from lakeload.launch.process_group import kill_session, members
-from lakeload.launch.properties import render, spark_properties
+from lakeload.launch.properties import (
+    LaunchRequest,
+    SparkSettings,
+    render,
+    spark_properties,
+)
+from lakeload.launch.run import log_settings
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import MachineLacks
 
@@ -57,21 +62,11 @@ def train(
         },
     )
     option = f'"-XX:ArchiveClassesAtExit={target}"'
-    properties = spark_properties(
-        master=MASTER,
-        memory=MEMORY,
-        log_settings=run.log_settings,
-        scratch=folder,
-        extra={"spark.driver.extraJavaOptions": option},
-        cores=os.cpu_count() or 1,
-        input_bytes=0,
-        jars=jars,
-        iceberg=iceberg,
-        environment=environment,
-    )
-    settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
-    run.write(run.log_settings, settings.read_text("utf-8"))
-    run.write(run.properties, render(properties))
+    settings = SparkSettings(MASTER, MEMORY, {"spark.driver.extraJavaOptions": option}, tuple(jars))
+    cores = os.cpu_count() or 1
+    request = LaunchRequest(settings, run, environment, cores=cores, input_bytes=0, iceberg=iceberg)
+    run.write(run.log_settings, log_settings())
+    run.write(run.properties, render(spark_properties(request)))
     status = _run(started, run)
     if status != 0 or not target.is_file():
         raise _no_archive(status, run, installation.java_home)

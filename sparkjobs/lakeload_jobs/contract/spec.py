@@ -247,6 +247,14 @@ NO_OPTIONS = RunOptions()
 
 
 @dataclass(frozen=True)
+class RuntimeSpec:
+    """What a job has to know of the place where it runs; it never asks Spark for its master."""
+
+    tasks_share_driver: bool = True
+    """Tasks run on the driver's machine: they see its files and have its environment."""
+
+
+@dataclass(frozen=True)
 class JobSpec:
     """Everything one attempt needs: launch writes it, the job reads it."""
 
@@ -269,6 +277,7 @@ class JobSpec:
     """`user@host` that started the job."""
     dead_attempts: tuple[str, ...] = ()
     """Attempts of this machine that ended without a result: nobody works on their branches."""
+    runtime: RuntimeSpec = RuntimeSpec()
     job: JobName = "load"
     """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""
     maintain: MaintainSpec | None = None

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
-from lakeload.launch.properties import spark_properties
+from lakeload.launch.properties import LaunchRequest, SparkSettings, spark_properties
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.spec import build_job_spec, new_attempt
 from lakeload.machine.jars.fetch import fetch
@@ -45,17 +45,11 @@ def _load(spark: SparkSession, job: str, documents: Path) -> str:
 
 
 def _session(folder: Path) -> SparkSession:
-    log_settings = folder / "log4j2.properties"
-    log_settings.write_text("rootLogger.level = off\n")
-    properties = spark_properties(
-        master="local[2]",
-        memory="600m",
-        log_settings=log_settings,
-        scratch=folder,
-        extra={},
-        jars=fetch(pinned("iceberg"), CACHE / "jars", REPOSITORY),
-        iceberg=True,
-    )
+    run_folder = RunFolder(folder)
+    run_folder.log_settings.write_text("rootLogger.level = off\n")
+    jars = fetch(pinned("iceberg"), CACHE / "jars", REPOSITORY)
+    settings = SparkSettings("local[2]", "600m", {}, jars)
+    properties = spark_properties(LaunchRequest(settings, run_folder, iceberg=True))
     os.environ |= {"PYSPARK_PYTHON": sys.executable}
     builder = SparkSession.builder.master("local[2]")
     for name, value in properties.items():

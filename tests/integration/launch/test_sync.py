@@ -136,7 +136,13 @@ def test_the_chosen_tables_and_the_limit_reach_the_job(lake: Lake, folder: Path)
     ended = run(lake, folder, "success", "--table", "ord*", "--limit", "3")
     assert ended.code == 0, ended.stderr
     assert [table["source"] for table in spec(folder)["tables"]] == ["orders"]
-    assert spec(folder)["limit"] == 3
+    assert spec(folder)["options"]["limit"] == 3
+
+
+def test_the_flag_for_the_master_is_checked_without_spark_too(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "--dry-run", "--no-schema", "--master", "yarn")
+    assert ended.code == 2
+    assert "`--master`: the master `yarn` is not supported yet" in ended.stderr
 
 
 def test_the_run_folder_is_private_and_holds_no_properties_afterwards(

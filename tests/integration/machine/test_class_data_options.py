@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.jvm import class_data
-from lakeload.launch.properties import spark_properties
+from lakeload.launch.properties import LaunchRequest, SparkSettings, spark_properties
+from lakeload.launch.run_folder import RunFolder
 from lakeload.machine.local.java import find_java
 
 
@@ -37,14 +38,8 @@ def test_java_starts_and_says_nothing_where_the_archive_is_none(
 
 def test_java_starts_with_a_collector_that_a_variable_names(tmp_path: Path) -> None:
     variables = {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
-    properties = spark_properties(
-        master="local[2]",
-        memory="1g",
-        log_settings=tmp_path / "log4j2.properties",
-        scratch=tmp_path,
-        extra={},
-        environment=variables,
-    )
+    request = LaunchRequest(SparkSettings("local[2]", "1g", {}), RunFolder(tmp_path), variables)
+    properties = spark_properties(request)
     java = find_java(os.environ).home / "bin" / "java"
 
     ended = subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 from lakeload.config.document import Ambiguous, resolved
 from lakeload.documents.load import load_destination
 from lakeload.documents.remote import remote_findings
-from lakeload.documents.spark import OWNED, conf_finding, is_local, master_finding
+from lakeload.documents.spark import OWNED, conf_finding
 from lakeload.documents.spark_types import type_problem
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of
 
@@ -194,29 +194,6 @@ def test_what_is_no_spark_type_is_explained(text: str, message: str, hint: str |
     assert problem is not None
     assert message in problem.message
     assert hint is None or hint in (problem.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("master", "local", "accepted"),
-    [
-        ("local", True, True),
-        ("local[*]", True, True),
-        ("local[4]", True, True),
-        ("local[4,2]", True, True),
-        ("local-cluster[2,1,1024]", True, True),
-        ("local[0]", True, False),
-        ("local[x]", True, False),
-        ("localhost", False, False),
-        ("spark://a:7077,b:7077", False, True),
-        ("spark://a", False, False),
-        ("yarn", False, False),
-        ("k8s://https://host", False, False),
-        ("", False, False),
-    ],
-)
-def test_masters_are_told_apart(master: str, local: bool, accepted: bool) -> None:
-    assert is_local(master) is local
-    assert (master_finding(master) is None) is accepted
 
 
 @pytest.mark.parametrize(

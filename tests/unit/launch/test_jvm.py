@@ -6,23 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.jvm import SMALL_INPUT, class_data, collector, compiler, local_cores
-
-
-@pytest.mark.parametrize(
-    ("master", "cores"),
-    [
-        ("local", 1),
-        ("local[2]", 2),
-        ("local[3,4]", 3),
-        ("local[*]", 8),
-        ("local[*,2]", 8),
-        ("local-cluster[2,1,1024]", None),
-        ("spark://host:7077", None),
-    ],
-)
-def test_a_local_master_names_its_cores(master: str, cores: int | None) -> None:
-    assert local_cores(master, 8) == cores
+from lakeload.launch.jvm import SMALL_INPUT, class_data, collector, compiler
 
 
 def test_few_cores_get_the_small_collector_and_many_the_parallel_one() -> None:

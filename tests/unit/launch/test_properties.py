@@ -8,21 +8,26 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.jvm import executor_options
-from lakeload.launch.properties import REDACTION, parse_conf, render, spark_properties
+from lakeload.launch.properties import (
+    REDACTION,
+    LaunchRequest,
+    SparkSettings,
+    parse_conf,
+    render,
+    spark_properties,
+)
+from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, EndpointsSpec
 
+FOLDER = RunFolder(Path("/r"))
 GOLDEN = Path(__file__).parents[2] / "cases" / "launch"
 
 
 def made(master: str = "local[2]", **extra: str) -> dict[str, str]:
-    return spark_properties(
-        master=master,
-        memory="4096m",
-        log_settings=Path("/state/my runs/r1/log4j2.properties"),
-        scratch=Path("/state/my runs/r1"),
-        extra={key.replace("__", "."): value for key, value in extra.items()},
-    )
+    conf = {key.replace("__", "."): value for key, value in extra.items()}
+    folder = RunFolder(Path("/state/my runs/r1"))
+    return spark_properties(LaunchRequest(SparkSettings(master, "4096m", conf), folder))
 
 
 def test_the_properties_file_of_a_local_run_is_exactly_this() -> None:
@@ -42,17 +47,16 @@ def test_the_properties_file_of_a_cluster_run_with_conf_is_exactly_this() -> Non
 
 
 def test_iceberg_tables_bring_their_sql_and_their_executors_options() -> None:
+    destination = DestinationSpec("b", "eu-west-1", endpoints=EndpointsSpec(sts="http://sts:1"))
+    conf = {"spark.executor.extraJavaOptions": "-Xss4m"}
+    jars = (Path("/c/iceberg.jar"),)
     properties = spark_properties(
-        master="local-cluster[2,1,1024]",
-        memory="1g",
-        log_settings=Path("/r/log4j2.properties"),
-        scratch=Path("/r"),
-        extra={"spark.executor.extraJavaOptions": "-Xss4m"},
-        jars=(Path("/c/iceberg.jar"),),
-        iceberg=True,
-        executor_options=executor_options(
-            DestinationSpec("b", "eu-west-1", endpoints=EndpointsSpec(sts="http://sts:1"))
-        ),
+        LaunchRequest(
+            SparkSettings("local-cluster[2,1,1024]", "1g", conf, jars),
+            FOLDER,
+            iceberg=True,
+            executor_options=executor_options(destination),
+        )
     )
 
     assert properties["spark.sql.extensions"].endswith(".IcebergSparkSessionExtensions")
@@ -156,14 +160,11 @@ def _java_properties(text: str) -> dict[str, str]:
 
 
 def with_jars(master: str, **extra: str) -> dict[str, str]:
-    return spark_properties(
-        master=master,
-        memory="1g",
-        log_settings=Path("/r/log4j2.properties"),
-        scratch=Path("/r"),
-        extra={key.replace("__", "."): value for key, value in extra.items()},
-        jars=[Path("/my cache/a.jar"), Path("/my cache/b.jar")],
+    conf = {key.replace("__", "."): value for key, value in extra.items()}
+    settings = SparkSettings(
+        master, "1g", conf, jars=(Path("/my cache/a.jar"), Path("/my cache/b.jar"))
     )
+    return spark_properties(LaunchRequest(settings, FOLDER))
 
 
 @pytest.mark.parametrize("master", ["local[*]", "local-cluster[2,1,1024]"])
@@ -183,14 +184,9 @@ def test_jars_travel_to_executors_on_other_machines() -> None:
 
 
 def with_archive(master: str, **extra: str) -> dict[str, str]:
-    return spark_properties(
-        master=master,
-        memory="1g",
-        log_settings=Path("/r/log4j2.properties"),
-        scratch=Path("/r"),
-        extra={key.replace("__", "."): value for key, value in extra.items()},
-        archive=Path("/cache/x.jsa"),
-    )
+    conf = {key.replace("__", "."): value for key, value in extra.items()}
+    settings = SparkSettings(master, "1g", conf, archive=Path("/cache/x.jsa"))
+    return spark_properties(LaunchRequest(settings, FOLDER))
 
 
 @pytest.mark.parametrize("master", ["local[2]", "local[*]", "local-cluster[2,1,1024]"])
@@ -204,15 +200,9 @@ def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: s
 @pytest.mark.parametrize("variable", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"])
 def test_options_of_variables_count_as_the_users(variable: str) -> None:
     options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off"
+    settings = SparkSettings("local[2]", "1g", {}, archive=Path("/cache/x.jsa"))
     properties = spark_properties(
-        master="local[2]",
-        memory="1g",
-        log_settings=Path("/r/log4j2.properties"),
-        scratch=Path("/r"),
-        extra={},
-        input_bytes=0,
-        archive=Path("/cache/x.jsa"),
-        environment={variable: options},
+        LaunchRequest(settings, FOLDER, {variable: options}, input_bytes=0)
     )
 
     for role in ("driver", "executor"):
@@ -221,13 +211,9 @@ def test_options_of_variables_count_as_the_users(variable: str) -> None:
 
 
 def test_variables_of_this_machine_are_not_those_of_a_clusters_executors() -> None:
+    settings = SparkSettings("spark://master:7077", "1g", {})
     properties = spark_properties(
-        master="spark://master:7077",
-        memory="1g",
-        log_settings=Path("/r/log4j2.properties"),
-        scratch=Path("/r"),
-        extra={},
-        environment={"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"},
+        LaunchRequest(settings, FOLDER, {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"})
     )
 
     assert "GC" not in properties["spark.driver.extraJavaOptions"]

@@ -6,8 +6,8 @@ import resource
 import socket
 from collections.abc import Iterator
 
-from lakeload.documents.spark import is_local
 from lakeload.machine.doctor.model import Finding, Patient, Status
+from lakeload.runtimes.registry import runtime_of
 
 FILES = 1024
 """What Linux grants by default; macOS grants 256, and Spark's class path alone has more."""
@@ -46,13 +46,13 @@ def host_name(patient: Patient) -> Iterator[Finding]:
 def judge_host_name(name: str, patient: Patient, *, resolves: bool) -> Finding:
     """Return the finding for this machine's name.
 
-    With a local master lakeload gives Spark the loopback address, and the name is not needed.
+    Where lakeload gives Spark the loopback address, the name is not needed.
     """
     if resolves:
         return Finding("host-name", Status.OK, f"the host name `{name}` resolves")
     found = f"the host name `{name}` does not resolve"
     command = f"echo '127.0.1.1 {name}' | sudo tee -a /etc/hosts"
-    if is_local(patient.need.master):
+    if "spark.driver.host" in runtime_of(patient.need.master).properties((), {}):
         why = "lakeload gives Spark 127.0.0.1 instead; other programs that use Spark will not start"
         return Finding("host-name", Status.WARNING, found, why, command)
     why = "executors on other machines reach the driver by its name"

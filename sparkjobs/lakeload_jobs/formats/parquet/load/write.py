@@ -212,7 +212,7 @@ def _stage(
 ) -> list[PartitionReport]:
     """Run the tasks and return their reports in partition order."""
     spec = load.spec
-    local = str(load.spark.sparkContext.master).startswith("local")
+    shared = spec.runtime.tasks_share_driver
     writer = PartitionWriter(
         destination=spec.destination,
         location=load.location,
@@ -222,8 +222,8 @@ def _stage(
         tracking_columns=spec.tracking_columns,
         key_columns=prepared.mapping.key,
         counts=counts,
-        registry=str(_registry_folder(load)) if local else None,
-        on_executor=not local,
+        registry=str(_registry_folder(load)) if shared else None,
+        on_executor=not shared,
     )
     rows = map_batches(prepared.frame, writer, REPORT_SCHEMA).collect()
     reports = sorted((read_report(row["report"]) for row in rows), key=lambda r: r.partition)

@@ -35,6 +35,7 @@ class S3Source:
     def __init__(self, spec: JobSpec) -> None:
         self.readers = SourceReaders(spec.destination, spec.attempt_id)
         self.label = spec.attempt_id
+        self._runtime = spec.runtime
         self._folder = Path(spec.result_path).parent / "source"
         self._lock = threading.Lock()
         self._connected: set[str] = set()
@@ -46,7 +47,7 @@ class S3Source:
         bucket's region cannot be asked for.
         """
         buckets = {KeyPattern.parse(file.path).bucket for file in files if is_s3(file.path)}
-        if buckets and not str(spark.sparkContext.master).startswith("local"):
+        if buckets and not self._runtime.tasks_share_driver:
             raise InvalidInput(
                 "input from S3 is not supported yet on cluster masters",
                 hint="use `local[*]` or `local-cluster[…]`",

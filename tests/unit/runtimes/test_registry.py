@@ -1,0 +1,97 @@
+"""Which runtime a master belongs to, and what the job is told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeload.documents.spark import master_finding
+from lakeload.runtimes.local import LOCAL
+from lakeload.runtimes.local_cluster import LOCAL_CLUSTER
+from lakeload.runtimes.registry import RUNTIMES, find_runtime, runtime_of
+from lakeload.runtimes.standalone import STANDALONE
+
+
+@pytest.mark.parametrize(
+    ("master", "runtime"),
+    [
+        ("local", LOCAL),
+        ("local[*]", LOCAL),
+        ("local[4]", LOCAL),
+        ("local[4,2]", LOCAL),
+        ("local-cluster[2,1,1024]", LOCAL_CLUSTER),
+        ("spark://a:7077", STANDALONE),
+        ("spark://a:7077,b:7077", STANDALONE),
+    ],
+)
+def test_a_master_belongs_to_just_one_runtime(master: str, runtime: object) -> None:
+    assert [one for one in RUNTIMES if one.accepts(master)] == [runtime]
+    assert runtime_of(master) is runtime
+    assert master_finding(master) is None
+
+
+@pytest.mark.parametrize(
+    ("master", "code"),
+    [
+        ("local[0]", "invalid"),
+        ("local[x]", "invalid"),
+        ("local[", "invalid"),
+        ("localhost", "invalid"),
+        ("local-cluster[2]", "invalid"),
+        ("spark://a", "invalid"),
+        ("yarn", "not-supported-yet"),
+        ("k8s://https://host", "not-supported-yet"),
+        ("", "not-supported-yet"),
+    ],
+)
+def test_another_master_is_refused_with_those_there_are(master: str, code: str) -> None:
+    finding = master_finding(master)
+
+    assert find_runtime(master) is None
+    assert finding is not None
+    assert finding.code == code
+    assert finding.hint == "`local[N]`, `local-cluster[…]` and `spark://HOST:PORT` are"
+
+
+def test_the_tasks_of_a_cluster_alone_are_elsewhere() -> None:
+    shared = {runtime.written: runtime.traits.tasks_share_driver for runtime in RUNTIMES}
+
+    assert shared == {"local[N]": True, "local-cluster[…]": True, "spark://HOST:PORT": False}
+
+
+@pytest.mark.parametrize(
+    ("master", "slots"),
+    [
+        ("local", 1),
+        ("local[2]", 2),
+        ("local[3,4]", 3),
+        ("local[*]", 8),
+        ("local[*,2]", 8),
+        ("local-cluster[2,1,1024]", None),
+        ("spark://host:7077", None),
+    ],
+)
+def test_a_local_master_names_its_task_slots(master: str, slots: int | None) -> None:
+    assert runtime_of(master).task_slots(master, 8) == slots
+
+
+def test_the_driver_of_a_local_master_alone_is_on_the_loopback_unless_the_user_says_where() -> None:
+    chosen = {"spark.driver.host": "10.0.0.1"}
+
+    assert LOCAL.properties((), {})["spark.driver.host"] == "127.0.0.1"
+    assert LOCAL.properties((), chosen)["spark.driver.host"] == "10.0.0.1"
+    for runtime in (LOCAL_CLUSTER, STANDALONE):
+        assert runtime.properties((), {}) == {}
+
+
+def test_jars_are_sent_to_machines_that_do_not_have_them() -> None:
+    jars = [Path("/c/a.jar")]
+
+    assert STANDALONE.properties(jars, {"spark.jars": "/b.jar"}) == {
+        "spark.jars": "file:///c/a.jar,/b.jar"
+    }
+    assert LOCAL_CLUSTER.properties(jars, {}) == {
+        "spark.driver.extraClassPath": "/c/a.jar",
+        "spark.executor.extraClassPath": "/c/a.jar",
+    }
