@@ -26,6 +26,7 @@ from lakeload_jobs.formats.parquet.log.table_log import TableLog
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.sources.registry import source_of
 from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
@@ -76,8 +77,8 @@ def look(
 def _parquet(
     spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
 ) -> TableColumns:
-    from lakeload_jobs.formats.parquet.load.incremental import select
     from lakeload_jobs.formats.parquet.load.prepare import prepare
+    from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
     opened = TableLog(objects, location).inspect(
@@ -88,9 +89,11 @@ def _parquet(
         spec.options.table_handling,
         table_settings(spec.destination, location),
     )
-    selection = select(spec, table, objects, opened)
-    files = None if selection is None else selection.files
-    prepared = prepare(spark, spec, table, opened, files)
+    bookmark = bookmark_of(
+        objects, location, pipeline=spec.pipeline, source=table.source, opened=opened
+    )
+    found = source_of(spec, table).slice(bookmark)
+    prepared = prepare(spark, spec, table, opened, found)
     before = {column.name: column.type for column in opened.columns}
     return TableColumns(
         table.source,
@@ -104,22 +107,22 @@ def _parquet(
 def _iceberg(
     spark: SparkSession, spec: JobSpec, table: TableSpec, objects: Objects
 ) -> TableColumns:
+    from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
     from lakeload_jobs.formats.iceberg.load.creation import definition
-    from lakeload_jobs.formats.iceberg.load.incremental import select
     from lakeload_jobs.formats.iceberg.load.prepare import prepare
     from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, schema_columns
 
     java_table = load(spark, table.schema, table.table)
     facts = None if java_table is None else read_facts(java_table)
     state = state_of(facts, spec.pipeline) if facts else None
-    selection = select(spec, table, objects, state)
+    bookmark = bookmark_of(objects, state, full_refresh=spec.options.full_refresh)
     prepared = prepare(
         spark,
         spec,
         table,
         facts=facts,
         recorded=state.columns if state else {},
-        files=None if selection is None else selection.files,
+        found=source_of(spec, table).slice(bookmark),
     )
     found = TableColumns(table.source, table.target, keys=prepared.key)
     if not prepared.columns.fields:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.load import stage
 from lakeload_jobs.formats.parquet.load.upload import UploadPool
@@ -25,7 +26,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     GlueTarget,
     LoadRecord,
     StagedFile,
-    StateChange,
     Target,
     tool_version,
 )

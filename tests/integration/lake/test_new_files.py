@@ -9,10 +9,11 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import encode
 from lakeload_jobs.sources.files import selection as new_files
 from lakeload_jobs.sources.files.listing import SourceObjects
-from lakeload_jobs.sources.files.selection import Selection, Source, select_files
+from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer
 from tests.servers.ministack import Lake
@@ -49,8 +50,10 @@ class Loads:
     def choose(self, writer: Writer) -> Selection:
         opened = writer.open()
         listed = tuple(self.listing.find([f"s3://{self.lake.seeded.bucket}/{LANDING}/"]))
-        source = Source("shop", "orders", "", writer.location)
-        return select_files(self.objects, source, opened, listed)
+        bookmark = bookmark_of(
+            self.objects, writer.location, pipeline="shop", source="orders", opened=opened
+        )
+        return choose_files(bookmark, "", listed)
 
     def load(self) -> list[str]:
         """Commit a job with what is new, and return the names."""
@@ -58,8 +61,9 @@ class Loads:
         selection = self.choose(writer)
         if not selection.idle:
             state = selection.state
-            record = replace(writer.stage(), state=state, inputs=selection.inputs)
-            writer.log.commit(replace(record, known=selection.repeated))
+            evidence = selection.evidence
+            record = replace(writer.stage(), state=state, inputs=evidence.inputs)
+            writer.log.commit(replace(record, known=evidence.known))
         return [file.path.rpartition("/")[2] for file in selection.files]
 
 
@@ -98,7 +102,7 @@ def test_the_files_of_a_void_job_are_still_to_be_loaded(loads: Loads) -> None:
     loads.put("b", "2")
     writer = Writer(loads.objects, job_id="lost", files=1)
     selection = loads.choose(writer)
-    record = replace(writer.stage(), state=selection.state, inputs=selection.inputs)
+    record = replace(writer.stage(), state=selection.state, inputs=selection.evidence.inputs)
     assert loads.objects.put_if_absent(writer.location.record_key(2), encode(record))
     [file] = record.files
     loads.objects.abort_upload(file.key, file.upload_id)
@@ -130,7 +134,8 @@ def test_another_pipeline_has_its_own_account_of_files(loads: Loads) -> None:
     writer = Writer(loads.objects, job_id="theirs", pipeline="other", source="orders", files=0)
     opened = writer.open()
     listed = tuple(loads.listing.find([f"s3://{loads.lake.seeded.bucket}/{LANDING}/"]))
-    theirs = select_files(
-        loads.objects, Source("other", "orders", "", writer.location), opened, listed
+    bookmark = bookmark_of(
+        loads.objects, writer.location, pipeline="other", source="orders", opened=opened
     )
+    theirs = choose_files(bookmark, "", listed)
     assert [file.path.rpartition("/")[2] for file in theirs.files] == ["a"]

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, data_key
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
     StagedFile,
-    StateChange,
     Target,
     encode,
     upload_metadata,

@@ -238,7 +238,7 @@ def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_rese
     assert len(seen.selection.files) == 1
     place = TableLocation(destination.prefix, SCHEMA, "orders")
     key = ledger_key(place, "shop", ATTEMPT)
-    entry = LedgerEntry(1, None, "shop", "orders", "monday", seen.selection.inputs)
+    entry = LedgerEntry(1, None, "shop", "orders", "monday", seen.selection.evidence.inputs)
     write_entry(Objects(session, destination), key, entry)
     writer.load("monday", 1, known=seen.selection.state.after, ledger=key)
 

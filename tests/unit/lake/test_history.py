@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.formats.parquet.log import commit_log as module
 from lakeload_jobs.formats.parquet.log.commit_log import History, Outcome
-from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StateChange
+from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord
 from tests.unit.lake.test_log_codec import LOAD
 
 

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint, PipelineHistory
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
@@ -21,19 +23,18 @@ from lakeload_jobs.formats.parquet.log.records import (
     EndMarker,
     FenceRecord,
     GlueTarget,
-    LoadedFolder,
     LoadRecord,
     LogDamaged,
     LogObject,
     NewerFormat,
     StagedFile,
-    StateChange,
     Target,
     decode,
     decode_record,
     encode,
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
+from lakeload_jobs.sources.files.known_files import LoadedFolder
 from lakeload_jobs.storage.objects import Part
 
 CASES = Path(__file__).parents[2] / "cases" / "records"
@@ -81,15 +82,19 @@ GOLDEN: dict[str, LogObject] = {
         glue=GlueTarget("supaflow_postgres_public", "orders", "lakeload_partition"),
         state=StateChange(None, {"cursor": "2026-11-21T10:00:00Z", "files": [1, None, True]}),
         inputs=(
-            LoadedFolder(
-                "s3://landing/orders",
-                ("a.csv", "b.csv"),
-                (12, 7),
-                (1_795_251_600_000_000_000, 1_795_253_400_000_000_000),
-                ("e-1", "e-2"),
+            to_json(
+                LoadedFolder(
+                    "s3://landing/orders",
+                    ("a.csv", "b.csv"),
+                    (12, 7),
+                    (1_795_251_600_000_000_000, 1_795_253_400_000_000_000),
+                    ("e-1", "e-2"),
+                )
             ),
         ),
-        known=(LoadedFolder("data/orders", ("a.csv",), (12,), (1_795_251_600_000_000_001,)),),
+        known=(
+            to_json(LoadedFolder("data/orders", ("a.csv",), (12,), (1_795_251_600_000_000_001,))),
+        ),
         author="etl@loader-1",
     ),
     "fence.json": FenceRecord(

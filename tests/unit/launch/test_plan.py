@@ -13,7 +13,8 @@ from lakeload.formats.plan_model import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
-from lakeload_jobs.formats.parquet.log.records import LoadRecord, StateChange, Target
+from lakeload_jobs.contract.state import Evidence, StateChange
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import Opened
 from lakeload_jobs.sources.files.file_state import FileState
@@ -128,7 +129,7 @@ def test_spark_is_spared_only_when_nothing_is_left_to_do() -> None:
 
 
 def chosen(*files: FileState, moves_state: bool = False) -> Selection:
-    return Selection(files, 3, 4, (), StateChange(None, {"n": 1}), (), (), moves_state)
+    return Selection(files, 3, 4, (), StateChange(None, {"n": 1}), Evidence(), moves_state)
 
 
 def test_spark_is_spared_when_no_file_is_new_unless_the_state_has_to_move() -> None:

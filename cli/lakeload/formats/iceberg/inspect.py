@@ -12,7 +12,7 @@ from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
-from lakeload_jobs.formats.iceberg.bookmark import account_of
+from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
     facts_of,
@@ -161,8 +161,8 @@ def _with_input(
     listed = list_files(given, readers, may_be_empty=may_be_empty)
     if not given.incremental or seen.start is None:
         return replace(seen, listed=listed)
-    account = account_of(objects, state, full_refresh=look.options.full_refresh)
-    selection = choose_files(account, given.folder, listed, reload=look.options.reload)
+    bookmark = bookmark_of(objects, state, full_refresh=look.options.full_refresh)
+    selection = choose_files(bookmark, given.folder, listed, reload=look.options.reload)
     return replace(seen, selection=selection, listed=listed)
 
 

@@ -18,11 +18,12 @@ from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.admission import table_settings
+from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files, remote_paths
-from lakeload_jobs.sources.files.selection import Selection, Source, select_files
+from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -154,8 +155,10 @@ def _look(objects: Objects, readers: SourceReaders, table: TableSpec, look: Look
     listed = list_files(table.input, readers, may_be_empty=may_be_empty)
     if not incremental:
         return Foreseen(table, opened, listed=listed)
-    source = Source(look.pipeline, table.source, table.input.folder, location)
-    selection = select_files(objects, source, opened, listed, reload=look.options.reload)
+    bookmark = bookmark_of(
+        objects, location, pipeline=look.pipeline, source=table.source, opened=opened
+    )
+    selection = choose_files(bookmark, table.input.folder, listed, reload=look.options.reload)
     return Foreseen(table, opened, None, selection, listed)
 
 

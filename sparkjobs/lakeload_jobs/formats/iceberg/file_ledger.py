@@ -1,23 +1,21 @@
-"""The files that each job of an Iceberg table has loaded: objects that name the one before.
+"""What each job of an Iceberg table has read: objects that name the one before.
 
-An Iceberg table's properties keep a digest of the loaded files and the key of the newest object;
-the objects keep the files themselves, and are read only where the digest cannot tell. An object is
-written before the publish that names it: one that no publish names counts for nothing.
+An Iceberg table's properties keep the pipeline's state and the key of the newest object; the
+objects keep the evidence, and are read only where the state does not tell. An object is written
+before the publish that names it: one that no publish names counts for nothing.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.records import LoadedFolder
-from lakeload_jobs.sources.files.bookmark import identity
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.known_files import KnownFiles, files_of
 from lakeload_jobs.storage.objects import Objects
 
 VERSION = 1
@@ -25,18 +23,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """The files of one job. `number` counts from 1; `previous` is the key of the one before.
-
-    `known` are files of earlier jobs, repeated so that nobody has to read their objects again.
-    """
+    """The evidence of one job. `number` counts from 1; `previous` is the key of the one before."""
 
     number: int
     previous: str | None
     pipeline: str
     source: str
     job_id: str
-    inputs: tuple[LoadedFolder, ...]
-    known: tuple[LoadedFolder, ...] = ()
+    inputs: tuple[Any, ...]
+    known: tuple[Any, ...] = ()
     version: int = VERSION
 
 
@@ -76,22 +71,18 @@ def read_entry(objects: Objects, key: str) -> LedgerEntry:
         ) from error
 
 
-def read_known(objects: Objects, newest: str | None, since: int) -> KnownFiles:
-    """Return the files of all entries from number `since` on: a GET for each. Raises as
-    `read_entry` does."""
-    entries: list[LedgerEntry] = []
+def read_evidence(objects: Objects, newest: str | None, since: int) -> tuple[Evidence, ...]:
+    """Return what all entries from number `since` on noted, the oldest first: a GET for each.
+    Raises as `read_entry` does."""
+    found: list[Evidence] = []
     key = newest
     while key is not None:
         entry = read_entry(objects, key)
         if entry.number < since:
             break
-        entries.append(entry)
+        found.append(Evidence(entry.inputs, entry.known))
         key = entry.previous
-    found: dict[object, FileState] = {}
-    for entry in reversed(entries):
-        for file in files_of((*entry.known, *entry.inputs)):
-            found[identity(file)] = file
-    return KnownFiles(tuple(found.values()), len(entries))
+    return tuple(reversed(found))
 
 
 def next_number(objects: Objects, newest: str | None) -> int:

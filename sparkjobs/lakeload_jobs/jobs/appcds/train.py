@@ -32,6 +32,7 @@ from lakeload_jobs.contract.spec import (
     PartitionField,
     TableSpec,
 )
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, load_table
 from lakeload_jobs.formats.parquet.load.prepare import prepare
@@ -41,6 +42,7 @@ from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import partition_rows
 from lakeload_jobs.session import build_session
+from lakeload_jobs.sources.registry import source_of
 from lakeload_jobs.storage.objects import Objects
 
 _XML = "application/xml"
@@ -273,11 +275,12 @@ def main(spec_path: str) -> int:
 
 def _load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> None:
     opened = Opened(next_number=1, already=None, first_run=True, column_map={}, columns=())
-    prepared = prepare(spark, spec, table, opened)
+    bookmark = Bookmark(None, first_run=True, next_number=1, evidence=lambda since: ())
+    prepared = prepare(spark, spec, table, opened, source_of(spec, table).slice(bookmark))
     for all_columns in (False, True):
         partition_rows(prepared.frame, all_columns=all_columns)
     map_batches(prepared.frame, _count, REPORT_SCHEMA).collect()
-    prepared.source.check_unchanged()
+    prepared.rows.check_unchanged()
 
 
 def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,81 +1,80 @@
-"""The source files that a pipeline's records name: all that it ever loaded, read from its log."""
+"""Source files as loads note them: folder by folder, and read back from the notes of all loads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadedFolder, LoadRecord
+from lakeload_jobs.contract.codec import CodecError, from_json, to_json
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.sources.files.bookmark import folder_of, identity
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.storage.objects import Objects
+
+
+@dataclass(frozen=True)
+class LoadedFolder:
+    """Source files of one folder as they were when they were loaded, one tuple for each property.
+
+    `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
+    be 100,000 files, and each takes about 60 bytes this way.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    modified: tuple[int, ...]
+    etags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """Every version of every file that was loaded, and how many records it took to know them."""
+    """Every version of every file that was loaded, and how many loads' notes it took to know."""
 
     files: tuple[FileState, ...]
     records: int
 
 
-def read_known_files(
-    objects: Objects,
-    location: TableLocation,
-    *,
-    pipeline: str,
-    source: str,
-    since: int,
-    before: int,
-) -> KnownFiles:
-    """Read records `since` up to `before`, without the latter: a LIST and a GET for each.
-
-    Void records and those before a reset of the pipeline count for nothing; an unfinished one is
-    taken for finished, as `inspect` does. Raises `AwsError`, and `LogDamaged` for a missing record.
-    """
-    log = CommitLog(objects, location)
-    entries = [entry for entry in log.entries_after(since - 1) if entry.number < before]
-    log.load_records(entry.number for entry in entries)
+def known_files(noted: Sequence[Evidence]) -> KnownFiles:
+    """Return the files of all loads. Raises `LoadFailed` for notes that are not of files."""
     found: dict[object, FileState] = {}
-    records = 0
-    for entry in entries:
-        record = log.record(entry.number)
-        if isinstance(record, FenceRecord) and record.resets == pipeline:
-            found, records = {}, 0
-        if not isinstance(record, LoadRecord) or not (record.inputs or record.known):
-            continue
-        if (record.pipeline, record.source) != (pipeline, source):
-            continue
-        if log.ending_of_size(entry.number, entry.end_size) == "void":
-            continue
-        records += 1
-        for file in files_of((*record.known, *record.inputs)):
+    for evidence in noted:
+        for file in files_of((*evidence.known, *evidence.inputs)):
             found[identity(file)] = file
-    return KnownFiles(tuple(found.values()), records)
+    return KnownFiles(tuple(found.values()), len(noted))
 
 
-def by_folder(files: Iterable[FileState]) -> tuple[LoadedFolder, ...]:
-    """Return files as a record holds them."""
+def by_folder(files: Iterable[FileState]) -> tuple[Any, ...]:
+    """Return files as a load notes them, as JSON."""
     folders: dict[str, list[FileState]] = {}
     for file in files:
         folders.setdefault(folder_of(file), []).append(file)
     return tuple(
-        LoadedFolder(
-            folder,
-            names=tuple(file.path.rpartition("/")[2] for file in inside),
-            sizes=tuple(file.size for file in inside),
-            modified=tuple(file.modified for file in inside),
-            etags=tuple(file.etag or "" for file in inside) if any(f.etag for f in inside) else (),
+        to_json(
+            LoadedFolder(
+                folder,
+                names=tuple(file.path.rpartition("/")[2] for file in inside),
+                sizes=tuple(file.size for file in inside),
+                modified=tuple(file.modified for file in inside),
+                etags=tuple(f.etag or "" for f in inside) if any(f.etag for f in inside) else (),
+            )
         )
         for folder, inside in sorted(folders.items())
     )
 
 
-def files_of(folders: Iterable[LoadedFolder]) -> Iterator[FileState]:
-    """Yield the files that a record holds."""
-    for folder in folders:
+def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
+    """Yield the files that a load noted. Raises `LoadFailed` for what are no files."""
+    for data in noted:
+        try:
+            folder = from_json(LoadedFolder, data)
+        except CodecError as error:
+            raise LoadFailed(
+                f"what an earlier load noted of its input is no list of files: {error}",
+                hint="restore the object as it was (bucket versioning keeps it); never edit the "
+                "log",
+            ) from error
         prefix = f"{folder.folder}/" if folder.folder else ""
         etags = folder.etags or [""] * len(folder.names)
         for name, size, modified, etag in zip(

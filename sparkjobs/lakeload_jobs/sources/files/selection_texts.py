@@ -7,11 +7,6 @@ from lakeload_jobs.sources.files.selection import Selection
 _SHOWN = 5
 
 
-def selection_notes(selection: Selection | None) -> tuple[str, ...]:
-    """Return what the user is told of the choice."""
-    return () if selection is None else (selection.sentence,)
-
-
 def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[str, ...]:
     """Return what may double rows: new versions of files, and a reload."""
     found = []

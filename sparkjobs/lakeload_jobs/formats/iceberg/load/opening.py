@@ -28,7 +28,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, f
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.base import Slice
 
 LEFT_AFTER = timedelta(hours=24)
 """Staging branches older than this are taken for left by dead loads."""
@@ -93,7 +93,7 @@ def ready(
     spec: JobSpec,
     table: TableSpec,
     opened: Opened,
-    files: Sequence[FileState] | None,
+    found: Slice,
 ) -> Ready | None:
     """Open the source, and create the table or bring its columns into step.
 
@@ -101,7 +101,7 @@ def ready(
     load made the table meanwhile, and `InvalidInput` and `LoadFailed`.
     """
     prepared = prepare(
-        spark, spec, table, facts=opened.facts, recorded=opened.recorded, files=files
+        spark, spec, table, facts=opened.facts, recorded=opened.recorded, found=found
     )
     if not prepared.columns.fields:
         return None if opened.facts is None else Ready(opened, prepared, (), ())

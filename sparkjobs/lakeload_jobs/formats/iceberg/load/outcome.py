@@ -10,6 +10,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.java import Java
 from lakeload_jobs.formats.iceberg.load.tables import added_files
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
+from lakeload_jobs.sources.base import Reader
 
 MOST_FILES = 200
 """Beyond so many files a result counts their bytes and does not name them."""
@@ -24,6 +25,7 @@ def loaded(
     snapshot: int,
     *,
     seconds: float,
+    reader: Reader,
     warnings: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> TableResult:
@@ -38,7 +40,7 @@ def loaded(
         bytes=_number(summary, "added-files-size"),
         seconds=round(seconds, 3),
         files=_files(java_table, found, summary),
-        reader="jvm",
+        reader=reader,
         index="dense" if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=changes(summary),

@@ -20,9 +20,7 @@ from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.spark.reader import FilesSource, open_files
-from lakeload_jobs.sources.files.spark.s3a import s3_source
+from lakeload_jobs.sources.base import Rows, Slice
 
 _SPARK_TYPES = {
     "boolean": "boolean",
@@ -46,7 +44,7 @@ class Prepared:
     `key`, `cursor` and `partition_by` are in target names.
     """
 
-    source: FilesSource
+    rows: Rows
     mapping: ColumnMapping
     frame: DataFrame
     columns: StructType
@@ -66,32 +64,24 @@ def prepare(
     *,
     facts: TableFacts | None,
     recorded: Mapping[str, str],
-    files: Sequence[FileState] | None,
+    found: Slice,
 ) -> Prepared:
-    """Open the source, or those `files` of it, and lay out the columns.
+    """Open what was found, and lay out the columns.
 
     `recorded` is the column map of this pipeline's earlier loads. Raises `InvalidInput` for
     settings the source does not bear out, `LoadFailed` for files that cannot be read.
     """
-    source = open_files(
-        spark,
-        table.input,
-        table.columns,
-        spec.on_bad_value,
-        s3=s3_source(spec),
-        files=files,
-        earlier=_earlier(facts, recorded),
-    )
-    if not source.names:
-        return _without_columns(source)
-    frame, mapping = _written(spec, table, source, recorded)
+    rows = found.open(spark, _earlier(facts, recorded))
+    if not rows.names:
+        return _without_columns(rows)
+    frame, mapping = _written(spec, table, rows, recorded)
     frame, mapping = _spelled(frame, mapping, facts)
     frame = _without_null_keys(frame, mapping.key, table)
     if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
         frame = frame.coalesce(1).limit(spec.options.limit)
     return Prepared(
-        source,
+        rows,
         mapping,
         frame,
         _columns(frame, spec.tracking_columns),
@@ -101,18 +91,18 @@ def prepare(
 
 
 def _written(
-    spec: JobSpec, table: TableSpec, source: FilesSource, recorded: Mapping[str, str]
+    spec: JobSpec, table: TableSpec, rows: Rows, recorded: Mapping[str, str]
 ) -> tuple[DataFrame, ColumnMapping]:
     lower = catalog_traits(spec.destination.iceberg.catalog).lower_case_names
     mapping = map_columns(
-        source.names,
+        rows.names,
         table.columns,
         primary_key=table.primary_key,
         recorded=recorded,
         lower=lower,
     )
     frame = written_frame(
-        source.frame,
+        rows.frame,
         mapping,
         nested=spec.nested,
         lower=lower,
@@ -194,11 +184,11 @@ def _partitions(mapping: ColumnMapping, table: TableSpec) -> tuple[PartitionFiel
     )
 
 
-def _without_columns(source: FilesSource) -> Prepared:
+def _without_columns(rows: Rows) -> Prepared:
     """An empty CSV or JSON file: no columns, and so no rows either."""
-    if not source.frame.isEmpty():
+    if not rows.frame.isEmpty():
         raise LoadFailed(
             "the source has rows but no columns",
             hint="is it of another `format`, or are all its records empty?",
         )
-    return Prepared(source, ColumnMapping((), ()), source.frame, StructType())
+    return Prepared(rows, ColumnMapping((), ()), rows.frame, StructType())

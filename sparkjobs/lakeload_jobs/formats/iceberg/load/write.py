@@ -17,10 +17,11 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.events import Enter
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE, drop_branch, pause
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.counting import count
-from lakeload_jobs.formats.iceberg.load.incremental import note_files, select
+from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.java import caused_by
 from lakeload_jobs.formats.iceberg.load.opening import Again, Opened, Ready, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded, nothing_new
@@ -30,8 +31,8 @@ from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.session import configure
-from lakeload_jobs.sources.files.selection import Selection
-from lakeload_jobs.sources.files.selection_texts import selection_notes, selection_warnings
+from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.sources.registry import source_of
 from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
@@ -99,23 +100,23 @@ def _once(load: IcebergLoad, started: float, tries: int) -> TableResult:
     if opened.already is not None and opened.facts is not None:
         seconds = time.monotonic() - started
         return already(table, opened.facts, opened.already.snapshot, seconds=seconds)
-    selection = select(spec, table, load.objects, opened.start.state)
+    # What replaces every row begins a new account.
+    bookmark = bookmark_of(load.objects, opened.start.state, full_refresh=spec.options.full_refresh)
+    found = source_of(spec, table).slice(bookmark)
     replaces = table.mode == "OVERWRITE" or (spec.options.full_refresh and table.mode == "UPSERT")
-    if selection is not None and not selection.files and not replaces:
-        seconds = time.monotonic() - started
-        return nothing_new(table, seconds=seconds, notes=selection_notes(selection))
-    files = None if selection is None else selection.files
-    prepared = ready(load.spark, spec, table, opened, files)
+    if found.idle and not replaces:
+        return nothing_new(table, seconds=time.monotonic() - started, notes=_notes(found))
+    prepared = ready(load.spark, spec, table, opened, found)
     if prepared is None:
         note = "the source has no columns yet, so there is no table to make"
         return nothing_new(table, seconds=time.monotonic() - started, notes=(note,))
-    return _write(load, prepared, selection, started, tries, replaces=replaces)
+    return _write(load, prepared, found, started, tries, replaces=replaces)
 
 
 def _write(
     load: IcebergLoad,
     prepared: Ready,
-    selection: Selection | None,
+    found: Slice,
     started: float,
     tries: int,
     *,
@@ -123,7 +124,7 @@ def _write(
 ) -> TableResult:
     spec, table, opened = load.spec, load.table, prepared.opened
     given = _counted(load, prepared, replaces=replaces)
-    published = _staged_and_published(load, given, opened, selection, tries)
+    published = _staged_and_published(load, given, opened, found, tries)
     if published.outcome == "AGAIN":
         raise Again(published.reason)
     seconds = time.monotonic() - started
@@ -138,10 +139,11 @@ def _write(
         java_table,
         published.snapshot,
         seconds=seconds,
-        notes=(*selection_notes(selection), *prepared.notes),
+        reader=given.prepared.rows.reader,
+        notes=(*_notes(found), *prepared.notes),
         warnings=(
             *opened.start.warnings,
-            *selection_warnings(selection, reload=spec.options.reload),
+            *found.warnings,
             *prepared.warnings,
             *(counted if bad else ()),
         ),
@@ -151,10 +153,9 @@ def _write(
 def _counted(load: IcebergLoad, prepared: Ready, *, replaces: bool) -> Stage:
     load.enter("count")
     spec, table, rows = load.spec, load.table, prepared.prepared
-    filtered = table.where is not None and table.input.format != "PARQUET"
     counted = count(
         rows.frame,
-        all_columns=bool(rows.columns.fields) and (filtered or rows.source.rows_need_all_columns),
+        all_columns=bool(rows.columns.fields) and rows.rows.count_reads_all_columns,
         bounded=rows.key if table.mode == "UPSERT" and not replaces else (),
     )
     now = datetime.now(UTC)
@@ -174,7 +175,7 @@ def _staged_and_published(
     load: IcebergLoad,
     given: Stage,
     opened: Opened,
-    selection: Selection | None,
+    found: Slice,
     tries: int,
 ) -> Published:
     """Stage and publish; whatever stops it before the commit takes the staging branch with it."""
@@ -182,16 +183,17 @@ def _staged_and_published(
     spec, table = load.spec, load.table
     try:
         staged = stage(given)
-        given.prepared.source.check_unchanged()
+        given.prepared.rows.check_unchanged()
         ledger = None
-        if selection is not None:
+        if found.evidence is not None:
             name = spec.attempt_id if not tries else f"{spec.attempt_id}-{tries}"
-            ledger = note_files(spec, table, load.objects, selection, opened.start.state, name)
+            before = opened.start.state
+            ledger = note_evidence(spec, table, load.objects, found.evidence, before, name)
         load.enter("commit")
     except BaseException:
         _drop(load, given.branch)
         raise
-    return publish(_publish(load, given, opened, staged, selection, ledger))
+    return publish(_publish(load, given, opened, staged, found, ledger))
 
 
 def _publish(
@@ -199,7 +201,7 @@ def _publish(
     given: Stage,
     opened: Opened,
     staged: Staged,
-    selection: Selection | None,
+    found: Slice,
     ledger: str | None,
 ) -> Publish:
     spec, table, before = load.spec, load.table, opened.start.state
@@ -214,7 +216,7 @@ def _publish(
             snapshot=snapshot,
             fingerprint=table.fingerprint,
             columns={**opened.recorded, **given.prepared.mapping.column_map},
-            state=selection.state.after if selection else None,
+            state=found.change.after if found.change else None,
             ledger=ledger,
             rows_job=rows_job,
         )
@@ -229,8 +231,12 @@ def _publish(
         staged=staged,
         state=state,
         # What replaces every row leaves no file of an earlier account in the table.
-        sets_state=selection is not None or given.replaces,
+        sets_state=found.keeps_state or given.replaces,
     )
+
+
+def _notes(found: Slice) -> tuple[str, ...]:
+    return (found.sentence,) if found.sentence else ()
 
 
 def _drop(load: IcebergLoad, branch: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
@@ -20,6 +22,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     tool_version,
 )
+from lakeload_jobs.sources.base import Reader, Slice
 
 
 def load_record(
@@ -63,6 +66,12 @@ def load_record(
     )
 
 
+def with_state(record: LoadRecord, found: Slice) -> LoadRecord:
+    """Return the record with the state that it leaves, and the evidence of what it read."""
+    evidence = found.evidence or Evidence()
+    return replace(record, state=found.change, inputs=evidence.inputs, known=evidence.known)
+
+
 def table_result(
     table: TableSpec,
     status: Literal["LOADED", "NO_OP"],
@@ -71,6 +80,7 @@ def table_result(
     seconds: float,
     warnings: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
+    reader: Reader = "jvm",
     catalog_error: LakeloadError | None = None,
 ) -> TableResult:
     """Return what the user is told of a table that is in, perhaps without its catalog."""
@@ -82,7 +92,7 @@ def table_result(
         bytes=record.bytes,
         seconds=round(seconds, 3),
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
-        reader="jvm",
+        reader=reader,
         index=record.index,
         warnings=warnings,
         notes=notes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +13,7 @@ from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.spark.reader import FilesSource, open_files
-from lakeload_jobs.sources.files.spark.s3a import s3_source
+from lakeload_jobs.sources.base import Rows, Slice
 
 _TRACKING_TYPES = {
     "_supa_synced": "timestamp",
@@ -35,7 +32,7 @@ class Prepared:
     no columns, and then it has no rows.
     """
 
-    source: FilesSource
+    rows: Rows
     mapping: ColumnMapping
     frame: DataFrame
     columns: dict[str, str]
@@ -47,9 +44,9 @@ def prepare(
     spec: JobSpec,
     table: TableSpec,
     opened: Opened,
-    files: Sequence[FileState] | None = None,
+    found: Slice,
 ) -> Prepared:
-    """Open the source, or those `files` of it, and lay out the columns that are written.
+    """Open what was found, and lay out the columns that are written.
 
     Raises `InvalidInput` for settings the source does not bear out, `LoadFailed` for files that
     cannot be read and for schema changes that `schema_changes` forbids.
@@ -58,26 +55,18 @@ def prepare(
     earlier = {
         name: before[target] for name, target in opened.column_map.items() if target in before
     }
-    source = open_files(
-        spark,
-        table.input,
-        table.columns,
-        spec.on_bad_value,
-        s3=s3_source(spec),
-        files=files,
-        earlier=earlier,
-    )
-    if not source.names:
-        return _without_columns(source)
+    rows = found.open(spark, earlier)
+    if not rows.names:
+        return _without_columns(rows)
     mapping = map_columns(
-        source.names,
+        rows.names,
         table.columns,
         primary_key=table.primary_key,
         recorded=opened.column_map,
         lower=spec.destination.parquet.update_glue_catalog,
     )
     frame = written_frame(
-        source.frame,
+        rows.frame,
         mapping,
         nested=spec.nested,
         lower=spec.destination.parquet.update_glue_catalog,
@@ -98,7 +87,7 @@ def prepare(
     if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
         frame = frame.coalesce(1).limit(spec.options.limit)
-    return Prepared(source, mapping, frame, columns, warnings)
+    return Prepared(rows, mapping, frame, columns, warnings)
 
 
 def _difference(
@@ -114,11 +103,11 @@ def _difference(
         raise
 
 
-def _without_columns(source: FilesSource) -> Prepared:
+def _without_columns(rows: Rows) -> Prepared:
     """An empty CSV or JSON file: no columns, and so no rows either."""
-    if not source.frame.isEmpty():
+    if not rows.frame.isEmpty():
         raise LoadFailed(
             "the source has rows but no columns",
             hint="is it of another `format`, or are all its records empty?",
         )
-    return Prepared(source, ColumnMapping((), ()), source.frame, {}, ())
+    return Prepared(rows, ColumnMapping((), ()), rows.frame, {}, ())

@@ -19,12 +19,12 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.load.aborting import abort_uploads
 from lakeload_jobs.formats.parquet.load.catalog import check_catalog, lagging
-from lakeload_jobs.formats.parquet.load.incremental import select, with_files
 from lakeload_jobs.formats.parquet.load.outcome import (
     bad_value_warnings,
     load_record,
     nothing_new,
     table_result,
+    with_state,
 )
 from lakeload_jobs.formats.parquet.load.prepare import Prepared, prepare
 from lakeload_jobs.formats.parquet.load.stage import (
@@ -34,14 +34,15 @@ from lakeload_jobs.formats.parquet.load.stage import (
     read_report,
 )
 from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
+from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column, StagedFile
 from lakeload_jobs.formats.parquet.log.roll_forward import Catalog, union
 from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import partition_count, partition_rows
-from lakeload_jobs.sources.files.selection import Selection
-from lakeload_jobs.sources.files.selection_texts import selection_notes, selection_warnings
+from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.sources.registry import source_of
 from lakeload_jobs.storage.objects import Objects
 
 Notify = Callable[[str], None]
@@ -82,10 +83,13 @@ def load_table(load: TableLoad) -> TableResult:
             seconds=time.monotonic() - started,
             catalog_error=opened.catalog_error,
         )
-    selection = select(spec, table, load.objects, opened)
-    if selection is not None and not selection.files:
-        return _nothing_new(load, log, opened, selection, started)
-    prepared, unasked = _prepared(load, opened, selection)
+    bookmark = bookmark_of(
+        load.objects, load.location, pipeline=spec.pipeline, source=table.source, opened=opened
+    )
+    found = source_of(spec, table).slice(bookmark)
+    if found.idle:
+        return _nothing_new(load, log, opened, found, started)
+    prepared, unasked = _prepared(load, opened, found)
     reports = _staged(load, prepared)
     record = load_record(
         spec,
@@ -97,18 +101,19 @@ def load_table(load: TableLoad) -> TableResult:
         column_map={**opened.column_map, **prepared.mapping.column_map},
         started_at=started_at,
     )
-    committed = log.commit(with_files(record, selection))
+    committed = log.commit(with_state(record, found))
     return table_result(
         table,
         "NO_OP" if committed.already else "LOADED",
         committed.record,
         seconds=time.monotonic() - started,
-        notes=() if committed.already else selection_notes(selection),
+        notes=() if committed.already else _notes(found),
+        reader=prepared.rows.reader,
         warnings=(
             *opened.warnings,
             *lagging(opened.catalog_error),
             *unasked,
-            *selection_warnings(selection, reload=spec.options.reload),
+            *found.warnings,
             *prepared.warnings,
             *bad_value_warnings(reports),
         ),
@@ -137,28 +142,25 @@ def _open(load: TableLoad) -> tuple[TableLog, Opened]:
     return log, opened
 
 
-def _prepared(
-    load: TableLoad, opened: Opened, selection: Selection | None
-) -> tuple[Prepared, tuple[str, ...]]:
+def _prepared(load: TableLoad, opened: Opened, found: Slice) -> tuple[Prepared, tuple[str, ...]]:
     """Return the frame, and a warning where the catalog could not be asked.
 
     The catalog is asked before the source is read, and again when the columns are known.
     """
     target = glue_target(load.spec.destination, load.location)
     unasked = check_catalog(load.catalog, target, opened.columns)
-    files = None if selection is None else selection.files
-    prepared = prepare(load.spark, load.spec, load.table, opened, files)
+    prepared = prepare(load.spark, load.spec, load.table, opened, found)
     columns = (Column(name, kind) for name, kind in prepared.columns.items())
     unasked = unasked or check_catalog(load.catalog, target, union(opened.columns, columns))
     return prepared, unasked
 
 
 def _nothing_new(
-    load: TableLoad, log: TableLog, opened: Opened, selection: Selection, started: float
+    load: TableLoad, log: TableLog, opened: Opened, found: Slice, started: float
 ) -> TableResult:
-    """Report that no file is new; commit the state where that makes the next run quicker."""
+    """Report that nothing is new; commit the state where that makes the next run quicker."""
     error = opened.catalog_error
-    if selection.moves_state:
+    if found.records_anyway:
         load.enter("commit")
         record = load_record(
             load.spec,
@@ -170,10 +172,13 @@ def _nothing_new(
         )
         # Whoever came in between has moved the state as well; of ours nobody needs to know.
         with contextlib.suppress(Conflict):
-            error = log.commit(with_files(record, selection)).catalog_error
+            error = log.commit(with_state(record, found)).catalog_error
     seconds = time.monotonic() - started
-    notes = selection_notes(selection)
-    return nothing_new(load.table, seconds=seconds, notes=notes, catalog_error=error)
+    return nothing_new(load.table, seconds=seconds, notes=_notes(found), catalog_error=error)
+
+
+def _notes(found: Slice) -> tuple[str, ...]:
+    return (found.sentence,) if found.sentence else ()
 
 
 def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:
@@ -187,7 +192,7 @@ def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:
     try:
         reports = _stage(load, prepared, counts) if prepared.columns else []
         staged = [file for report in reports for file in report.files]
-        prepared.source.check_unchanged()
+        prepared.rows.check_unchanged()
         load.enter("commit")
         registry.hand_over()
     except BaseException:
@@ -201,10 +206,7 @@ def _count(load: TableLoad, prepared: Prepared) -> tuple[int, ...] | None:
     partitions = partition_count(prepared.frame)
     if partitions <= 1:
         return None
-    filtered = load.table.where is not None and load.table.input.format != "PARQUET"
-    return partition_rows(
-        prepared.frame, all_columns=filtered or prepared.source.rows_need_all_columns
-    )
+    return partition_rows(prepared.frame, all_columns=prepared.rows.count_reads_all_columns)
 
 
 def _stage(

@@ -12,6 +12,7 @@ from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.storage.objects import Part
 
 ATTEMPT_METADATA = "attempt"
@@ -66,29 +67,6 @@ class GlueTarget:
 
 
 @dataclass(frozen=True)
-class LoadedFolder:
-    """Source files of one folder as they were when they were loaded, one tuple for each property.
-
-    `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
-    be 100,000 files, and each takes about 60 bytes this way.
-    """
-
-    folder: str
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    modified: tuple[int, ...]
-    etags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class StateChange:
-    """The pipeline's state before and after the job: any JSON. None before the first."""
-
-    before: Any
-    after: Any
-
-
-@dataclass(frozen=True)
 class LoadRecord:
     """One committed job: all that is needed to finish it without its author.
 
@@ -123,12 +101,12 @@ class LoadRecord:
     """None: the job has no catalog, and needs no `.cat`."""
     state: StateChange | None = None
     """Only if the job sets one: an append must not carry an older state forward."""
-    inputs: tuple[LoadedFolder, ...] = ()
-    """The source files this job loaded, where it keeps account of them."""
+    inputs: tuple[Any, ...] = ()
+    """What this job read, as its source notes it (`contract.state.Evidence`)."""
     author: str = ""
     """`user@host` that started the job, for people; '' in records of before it was noted."""
-    known: tuple[LoadedFolder, ...] = ()
-    """Source files of earlier jobs, repeated so that nobody has to read their records again."""
+    known: tuple[Any, ...] = ()
+    """What earlier jobs read, repeated so that nobody has to read their records again."""
 
     @property
     def bytes(self) -> int:

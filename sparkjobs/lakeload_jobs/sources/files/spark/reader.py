@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -16,9 +17,11 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
+from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
+from lakeload_jobs.sources.base import Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
@@ -33,23 +36,25 @@ _CORRUPT = HELPER_PREFIX + "corrupt"
 
 
 @dataclass(frozen=True)
-class FilesSource:
-    """The rows of a table as Spark reads them, and the files they come from.
-
-    `names` are the source's columns; `frame` may also hold `BAD_VALUES_HELPER`.
-    `rows_need_all_columns` says whether a scan of fewer columns could count other rows.
-    """
+class FilesRows:
+    """The rows of a table's files as Spark reads them (`sources.base.Rows`)."""
 
     frame: DataFrame
     names: tuple[str, ...]
     files: tuple[FileState, ...]
-    rows_need_all_columns: bool
+    count_reads_all_columns: bool
     given: FilesInput
     s3: S3Source | None = None
+    reader: Reader = "jvm"
+    splits: Splits | None = None
+    repeatable: bool = True
 
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when a file is not what it was when it was listed."""
         check_unchanged(self.files, self.given, self.s3.readers if self.s3 else None)
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return None: which files are loaded is known before they are read."""
 
 
 def open_files(
@@ -61,12 +66,13 @@ def open_files(
     s3: S3Source | None = None,
     files: Sequence[FileState] | None = None,
     earlier: Mapping[str, str] | None = None,
-) -> FilesSource:
+    filtered: bool = False,
+) -> FilesRows:
     """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
     these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
     `files` are those that are read, some of what `list_files` returned; None lists them here.
     `earlier` are the types that source columns had in earlier loads; inference keeps to them where
-    it can (sources.files.spark.inference).
+    it can (sources.files.spark.inference). `filtered`: some rows are left out for what is in them.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
@@ -95,7 +101,8 @@ def open_files(
             hint="is it being renamed or moved? else the reader options that choose files "
             "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
         )
-    return FilesSource(frame, names, listed, _rows_need_all_columns(source), source, s3)
+    all_columns = _rows_need_all_columns(source) or (filtered and source.format != "PARQUET")
+    return FilesRows(frame, names, listed, all_columns, source, s3)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,134 @@
+"""What every kind of source offers to the load of a table: Source → Slice → Rows.
+
+A `Source` says what is new since the table's bookmark; the `Slice` is that answer, given before a
+row is read; its `Rows` are read. Formats write rows and keep the state that a source wants kept;
+neither looks into the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Reader = Literal["jvm", "direct"]
+
+
+class Source(Protocol):
+    """One table's input, in one run."""
+
+    def slice(self, bookmark: Bookmark) -> Slice:
+        """Return what a load has to read, going on from `bookmark`.
+
+        Raises `LakeloadError` for input that is missing or refused, and for a state that is not
+        this source's.
+        """
+
+
+class Slice(Protocol):
+    """What one load reads, known before it reads."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing new to read."""
+
+    @property
+    def records_anyway(self) -> bool:
+        """Whether an idle slice is worth a commit without rows: it makes the next run quicker."""
+
+    @property
+    def sentence(self) -> str:
+        """What is new, for people; '' where everything is read each time."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be meant, such as rows that are appended once more."""
+
+    @property
+    def bytes(self) -> int | None:
+        """How much is to be read, as far as that is known."""
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the load moves the pipeline's state: by `change`, or by what `finish` says."""
+
+    @property
+    def change(self) -> StateChange | None:
+        """The change of the state, where it is known before the read."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What to note beside the state; None for nothing."""
+
+    def open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
+        """Return the rows. `earlier` are the types that columns had in earlier loads: a source that
+        infers types keeps to them where it can.
+
+        Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
+        """
+
+
+class Rows(Protocol):
+    """The rows of a slice, ready to be read: always as a DataFrame, and where the reader can as
+    splits, whose rows never pass through the JVM."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark reads them; it may also hold the helper columns of `rows.tracking`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source's columns; none where the source has none, and so no rows."""
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads `frame`, or `splits` where there are any."""
+
+    @property
+    def splits(self) -> Splits | None:
+        """The same rows, read by Python inside the tasks; None where only Spark can read them."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a second read gives the same rows in the same partitions. Where it does not, no
+        pass counts them and `_supa_index` is sparse."""
+
+    @property
+    def count_reads_all_columns(self) -> bool:
+        """Whether a pass over fewer columns could count other rows, or miss one that is bad."""
+
+    def check_unchanged(self) -> None:
+        """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
+        when all has been read, before the commit."""
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return the change of the state that only the read could tell; None where `Slice.change`
+        holds.
+
+        `ends` is what the read of each split returned, in their order: those attempts at tasks
+        whose output is about to be committed, and no other.
+        """
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Rows as Arrow record batches, in parts that tasks read on their own.
+
+    `parts` and `read` travel to the tasks, so both can be pickled and hold references to secrets,
+    never a secret; part n becomes partition n, and the rows of parts in order are the rows of
+    `frame` in order. `read` yields the batches of one part, with the columns of `Rows.names` in the
+    types in which Spark hands over those of `frame`. What the iterator returns when it ends (the
+    value of its StopIteration; JSON) is told to `Rows.finish`.
+
+    `counts` are the rows of each part where that is known without reading them.
+    """
+
+    parts: tuple[Any, ...]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    counts: tuple[int, ...] | None = None

@@ -1,0 +1,108 @@
+"""FILES as a source: the whole input each time, or with `incremental` the files that are new.
+
+docs/incremental.md has the guarantees; sources.files.bookmark how they are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.files.bookmark import refuse_limit
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import list_files
+from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.sources.files.selection_texts import selection_warnings
+from lakeload_jobs.sources.files.spark.reader import open_files
+from lakeload_jobs.sources.files.spark.s3a import s3_source
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """The files of one table."""
+
+    spec: JobSpec
+    table: TableSpec
+
+    def slice(self, bookmark: Bookmark) -> FilesSlice:
+        """Return the files to load. A source that is loaded whole is listed when it is opened.
+
+        Raises what listing raises, `InvalidInput` for `limit`, and `LoadFailed` for a state that
+        does not belong to files.
+        """
+        spec, given = self.spec, self.table.input
+        if not given.incremental:
+            return FilesSlice(spec, self.table)
+        refuse_limit(incremental=True, limit=spec.options.limit)
+        may_be_empty = bookmark.state is not None and not spec.options.reload
+        listed = list_files(given, s3_source(spec).readers, may_be_empty=may_be_empty)
+        selection = choose_files(bookmark, given.folder, listed, reload=spec.options.reload)
+        return FilesSlice(spec, self.table, selection)
+
+
+@dataclass(frozen=True)
+class FilesSlice:
+    """The files of one load; without a selection all that are there."""
+
+    spec: JobSpec
+    table: TableSpec
+    selection: Selection | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no file is new."""
+        return self.selection is not None and not self.selection.files
+
+    @property
+    def records_anyway(self) -> bool:
+        """Whether a commit spares the next run a look at all records."""
+        return self.selection is not None and self.selection.moves_state
+
+    @property
+    def sentence(self) -> str:
+        """How many files are new."""
+        return self.selection.sentence if self.selection else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may double rows."""
+        return selection_warnings(self.selection, reload=self.spec.options.reload)
+
+    @property
+    def bytes(self) -> int | None:
+        """The bytes of the files, where they are listed already."""
+        return self.selection.bytes if self.selection else None
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether account of files is kept."""
+        return self.selection is not None
+
+    @property
+    def change(self) -> StateChange | None:
+        """The state when these files are loaded."""
+        return self.selection.state if self.selection else None
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The files, as they were listed."""
+        return self.selection.evidence if self.selection else None
+
+    def open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
+        """Open the files with Spark's readers."""
+        files: Sequence[FileState] | None = self.selection.files if self.selection else None
+        return open_files(
+            spark,
+            self.table.input,
+            self.table.columns,
+            self.spec.on_bad_value,
+            s3=s3_source(self.spec),
+            files=files,
+            earlier=earlier,
+            filtered=self.table.where is not None,
+        )
