@@ -6,6 +6,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import JobSpec
+from lakeload_jobs.contract.traits import format_of
 
 _RUNTIME_SETTINGS = {
     # One meaning of every timestamp text, on every machine.
@@ -28,19 +29,13 @@ _STATIC_SETTINGS = {
     # Tables share the executors instead of waiting for each other.
     "spark.scheduler.mode": "FAIR",
 }
-ICEBERG_SETTINGS = {
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-}
-"""What a session must have from its start to use Iceberg tables."""
-
 _MIN_PARTITIONS = "spark.sql.files.minPartitionNum"
 
 
 def build_session(spec: JobSpec) -> SparkSession:
     """Start, or take over, the Spark session of this job."""
     builder = SparkSession.builder.appName(f"lakeload:{spec.pipeline}")
-    iceberg = spec.destination.table_format == "ICEBERG"
-    static = _STATIC_SETTINGS | (ICEBERG_SETTINGS if iceberg else {})
+    static = {**_STATIC_SETTINGS, **format_of(spec.destination).session_settings}
     for name, value in (static | _RUNTIME_SETTINGS).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -34,7 +34,8 @@ def spark(
     # This module is read by every run, and pyspark takes a second to import.
     from pyspark.sql import SparkSession
 
-    from lakeload_jobs.session import ICEBERG_SETTINGS, configure
+    from lakeload_jobs.contract.traits import FORMATS
+    from lakeload_jobs.session import configure
 
     folder = tmp_path_factory.mktemp("spark")
     before = dict(os.environ)
@@ -42,7 +43,7 @@ def spark(
     os.environ.update(without_settings(before))
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder = SparkSession.builder.master("local[2]")
-    for name, value in ICEBERG_SETTINGS.items():
+    for name, value in FORMATS["ICEBERG"].session_settings.items():
         builder = builder.config(name, value)
     session = (
         builder.appName("lakeload-tests")

@@ -13,9 +13,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.runtimes.base import Runtime
 from lakeload.runtimes.registry import runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
-
-SQL_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-"""MERGE, branches and procedures of Iceberg tables. Spark reads the setting once, at its start."""
+from lakeload_jobs.contract.traits import FORMATS
 
 REDACTION = (
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|api[._-]?key"
@@ -82,7 +80,7 @@ def spark_properties(request: LaunchRequest) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     if request.iceberg:
-        properties["spark.sql.extensions"] = SQL_EXTENSIONS
+        properties.update(FORMATS["ICEBERG"].session_settings)
     properties.update(settings.conf)
     properties.update(settings.runtime.properties(settings.jars, settings.conf))
     for role, text in _java_options(request).items():

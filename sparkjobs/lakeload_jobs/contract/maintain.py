@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from lakeload_jobs.contract.events import Step
@@ -21,6 +21,9 @@ ICEBERG_STEPS: tuple[Step, ...] = (
 )
 """In the order they are taken: what is replaced first is what can be removed afterwards."""
 PARQUET_STEPS: tuple[Step, ...] = ("uploads",)
+
+DEAD_AFTER = timedelta(hours=24)
+"""Age from which an attempt that has not ended is taken for dead, unless told otherwise."""
 
 LISTED = 1000
 """Names of files, branches and uploads that a step's result holds at most."""
@@ -41,8 +44,8 @@ class MaintainSpec:
     """Expiry: age of snapshots; None is what the table's own properties say."""
     retain_last: int | None = None
     """Expiry: snapshots kept of each branch; None is what the table's own properties say."""
-    orphans_older_than: int = 24 * 3600
-    abort_older_than: int = 24 * 3600
+    orphans_older_than: int = int(DEAD_AFTER.total_seconds())
+    abort_older_than: int = int(DEAD_AFTER.total_seconds())
     """Age from which an attempt that has not ended is taken for dead: branches, uploads."""
 
 

@@ -3,6 +3,7 @@ but for the secrets named here; it holds references only, never a secret's value
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -12,7 +13,15 @@ from lakeload_jobs.contract.secrets import SecretReference
 
 CONTRACT_VERSION = 1
 
-TRACKING_COLUMNS = ("_supa_synced", "_supa_deleted", "_supa_index", "_supa_id", "_supa_job_id")
+TRACKING_TYPES: Mapping[str, str] = {
+    "_supa_synced": "timestamp",
+    "_supa_deleted": "boolean",
+    "_supa_index": "bigint",
+    "_supa_id": "string",
+    "_supa_job_id": "string",
+}
+"""The tracking columns and their types, as Spark names them."""
+TRACKING_COLUMNS = tuple(TRACKING_TYPES)
 
 JobName = Literal["load", "plan", "maintain"]
 PartitionStrategy = Literal["NONE", "DAY", "HOUR", "SYNC_ID"]

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, TRACKING_TYPES
 from lakeload_jobs.rows.row_id import Column, pc, row_ids
 
 HELPER_PREFIX = "__lakeload_"
@@ -22,19 +22,19 @@ BAD_VALUES_HELPER = HELPER_PREFIX + "bad_values"
 
 _SYNCED_TYPE = pa.timestamp("us", tz="UTC")
 
-TRACKING_TYPES: dict[str, pa.DataType] = {
-    "_supa_synced": _SYNCED_TYPE,
-    "_supa_deleted": pa.bool_(),
-    "_supa_index": pa.int64(),
-    "_supa_id": pa.string(),
-    "_supa_job_id": pa.string(),
+_KINDS: dict[str, pa.DataType] = {
+    "timestamp": _SYNCED_TYPE,
+    "boolean": pa.bool_(),
+    "bigint": pa.int64(),
+    "string": pa.string(),
 }
+ARROW_TYPES: dict[str, pa.DataType] = {name: _KINDS[kind] for name, kind in TRACKING_TYPES.items()}
 
 
 def tracked_schema(data: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """Return the schema that `add_tracking` gives batches of schema `data`."""
     fields = [field for field in data if not field.name.startswith(HELPER_PREFIX)]
-    added = [pa.field(name, TRACKING_TYPES[name]) for name in TRACKING_COLUMNS if name in columns]
+    added = [pa.field(name, ARROW_TYPES[name]) for name in TRACKING_COLUMNS if name in columns]
     return pa.schema([*fields, *added])
 
 
@@ -55,7 +55,7 @@ def add_tracking(
     """
     count = batch.num_rows
     schema = tracked_schema(batch.schema, columns)
-    data = [field.name for field in schema if field.name not in TRACKING_TYPES]
+    data = [field.name for field in schema if field.name not in ARROW_TYPES]
     makers: dict[str, Callable[[], Column]] = {
         "_supa_synced": lambda: pa.repeat(pa.scalar(synced, _SYNCED_TYPE), count),
         "_supa_deleted": lambda: _deleted(batch, deleted),

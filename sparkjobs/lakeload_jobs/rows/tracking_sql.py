@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import TRACKING_COLUMNS
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, TRACKING_TYPES
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -106,12 +106,12 @@ def _counted(tag: str, value: Column) -> Column:
     return F.concat(F.lit(tag), size, F.lit(":"), value.cast("string"))
 
 
+_KINDS = {
+    kind.simpleString(): kind
+    for kind in (T.TimestampType(), T.BooleanType(), T.LongType(), T.StringType())
+}
 TRACKING_SQL_TYPES: dict[str, T.DataType] = {
-    "_supa_synced": T.TimestampType(),
-    "_supa_deleted": T.BooleanType(),
-    "_supa_index": T.LongType(),
-    "_supa_id": T.StringType(),
-    "_supa_job_id": T.StringType(),
+    name: _KINDS[kind] for name, kind in TRACKING_TYPES.items()
 }
 
 _POSITION_BITS = 33

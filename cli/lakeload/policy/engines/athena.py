@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lakeload_jobs.contract.spec import Nested, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_TYPES, Nested, TableSpec
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.formats.parquet.glue.tables import NoGlueType, glue_type
 
-_TRACKING_TYPES = {
-    "_supa_synced": "timestamp",
-    "_supa_deleted": "boolean",
-    "_supa_index": "bigint",
-    "_supa_id": "string",
-    "_supa_job_id": "string",
-}
 _NESTED = ("struct", "array", "map")
 
 
@@ -55,7 +48,7 @@ def declared_columns(table: TableSpec, tracking: Sequence[str], nested: Nested) 
         except NoGlueType:
             continue
     complete = bool(spec.include) and len(types) >= len(set(spec.include) - set(spec.exclude))
-    return DeclaredColumns(types | {one: _TRACKING_TYPES[one] for one in tracking}, complete)
+    return DeclaredColumns(types | {one: TRACKING_TYPES[one] for one in tracking}, complete)
 
 
 def _type(kind: str, nested: Nested) -> str:

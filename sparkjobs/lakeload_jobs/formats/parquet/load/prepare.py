@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import JobSpec, SchemaChanges, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
 from lakeload_jobs.formats.parquet.log.table_log import Opened
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Rows, Slice
-
-_TRACKING_TYPES = {
-    "_supa_synced": "timestamp",
-    "_supa_deleted": "boolean",
-    "_supa_index": "bigint",
-    "_supa_id": "string",
-    "_supa_job_id": "string",
-}
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ def prepare(
         for field in frame.schema.fields
         if not field.name.startswith(HELPER_PREFIX)
     }
-    columns |= {name: _TRACKING_TYPES[name] for name in spec.tracking_columns}
+    columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
     difference = _difference(frame, before, columns, spec.schema_changes)
     warnings = tuple(
         f"column `{name}` is not in the source any more: it is null in the rows of this load"

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, LogView, run_all
@@ -68,7 +69,7 @@ class UploadRegistry:
         return self._folder / "committing"
 
 
-STALE_AFTER = timedelta(hours=24)
+STALE_AFTER = DEAD_AFTER
 """An upload of this age that no record names is taken for one of an attempt that died."""
 
 UPLOADS_PER_FENCE = 1000
