@@ -14,12 +14,13 @@ from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
-from lakeload.documents.modes import mode_findings
+from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.pipeline import Table
 from lakeload.documents.targets import Target, glue_prefix, needs_schema, targets, uses_glue
 from lakeload.documents.valid_tables import Numbered, valid_tables
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import did_you_mean, target_name_problem
 from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
@@ -35,7 +36,9 @@ def pipeline_findings(
         _repeated_sources(tables),
         source_type_of(data).findings(data.get("source"), tables),
         _target_findings(tables, data, destination),
-        mode_findings(tables, data, destination.table_format) if destination else (),
+        FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
+        if destination
+        else (),
     )
     return list(islice(found, MAX_PROBLEMS))
 
@@ -43,7 +46,7 @@ def pipeline_findings(
 def _catalog_findings(destination: Destination) -> Iterator[Finding]:
     """Refuse what can be checked and tested, and not loaded into (docs/protocol-iceberg.md)."""
     catalog = destination.iceberg.catalog
-    if destination.table_format != "ICEBERG":
+    if not FORMATS[destination.table_format].has_catalog:
         return
     if problem := loading_problem(CatalogSpec(type=catalog.type, api=catalog.api)):
         yield Finding(problem, "write `api: NATIVE` in `catalog`", ("destination",), "cannot-load")

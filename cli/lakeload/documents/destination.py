@@ -20,7 +20,6 @@ from lakeload.config.scalars import (
 )
 from lakeload.documents.iceberg import Iceberg
 from lakeload_jobs.contract.spec import PartitionStrategy, TableFormat
-from lakeload_jobs.core.names import PARTITION_KEY
 
 
 class Endpoints(Model):
@@ -124,21 +123,3 @@ class Destination(Model):
             message = "`endpoint_url` and `endpoints.s3` are the same setting"
             raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
         return self
-
-
-def destination_notes(model: Destination) -> list[Finding]:
-    """Return what is no mistake, and yet may surprise."""
-    parquet = model.parquet
-    if model.table_format != "PARQUET":
-        return []
-    found = []
-    if model.glue_database_prefix and not parquet.update_glue_catalog:
-        message = "`glue_database_prefix` has no effect, because `update_glue_catalog` is false"
-        hint = "it becomes part of the targets' names when Glue is switched on"
-        found.append(Finding(message, hint, ("glue_database_prefix",), "ignored"))
-    if parquet.partition_projection and parquet.partition_strategy == "SYNC_ID":
-        message = "queries must name the job: Athena cannot enumerate SYNC_ID partitions"
-        hint = f"each query needs `WHERE {PARTITION_KEY} = '<job id>'`"
-        at = ("parquet", "partition_projection")
-        found.append(Finding(message, hint, at, "projection"))
-    return found

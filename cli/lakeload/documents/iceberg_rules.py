@@ -5,7 +5,8 @@ The rules look at whatever parts of the document are valid, so that one mistake 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -13,89 +14,57 @@ from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.config.wording import quoted
 from lakeload.documents.destination import Destination
+from lakeload.documents.iceberg import Catalog
+from lakeload.documents.modes import mode_findings, mode_notes
+from lakeload.documents.valid_tables import Numbered
 from lakeload_jobs.contract.spec import CatalogType
+from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS
 
 At = tuple[str | int, ...]
 
-_TYPES: tuple[CatalogType, ...] = get_args(CatalogType)
-_OF_TYPE: dict[str, tuple[CatalogType, ...]] = {
-    "glue_id": ("GLUE",),
-    "uri": ("REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"),
-    "warehouse": ("REST",),
-    "credential": ("REST",),
-    "token": ("REST", "NESSIE"),
-    "sigv4": ("REST",),
-    "scope": ("REST",),
-    "oauth2_server_uri": ("REST",),
-    "access_delegation": ("REST",),
-    "headers": ("REST",),
-    "ref": ("NESSIE",),
-    "api": ("NESSIE",),
-    "catalog_name": ("SNOWFLAKE_OPEN_CATALOG",),
-    "client_id": ("SNOWFLAKE_OPEN_CATALOG",),
-    "client_secret": ("SNOWFLAKE_OPEN_CATALOG",),
-    "principal_role": ("SNOWFLAKE_OPEN_CATALOG",),
-    "catalog_region": ("SNOWFLAKE_OPEN_CATALOG",),
-}
-"""The catalogs that each setting of `iceberg.catalog` belongs to."""
-
-_INSTEAD: dict[tuple[str, CatalogType], str] = {
-    ("warehouse", "SNOWFLAKE_OPEN_CATALOG"): "`catalog_name`",
-    ("credential", "SNOWFLAKE_OPEN_CATALOG"): "`client_id` and `client_secret`",
-    ("scope", "SNOWFLAKE_OPEN_CATALOG"): "`principal_role`",
-    ("catalog_name", "REST"): "`warehouse`",
-    ("client_id", "REST"): "`credential`, with id and secret in one,",
-    ("client_secret", "REST"): "`credential`, with id and secret in one,",
-    ("principal_role", "REST"): "`scope`",
-}
-"""What a setting of one catalog is called in another."""
-
-_LOCATED: tuple[CatalogType, ...] = ("GLUE", "NESSIE")
-"""The catalogs that are told where tables lie; the others decide themselves (F41)."""
-
-_REQUIRED: dict[CatalogType, dict[str, str]] = {
-    "GLUE": {},
-    "REST": {"uri": "https://catalog.example.com"},
-    "NESSIE": {"uri": "https://nessie.example.com/iceberg"},
-    "SNOWFLAKE_OPEN_CATALOG": {
-        "uri": "https://ORG-ACCOUNT.snowflakecomputing.com/polaris/api/catalog",
-        "catalog_name": "NAME",
-        "client_id": "{env: LAKELOAD_CLIENT_ID}",
-        "client_secret": "{env: LAKELOAD_CLIENT_SECRET}",
-    },
-}
+BLOCK = "iceberg"
 _IDENTITIES = ("credential", "token", "sigv4")
+
+
+@dataclass(frozen=True)
+class CatalogSettings:
+    """What the settings of one type of catalog are, and what holds between them."""
+
+    names: tuple[str, ...]
+    """Its own settings in `iceberg.catalog`, beside those that all have."""
+    required: Mapping[str, str] = field(default_factory=dict)
+    """Those that it needs, each with an example."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What it has in place of a setting of another type."""
+    findings: Callable[[Mapping[str, Any], Any], Iterable[Finding]] = lambda catalog, region: ()
+    """What is wrong between them, given the destination's region."""
+
+
 _CATALOG: At = ("iceberg", "catalog")
 
 
-def iceberg_findings(data: dict[str, Any]) -> list[Finding]:
-    """Return what is wrong between the settings of a destination whose format is ICEBERG.
-
-    Nothing for another format: a block that is not in use is noted, and no more (F85).
-    """
-    if data.get("table_format") != "ICEBERG":
-        return []
+def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong between the settings of a destination."""
     block = data.get("iceberg", {})
     catalog = block.get("catalog", {}) if isinstance(block, dict) else None
-    if not isinstance(catalog, dict) or catalog.get("type", "GLUE") not in _TYPES:
-        return []
-    kind: CatalogType = catalog.get("type", "GLUE")
-    return [
-        *_of_another_type(catalog, kind),
-        *_missing(catalog, kind),
-        *_identity(catalog, kind),
-        *_region(catalog, kind, data.get("region")),
-        *_warehouse(block, kind, data),
-    ]
+    if not isinstance(catalog, dict):
+        return
+    kind = catalog.get("type", Catalog.model_fields["type"].default)
+    if kind not in get_args(CatalogType):
+        return
+    yield from _of_another_type(catalog, kind)
+    yield from _missing(catalog, kind)
+    yield from CATALOG_SETTINGS[kind].findings(catalog, data.get("region"))
+    yield from _warehouse(block, kind, data)
 
 
-def _of_another_type(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Finding]:
+def _of_another_type(catalog: Mapping[str, Any], kind: CatalogType) -> Iterator[Finding]:
     for name in catalog:
-        owners = _OF_TYPE.get(name)
-        if owners is None or kind in owners:
+        owners = _owners(name)
+        if not owners or kind in owners:
             continue
-        if instead := _INSTEAD.get((name, kind)):
+        if instead := CATALOG_SETTINGS[kind].instead.get(name):
             hint = f"a {kind} catalog has {instead} for that"
         elif "type" in catalog:
             hint = "remove the line, or change `type`"
@@ -109,8 +78,8 @@ def _of_another_type(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Fin
         )
 
 
-def _missing(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Finding]:
-    for name, example in _REQUIRED[kind].items():
+def _missing(catalog: Mapping[str, Any], kind: CatalogType) -> Iterator[Finding]:
+    for name, example in CATALOG_SETTINGS[kind].required.items():
         if name not in catalog:
             yield Finding(
                 f"`{name}` is missing: a {kind} catalog needs it",
@@ -120,9 +89,7 @@ def _missing(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Finding]:
             )
 
 
-def _identity(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Finding]:
-    if kind != "REST":
-        return
+def _identity(catalog: Mapping[str, Any], region: Any) -> Iterator[Finding]:
     given = [name for name in _IDENTITIES if name in catalog]
     for other in given[1:]:
         message = f"`{given[0]}` and `{other}` are two identities"
@@ -136,11 +103,9 @@ def _identity(catalog: dict[str, Any], kind: CatalogType) -> Iterator[Finding]:
             )
 
 
-def _region(catalog: dict[str, Any], kind: CatalogType, region: Any) -> Iterator[Finding]:
+def _region(catalog: Mapping[str, Any], region: Any) -> Iterator[Finding]:
     given = catalog.get("catalog_region")
-    if kind != "SNOWFLAKE_OPEN_CATALOG" or not isinstance(given, str):
-        return
-    if isinstance(region, str) and given != region:
+    if isinstance(given, str) and isinstance(region, str) and given != region:
         yield Finding(
             f"the catalog runs in `{shown(given)}` and the bucket is in `{shown(region)}`: "
             "Open Catalog works with buckets of its own region only",
@@ -150,12 +115,15 @@ def _region(catalog: dict[str, Any], kind: CatalogType, region: Any) -> Iterator
         )
 
 
-def _warehouse(block: dict[str, Any], kind: CatalogType, data: dict[str, Any]) -> Iterator[Finding]:
+def _warehouse(
+    block: Mapping[str, Any], kind: CatalogType, data: Mapping[str, Any]
+) -> Iterator[Finding]:
     given, at = block.get("warehouse_location"), ("iceberg", "warehouse_location")
     if given is None:
         return
-    if kind not in _LOCATED:
-        message = f"`warehouse_location` is a setting of {_listed(_LOCATED)}"
+    if not CATALOGS[kind].located:
+        located = tuple(name for name, traits in CATALOGS.items() if traits.located)
+        message = f"`warehouse_location` is a setting of {_listed(located)}"
         hint = "remove the line: this catalog decides itself where tables lie"
         yield Finding(f"{message}, and the catalog is {kind}", hint, at, "other-catalog")
         return
@@ -172,34 +140,43 @@ def _warehouse(block: dict[str, Any], kind: CatalogType, data: dict[str, Any]) -
         )
 
 
-def iceberg_notes(model: Destination) -> list[Finding]:
-    """Return what is no mistake, and yet may surprise; of blocks, the one not in use (F85)."""
-    if model.table_format != "ICEBERG":
-        return _ignored("iceberg", model)
-    found = _ignored("parquet", model)
+def destination_notes(model: Destination) -> Iterator[Finding]:
+    """Yield what is no mistake, and yet may surprise."""
     catalog = model.iceberg.catalog
-    host = urlsplit(catalog.uri or "")
-    if model.glue_database_prefix and catalog.type != "GLUE":
+    if model.glue_database_prefix and not uses_glue(model):
         message = f"`glue_database_prefix` has no effect, because the catalog is {catalog.type}"
-        found.append(Finding(message, "remove the line", ("glue_database_prefix",), "ignored"))
+        yield Finding(message, "remove the line", ("glue_database_prefix",), "ignored")
+    host = urlsplit(catalog.uri or "")
     name = host.hostname or ""
     at = (*_CATALOG, "uri")
-    if catalog.type == "REST" and name.endswith(AWS_DOMAINS) and catalog.sigv4 is None:
+    could_sign = "sigv4" in CATALOG_SETTINGS[catalog.type].names and catalog.sigv4 is None
+    if could_sign and name.endswith(AWS_DOMAINS):
         message = f"`{shown(name)}` is a service of AWS, and `sigv4` is not set"
         hint = "AWS's own catalogs take signed requests only: add `sigv4: {signing_name: …}`"
-        found.append(Finding(message, hint, at, "unsigned"))
+        yield Finding(message, hint, at, "unsigned")
     if name.endswith(".snowflakecomputing.com") and not host.path.endswith("/polaris/api/catalog"):
         message = "Open Catalog answers under `/polaris/api/catalog`, which this URL lacks"
         hint = "write `https://ORG-ACCOUNT.snowflakecomputing.com/polaris/api/catalog`"
-        found.append(Finding(message, hint, at, "catalog-path"))
-    return found
+        yield Finding(message, hint, at, "catalog-path")
 
 
-def _ignored(block: str, model: Destination) -> list[Finding]:
-    if block not in model.model_fields_set:
-        return []
-    message = f"`{block}` is ignored, because `table_format` is {model.table_format}"
-    return [Finding(message, None, (block,), "ignored")]
+def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong between the tables' modes and their settings."""
+    yield from mode_findings(tables, data)
+
+
+def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is no mistake in a pipeline, and yet may surprise."""
+    yield from mode_notes(data)
+
+
+def uses_glue(model: Destination) -> bool:
+    """Tell whether tables are registered in AWS Glue (F17)."""
+    return CATALOGS[model.iceberg.catalog.type].in_glue
+
+
+def _owners(name: str) -> tuple[CatalogType, ...]:
+    return tuple(kind for kind, settings in CATALOG_SETTINGS.items() if name in settings.names)
 
 
 def _listed(types: tuple[CatalogType, ...]) -> str:
@@ -208,3 +185,48 @@ def _listed(types: tuple[CatalogType, ...]) -> str:
 
 def _one_of(types: tuple[CatalogType, ...]) -> str:
     return quoted([f"type: {name}" for name in types]).replace(", ", " or ")
+
+
+CATALOG_SETTINGS: Mapping[CatalogType, CatalogSettings] = {
+    "GLUE": CatalogSettings(("glue_id",)),
+    "REST": CatalogSettings(
+        (
+            "uri",
+            "warehouse",
+            "credential",
+            "token",
+            "sigv4",
+            "scope",
+            "oauth2_server_uri",
+            "access_delegation",
+            "headers",
+        ),
+        required={"uri": "https://catalog.example.com"},
+        instead={
+            "catalog_name": "`warehouse`",
+            "client_id": "`credential`, with id and secret in one,",
+            "client_secret": "`credential`, with id and secret in one,",
+            "principal_role": "`scope`",
+        },
+        findings=_identity,
+    ),
+    "NESSIE": CatalogSettings(
+        ("uri", "token", "ref", "api"),
+        required={"uri": "https://nessie.example.com/iceberg"},
+    ),
+    "SNOWFLAKE_OPEN_CATALOG": CatalogSettings(
+        ("uri", "catalog_name", "client_id", "client_secret", "principal_role", "catalog_region"),
+        required={
+            "uri": "https://ORG-ACCOUNT.snowflakecomputing.com/polaris/api/catalog",
+            "catalog_name": "NAME",
+            "client_id": "{env: LAKELOAD_CLIENT_ID}",
+            "client_secret": "{env: LAKELOAD_CLIENT_SECRET}",
+        },
+        instead={
+            "warehouse": "`catalog_name`",
+            "credential": "`client_id` and `client_secret`",
+            "scope": "`principal_role`",
+        },
+        findings=_region,
+    ),
+}

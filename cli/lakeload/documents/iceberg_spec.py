@@ -8,6 +8,7 @@ from lakeload.config.references import absolute_reference
 from lakeload.documents.iceberg import Catalog, Iceberg, SigV4
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec, SigV4Spec
+from lakeload_jobs.contract.traits import CATALOGS
 
 
 def iceberg_spec(model: Iceberg, folder: Path) -> IcebergSpec:
@@ -25,17 +26,17 @@ def _catalog(model: Catalog, folder: Path) -> CatalogSpec:
     def reference(given: SecretReference | None) -> SecretReference | None:
         return absolute_reference(given, folder)
 
-    is_open_catalog = model.type == "SNOWFLAKE_OPEN_CATALOG"
+    polaris = CATALOGS[model.type].polaris
     return CatalogSpec(
         type=model.type,
         glue_id=model.glue_id,
         uri=model.uri,
-        warehouse=model.catalog_name if is_open_catalog else model.warehouse,
+        warehouse=model.catalog_name if polaris else model.warehouse,
         client_id=reference(model.client_id),
         client_secret=reference(model.client_secret),
         credential=reference(model.credential),
         token=reference(model.token),
-        scope=f"PRINCIPAL_ROLE:{model.principal_role}" if is_open_catalog else model.scope,
+        scope=f"PRINCIPAL_ROLE:{model.principal_role}" if polaris else model.scope,
         oauth2_server_uri=model.oauth2_server_uri,
         access_delegation=model.access_delegation,
         sigv4=_sigv4(model.sigv4),

@@ -15,15 +15,15 @@ from lakeload.config.page import Page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
 from lakeload.config.secret_check import reference_problems
 from lakeload.documents.cross import missing_destination, pipeline_findings, wrong_destination
-from lakeload.documents.destination import Destination, destination_notes
+from lakeload.documents.destination import Destination
 from lakeload.documents.explain import Explainer
-from lakeload.documents.iceberg_rules import iceberg_findings, iceberg_notes
-from lakeload.documents.modes import mode_notes
+from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
 from lakeload.documents.parse import Kind, kind_of, parse, wrong_kind
 from lakeload.documents.pipeline import Pipeline, pipeline_model
 from lakeload.documents.remote import remote_findings
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
+from lakeload_jobs.contract.traits import FORMATS, FormatTraits
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class PipelineDocument:
     @property
     def nested(self) -> Nested:
         """How structs, arrays and maps are written: JSON text in Iceberg tables by default."""
-        return self.model.nested or ("JSON" if self._iceberg else "NATIVE")
+        return self.model.nested or self._format.nested
 
     @property
     def schema_changes(self) -> SchemaChanges:
         """What becomes of changed columns: Iceberg tables follow them by default."""
-        return self.model.schema_changes or ("EVOLVE" if self._iceberg else "ADD_COLUMNS")
+        return self.model.schema_changes or self._format.schema_changes
 
     @property
-    def _iceberg(self) -> bool:
-        return self.destination.model.table_format == "ICEBERG"
+    def _format(self) -> FormatTraits:
+        return FORMATS[self.destination.model.table_format]
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,13 @@ def _validate(read: _Read, page: Page, tree: Tree, kind: Kind) -> None:
     except ValidationError as error:
         read.problems += explainer.problems(error)
     if model is Destination:
-        read.problems += [explainer.finding(item) for item in iceberg_findings(data)]
+        read.problems += [explainer.finding(item) for item in destination_findings(data)]
     if isinstance(read.model, Destination):
         read.problems += _notes(explainer, read.model)
 
 
 def _notes(explainer: Explainer, model: Destination, at: Location = ()) -> list[Problem]:
-    notes = [*destination_notes(model), *iceberg_notes(model)]
-    return [explainer.finding(note, at, "note") for note in notes]
+    return [explainer.finding(note, at, "note") for note in destination_notes(model)]
 
 
 def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
@@ -171,7 +170,7 @@ def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
         found += [item for item in remote if item.code.startswith("remote-")]
         read.problems += [
             explainer.finding(item, (), "note")
-            for item in mode_notes(data, destination.table_format)
+            for item in FORMAT_RULES[destination.table_format].pipeline_notes(data)
         ]
     read.problems += [explainer.finding(item) for item in found]
 
@@ -199,7 +198,7 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
 def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str, Any]) -> None:
     """Take the destination within a pipeline, also where the rest of the pipeline is wrong."""
     explainer, at = Explainer(page, tree, Pipeline), ("destination",)
-    read.problems += [explainer.finding(item, at) for item in iceberg_findings(given)]
+    read.problems += [explainer.finding(item, at) for item in destination_findings(given)]
     try:
         model = Destination.model_validate(given)
     except ValidationError:

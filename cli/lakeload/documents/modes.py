@@ -1,87 +1,37 @@
-"""What the mode of a table goes with: its format, its key, what else the pipeline says.
+"""What the mode of an Iceberg table goes with: its key, and what else the pipeline says.
 
-A table of Parquet files is only appended to; Iceberg's are replaced and changed by key as well.
+Such a table is replaced and changed by key as well as appended to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.documents.pipeline import Table
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.formats.iceberg.rules.partitions import duplicate_field, parse_partition_field
 
 At = tuple[str | int, ...]
 
-_NOT_YET = "not-supported-yet"
-_CURSOR = "incremental loading (`cursor`) is not supported yet"
-_FILES_ONCE = "`incremental: true` of the source loads each file once"
+NOT_YET = "not-supported-yet"
+CURSOR = "incremental loading (`cursor`) is not supported yet"
+FILES_ONCE = "`incremental: true` of the source loads each file once"
 
 
-def mode_findings(
-    tables: Numbered, data: dict[str, Any], table_format: TableFormat
-) -> Iterator[Finding]:
-    """Yield what is wrong between the tables' modes, their settings and the format.
+def mode_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong between the modes of Iceberg tables and their settings.
 
     `data` is the pipeline's document as it was read.
     """
-    if table_format == "PARQUET":
-        if data.get("schema_changes") == "EVOLVE":
-            yield Finding(
-                "`schema_changes: EVOLVE` needs table_format ICEBERG",
-                "`ADD_COLUMNS` is what append-only Parquet files can do",
-                ("schema_changes",),
-                "other-format",
-            )
-        for i, table in tables:
-            yield from _in_parquet(table, ("tables", i))
-        return
     for i, table in tables:
-        yield from _in_iceberg(table, ("tables", i), incremental=_is_incremental(data))
+        yield from _table(table, ("tables", i), incremental=_is_incremental(data))
     yield from _tracking(tables, data)
 
 
-def _in_parquet(table: Table, at: At) -> Iterator[Finding]:
-    if table.mode != "APPEND":
-        yield append_only(table.mode, (*at, "mode"))
-    elif table.cursor is not None:
-        yield Finding(_CURSOR, f"remove the line; {_FILES_ONCE}", (*at, "cursor"), _NOT_YET)
-    hints = {
-        "partition_by": "Parquet files are laid out by `parquet.partition_strategy` of the "
-        "destination",
-        "table_properties": "files have none; remove the lines",
-        "deletes": "rows of Parquet files stay; `deleted_when` alone fills `_supa_deleted`",
-    }
-    for name, hint in hints.items():
-        if name in table.model_fields_set:
-            message = f"`{name}` is a setting of table_format ICEBERG"
-            yield Finding(message, hint, (*at, name), "other-format")
-
-
-def append_only(mode: str, at: At) -> Finding:
-    """Return the finding for a mode that tables of Parquet files cannot have."""
-    return Finding(
-        f"`mode: {mode}` is not possible with table_format PARQUET, which only appends",
-        "load with `mode: APPEND` and let the reader choose\n"
-        "the latest load: with `partition_strategy: SYNC_ID` in the destination each load has a "
-        "folder of its own\n"
-        "the latest version of each row, in Athena:\n"
-        "  SELECT * FROM (\n"
-        "    SELECT *, row_number() OVER (\n"
-        "      PARTITION BY _supa_id\n"
-        "      ORDER BY _supa_synced DESC, _supa_index DESC\n"
-        "    ) AS latest_per_supa_id FROM t\n"
-        "  ) WHERE latest_per_supa_id = 1 AND NOT _supa_deleted",
-        at,
-        "append-only",
-    )
-
-
-def _in_iceberg(table: Table, at: At, *, incremental: bool) -> Iterator[Finding]:
+def _table(table: Table, at: At, *, incremental: bool) -> Iterator[Finding]:
     if table.mode == "UPSERT":
         yield from _upsert(table, at)
     else:
@@ -119,8 +69,8 @@ def _upsert(table: Table, at: At) -> Iterator[Finding]:
 
 def _without_upsert(table: Table, at: At) -> Iterator[Finding]:
     if table.cursor is not None:
-        hint = f"`mode: UPSERT` tells versions of a row apart by it; {_FILES_ONCE}"
-        yield Finding(_CURSOR, hint, (*at, "cursor"), _NOT_YET)
+        hint = f"`mode: UPSERT` tells versions of a row apart by it; {FILES_ONCE}"
+        yield Finding(CURSOR, hint, (*at, "cursor"), NOT_YET)
     if "deletes" in table.model_fields_set:
         yield Finding(
             f"`deletes` has no effect with `mode: {table.mode}`",
@@ -150,7 +100,7 @@ def _not_loaded(name: str, what: str, at: At) -> Finding:
     return Finding(message, "load it", at)
 
 
-def _tracking(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+def _tracking(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
     given = data.get("tracking_columns", "ALL")
     if given == "ALL" or not (given == "NONE" or isinstance(given, tuple)):
         return
@@ -167,11 +117,11 @@ def _tracking(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
             return
 
 
-def mode_notes(data: dict[str, Any], table_format: TableFormat) -> Iterator[Finding]:
+def mode_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what is no mistake, and yet may surprise (docs/decisions/0088)."""
     given = data.get("tracking_columns", "ALL")
     listed = isinstance(given, tuple) and "_supa_job_id" not in given
-    if table_format == "ICEBERG" and (listed or given == "NONE"):
+    if listed or given == "NONE":
         yield Finding(
             "without `_supa_job_id` a table knows its latest 1,000 jobs and no older ones",
             "an older job id that is given again would be loaded again",
@@ -180,6 +130,6 @@ def mode_notes(data: dict[str, Any], table_format: TableFormat) -> Iterator[Find
         )
 
 
-def _is_incremental(data: dict[str, Any]) -> bool:
+def _is_incremental(data: Mapping[str, Any]) -> bool:
     source = data.get("source")
     return isinstance(source, dict) and source.get("incremental") is True

@@ -14,6 +14,7 @@ from lakeload.documents.valid_tables import valid_tables
 from lakeload.runtimes.registry import runtime_of
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.traits import FORMATS
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
@@ -58,7 +59,7 @@ def remote_findings(data: dict[str, Any], destination: Destination) -> list[Find
 
 
 def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
-    if destination.table_format != "ICEBERG":
+    if not FORMATS[destination.table_format].has_catalog:
         return {}
     references = destination.iceberg.catalog.references
     return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}

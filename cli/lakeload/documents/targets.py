@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakeload.documents.destination import Destination
+from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.pipeline import Table
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import normalize, schema_name, unique_names
 
 
@@ -73,11 +75,9 @@ def glue_prefix(destination: Destination | None) -> str | None:
 
 def uses_glue(destination: Destination) -> bool:
     """Tell whether tables are registered in AWS Glue (F28, F17)."""
-    if destination.table_format == "ICEBERG":
-        return destination.iceberg.catalog.type == "GLUE"
-    return destination.parquet.update_glue_catalog
+    return FORMAT_RULES[destination.table_format].uses_glue(destination)
 
 
 def needs_schema(destination: Destination) -> bool:
     """Tell whether a target without a schema has nowhere to be registered."""
-    return destination.table_format == "ICEBERG" or uses_glue(destination)
+    return FORMATS[destination.table_format].has_catalog or uses_glue(destination)

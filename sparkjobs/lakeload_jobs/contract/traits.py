@@ -147,8 +147,8 @@ class CatalogTraits:
     """Its REST interface knows a warehouse by its location, not by a name."""
     branched: bool = False
     """The catalog itself has branches, one of which `ref` names."""
-    polaris_privileges: bool = False
-    """Its privileges are certainly called as Polaris calls them."""
+    polaris: bool = False
+    """It is certainly Polaris: privileges and principal roles are called as there."""
 
     @property
     def spark_only(self) -> bool:
@@ -182,7 +182,7 @@ CATALOGS: Mapping[CatalogType, CatalogTraits] = {
         interface=Interface.REST,
         compares=Compares.REFERENCES,
         may_vend=True,
-        polaris_privileges=True,
+        polaris=True,
     ),
 }
 

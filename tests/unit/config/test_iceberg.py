@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lakeload.config.problems import has_errors
+from lakeload.documents.format_rules import destination_findings
 from lakeload.documents.iceberg import Catalog
-from lakeload.documents.iceberg_rules import iceberg_findings
 from lakeload.documents.load import inspect_all, load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
@@ -150,7 +150,7 @@ def test_every_setting_of_a_catalog_belongs_to_some_type() -> None:
     refused: set[object] = set()
     for kind in ("GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"):
         data = {"table_format": "ICEBERG", "iceberg": {"catalog": {**given, "type": kind}}}
-        found = [item for item in iceberg_findings(data) if item.code == "other-catalog"]
+        found = [item for item in destination_findings(data) if item.code == "other-catalog"]
         refused |= {item.at[-1] for item in found}
         assert 0 < len(found) < len(given)
 

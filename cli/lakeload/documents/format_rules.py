@@ -1,0 +1,61 @@
+"""What each table format adds to the rules between settings: one module for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from lakeload.config.model import Finding
+from lakeload.documents import iceberg_rules, parquet_rules
+from lakeload.documents.destination import Destination
+from lakeload.documents.valid_tables import Numbered
+from lakeload_jobs.contract.spec import TableFormat
+
+
+class FormatRules(Protocol):
+    """The rules of one format. `data` is a document as it was read, valid or not."""
+
+    BLOCK: str
+    """The block of the destination that holds its settings."""
+
+    def destination_findings(self, data: Mapping[str, Any]) -> Iterator[Finding]:
+        """Yield what is wrong between the settings of a destination."""
+
+    def destination_notes(self, model: Destination) -> Iterator[Finding]:
+        """Yield what is no mistake in a destination, and yet may surprise."""
+
+    def pipeline_findings(self, tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+        """Yield what is wrong between the tables' modes and their settings."""
+
+    def pipeline_notes(self, data: Mapping[str, Any]) -> Iterator[Finding]:
+        """Yield what is no mistake in a pipeline, and yet may surprise (docs/decisions/0088)."""
+
+    def uses_glue(self, model: Destination) -> bool:
+        """Tell whether tables are registered in AWS Glue (F28, F17)."""
+
+
+FORMAT_RULES: Mapping[TableFormat, FormatRules] = {
+    "PARQUET": parquet_rules,
+    "ICEBERG": iceberg_rules,
+}
+
+
+def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong between the settings of a destination; nothing while its format is.
+
+    Nothing for another format: a block that is not in use is noted, and no more (F85).
+    """
+    name = data.get("table_format", Destination.model_fields["table_format"].default)
+    rules = FORMAT_RULES.get(name) if isinstance(name, str) else None  # type: ignore[call-overload]
+    if rules is not None:
+        yield from rules.destination_findings(data)
+
+
+def destination_notes(model: Destination) -> Iterator[Finding]:
+    """Yield what is no mistake, and yet may surprise; of blocks, those not in use (F85)."""
+    own = FORMAT_RULES[model.table_format]
+    for rules in FORMAT_RULES.values():
+        if rules is not own and rules.BLOCK in model.model_fields_set:
+            message = f"`{rules.BLOCK}` is ignored, because `table_format` is {model.table_format}"
+            yield Finding(message, None, (rules.BLOCK,), "ignored")
+    yield from own.destination_notes(model)

@@ -1,0 +1,96 @@
+"""What holds between the settings of a destination of Parquet files, and of its tables.
+
+A table of Parquet files is only appended to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lakeload.config.model import Finding
+from lakeload.documents.destination import Destination
+from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At
+from lakeload.documents.pipeline import Table
+from lakeload.documents.valid_tables import Numbered
+from lakeload_jobs.core.names import PARTITION_KEY
+
+BLOCK = "parquet"
+
+
+def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield nothing: the model of the block knows all that can be wrong."""
+    yield from ()
+
+
+def destination_notes(model: Destination) -> Iterator[Finding]:
+    """Yield what is no mistake, and yet may surprise."""
+    parquet = model.parquet
+    if model.glue_database_prefix and not parquet.update_glue_catalog:
+        message = "`glue_database_prefix` has no effect, because `update_glue_catalog` is false"
+        hint = "it becomes part of the targets' names when Glue is switched on"
+        yield Finding(message, hint, ("glue_database_prefix",), "ignored")
+    if parquet.partition_projection and parquet.partition_strategy == "SYNC_ID":
+        message = "queries must name the job: Athena cannot enumerate SYNC_ID partitions"
+        hint = f"each query needs `WHERE {PARTITION_KEY} = '<job id>'`"
+        at = ("parquet", "partition_projection")
+        yield Finding(message, hint, at, "projection")
+
+
+def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the modes and settings that files cannot have."""
+    if data.get("schema_changes") == "EVOLVE":
+        yield Finding(
+            "`schema_changes: EVOLVE` needs table_format ICEBERG",
+            "`ADD_COLUMNS` is what append-only Parquet files can do",
+            ("schema_changes",),
+            "other-format",
+        )
+    for i, table in tables:
+        yield from _table(table, ("tables", i))
+
+
+def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield nothing: nothing surprises."""
+    yield from ()
+
+
+def uses_glue(model: Destination) -> bool:
+    """Tell whether tables are registered in AWS Glue (F28)."""
+    return model.parquet.update_glue_catalog
+
+
+def _table(table: Table, at: At) -> Iterator[Finding]:
+    if table.mode != "APPEND":
+        yield _append_only(table.mode, (*at, "mode"))
+    elif table.cursor is not None:
+        yield Finding(CURSOR, f"remove the line; {FILES_ONCE}", (*at, "cursor"), NOT_YET)
+    hints = {
+        "partition_by": "Parquet files are laid out by `parquet.partition_strategy` of the "
+        "destination",
+        "table_properties": "files have none; remove the lines",
+        "deletes": "rows of Parquet files stay; `deleted_when` alone fills `_supa_deleted`",
+    }
+    for name, hint in hints.items():
+        if name in table.model_fields_set:
+            message = f"`{name}` is a setting of table_format ICEBERG"
+            yield Finding(message, hint, (*at, name), "other-format")
+
+
+def _append_only(mode: str, at: At) -> Finding:
+    """Return the finding for a mode that tables of Parquet files cannot have."""
+    return Finding(
+        f"`mode: {mode}` is not possible with table_format PARQUET, which only appends",
+        "load with `mode: APPEND` and let the reader choose\n"
+        "the latest load: with `partition_strategy: SYNC_ID` in the destination each load has a "
+        "folder of its own\n"
+        "the latest version of each row, in Athena:\n"
+        "  SELECT * FROM (\n"
+        "    SELECT *, row_number() OVER (\n"
+        "      PARTITION BY _supa_id\n"
+        "      ORDER BY _supa_synced DESC, _supa_index DESC\n"
+        "    ) AS latest_per_supa_id FROM t\n"
+        "  ) WHERE latest_per_supa_id = 1 AND NOT _supa_deleted",
+        at,
+        "append-only",
+    )
