@@ -7,8 +7,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from rich.console import Console
 
 from lakeload.commands import demo_iceberg, demo_parquet
 from lakeload.commands.demo_run import BUCKET, PREFIX, Demo
-from lakeload.demo.aws import EmbeddedAws
+from lakeload.demo.aws import EmbeddedAws, SeededLake
 from lakeload.demo.aws_policies import embedded_policy
 from lakeload.demo.documents import demo_environment, destination_spec, iceberg_destination_spec
 from lakeload.demo.steps import environment
@@ -26,12 +27,30 @@ from lakeload.machine.local.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks
+from lakeload_jobs.contract.spec import DestinationSpec
 
 DAYS = date(2026, 3, 2), date(2026, 3, 3)
 """A Monday and a Tuesday."""
 
 
-def give_tour(*, iceberg: bool, keep: bool, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Tour:
+    """The demo of one table format."""
+
+    destination: Callable[[SeededLake, str], DestinationSpec]
+    show: Callable[[Demo, str, tuple[date, date]], dict[str, Any]]
+    own_policy: bool = False
+    """The role gets what `lakeload policy` writes, in place of what it was seeded with."""
+
+
+TOURS: Mapping[str, Tour] = {
+    "PARQUET": Tour(destination_spec, demo_parquet.tour),
+    "ICEBERG": Tour(iceberg_destination_spec, demo_iceberg.tour, own_policy=True),
+}
+"""By the name of the format."""
+
+
+def give_tour(tour: Tour, *, keep: bool, as_json: bool) -> None:
     """Run the demo of one table format and clean up, whatever happens.
 
     Raises `MachineLacks` before it begins, `LoadFailed` when a step does not end well, and
@@ -43,7 +62,7 @@ def give_tour(*, iceberg: bool, keep: bool, as_json: bool) -> None:
     with StopRequests() as stop:
         try:
             with _folder(keep, console) as folder:
-                document = _tour(folder, console, iceberg=iceberg, as_json=as_json)
+                document = _show(tour, folder, console, as_json=as_json)
         except Interrupted as error:
             stop.hold()
             raise Interrupted("the demo was stopped and has cleaned up after itself") from error
@@ -53,17 +72,15 @@ def give_tour(*, iceberg: bool, keep: bool, as_json: bool) -> None:
     screen.show_end(console, seconds, kept=keep)
 
 
-def _tour(folder: Path, console: Console, *, iceberg: bool, as_json: bool) -> dict[str, Any]:
+def _show(tour: Tour, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
     with EmbeddedAws(folder / "aws") as aws:
         lake = aws.seed(bucket=BUCKET, prefix=PREFIX)
-        spec = iceberg_destination_spec if iceberg else destination_spec
-        destination = spec(lake, aws.endpoint)
-        if iceberg:
+        destination = tour.destination(lake, aws.endpoint)
+        if tour.own_policy:
             aws.admin().put_role_policy(lake.role, embedded_policy(destination))
         with environment(demo_environment(os.environ, lake, folder)):
             demo = Demo(folder, console, lake, destination, as_json)
-            tour = demo_iceberg.tour if iceberg else demo_parquet.tour
-            return tour(demo, aws.endpoint, DAYS)
+            return tour.show(demo, aws.endpoint, DAYS)
 
 
 def _check_machine() -> None:

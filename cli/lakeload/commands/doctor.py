@@ -16,7 +16,6 @@ from lakeload_jobs.contract.errors import ExitCode
 
 if TYPE_CHECKING:
     from lakeload.machine.doctor.model import Need
-    from lakeload_jobs.contract.spec import DestinationSpec
 
 
 def doctor(
@@ -66,29 +65,25 @@ def _need(file: Path | None) -> Need:
     from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.machine.doctor.model import Need
     from lakeload.machine.jars.pins import SETS, features_of
+    from lakeload_jobs.contract.traits import format_of
 
     if file is None:
         return Need(features=SETS)
     document = load_either(file, os.environ)
     if not isinstance(document, PipelineDocument):
         destination = destination_spec(document)
-        return Need(str(file), destination, _tables_jars(destination))
+        return Need(str(file), destination, format_of(destination).jar_sets)
     destination = destination_spec(document.destination)
     features = features_of(table.input for table in table_specs(document))
     spark = document.model.spark
     return Need(
         str(file),
         destination,
-        (*features, *_tables_jars(destination)),
+        (*features, *format_of(destination).jar_sets),
         master=spark.master,
         driver_memory=spark.driver_memory,
         conf=spark.conf,
     )
-
-
-def _tables_jars(destination: DestinationSpec) -> tuple[str, ...]:
-    """Return the sets of jars that the tables' format needs, whatever they are loaded from."""
-    return ("iceberg",) if destination.table_format == "ICEBERG" else ()
 
 
 def _os_release() -> str:

@@ -126,6 +126,7 @@ def _wanted(
     from lakeload.documents.spec import table_specs
     from lakeload.machine.jars.pins import SETS, features_of
     from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
+    from lakeload_jobs.contract.traits import FORMATS
 
     everything = JarSet.ALL in sets or (file is None and not sets)
     named = {str(name) for name in sets} & set(SETS)
@@ -138,8 +139,8 @@ def _wanted(
             table_format = document.destination.model.table_format
             on_class_path |= set(features_of(inputs, table_format))
             conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
-        elif document.model.table_format == "ICEBERG":
-            on_class_path.add("iceberg")
+        else:
+            on_class_path |= set(FORMATS[document.model.table_format].jar_sets)
         named |= on_class_path
     wanted = SETS if everything else tuple(name for name in SETS if name in named)
     return wanted, tuple(sorted(on_class_path)), conf

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from lakeload.policy.iam.policy_set import ExternalId
-from lakeload.policy.iam.s3 import vends
+from lakeload.policy.iam.s3 import role_is_catalogs
 from lakeload.policy.iam.trust import Principal, is_session, parse_principal, principal_arn
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
@@ -46,7 +46,7 @@ def principals_of(
 def _caller(destination: DestinationSpec) -> str:
     """Return the ARN of the base identity. Raises `LakeloadError` that names --principal."""
     hint = "say who may assume the role: --principal arn:aws:iam::123456789012:user/NAME"
-    if vends(destination):
+    if role_is_catalogs(destination):
         raise InvalidInput(
             "the catalog vends credentials, so the role is for its principals, which only it knows",
             hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "

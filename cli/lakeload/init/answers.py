@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
+
+from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
+from lakeload_jobs.contract.spec import CatalogType, TableFormat
+from lakeload_jobs.contract.traits import CATALOGS, FORMATS, FormatTraits
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,36 @@ class Answers:
     @property
     def in_glue(self) -> bool:
         """Whether tables are registered in AWS Glue."""
-        return self.glue == "YES" or self.catalog == "GLUE"
+        return self.glue == "YES" or in_glue(self.catalog)
+
+    @property
+    def format(self) -> FormatTraits:
+        """What the tables' format is like."""
+        return FORMATS[cast(TableFormat, self.table_format)]
+
+    @property
+    def located(self) -> bool:
+        """Whether the destination may say where tables of the catalog lie."""
+        return bool(self.catalog) and CATALOGS[cast(CatalogType, self.catalog)].located
+
+    @property
+    def catalog_settings(self) -> tuple[str, ...]:
+        """The settings that the type of catalog has."""
+        return _settings(self.catalog)
+
+
+def in_glue(catalog: str) -> bool:
+    """Whether tables of this type of catalog, '' for none, are in AWS Glue."""
+    return bool(catalog) and CATALOGS[cast(CatalogType, catalog)].in_glue
+
+
+def has_setting(catalog: str, name: str) -> bool:
+    """Whether this type of catalog, '' for none, has a setting of that name."""
+    return name in _settings(catalog)
+
+
+def _settings(catalog: str) -> tuple[str, ...]:
+    return CATALOG_SETTINGS[cast(CatalogType, catalog)].names if catalog else ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +93,7 @@ def variables(answers: Answers) -> tuple[Variable, ...]:
     if answers.credentials == "KEYS":
         found.append(Variable("LAKELOAD_ACCESS_KEY_ID", "The id of the access key."))
         found.append(Variable("LAKELOAD_SECRET_ACCESS_KEY", "The access key itself."))
-    if answers.catalog == "SNOWFLAKE_OPEN_CATALOG":
+    if has_setting(answers.catalog, "client_id"):
         found.append(Variable("LAKELOAD_CLIENT_ID", "The client id of the service connection."))
         found.append(Variable("LAKELOAD_CLIENT_SECRET", "The secret of the service connection."))
     if answers.catalog_auth == "CREDENTIAL":

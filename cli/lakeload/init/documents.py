@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from lakeload.init.answers import Answers
 from lakeload.init.values import yaml_text
-from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.names import normalize
 
 DESTINATION, PIPELINE, DOTENV, GITIGNORE = (
@@ -25,12 +24,15 @@ def documents(answers: Answers) -> dict[str, str]:
     facts = {
         **asdict(answers),
         "in_glue": answers.in_glue,
-        "located": answers.catalog in [name for name, one in CATALOGS.items() if one.located],
+        "format": answers.format,
+        "settings": answers.catalog_settings,
+        "located": answers.located,
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
     }
     # What is written is YAML: values go through a filter of that.
     environment = Environment(  # noqa: S701
+        loader=FunctionLoader(lambda name: (files(__package__) / name).read_text("utf-8")),
         line_statement_prefix="%",
         trim_blocks=True,
         keep_trailing_newline=True,
@@ -38,8 +40,6 @@ def documents(answers: Answers) -> dict[str, str]:
     )
     environment.filters["yaml"] = yaml_text
     return {
-        name: environment.from_string(
-            (files(__package__) / f"{name}.jinja").read_text(encoding="utf-8")
-        ).render(facts)
+        name: environment.get_template(f"{name}.jinja").render(facts)
         for name in (DESTINATION, PIPELINE)
     }

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from lakeload.config.credentials import Credentials
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
+from lakeload.init.answers import has_setting, in_glue
 from lakeload_jobs.contract.spec import CatalogType, FileFormat, Mode, TableFormat
+from lakeload_jobs.contract.traits import FORMATS, FormatTraits
 
 Given = Mapping[str, str]
 """Answers so far, by the names of the questions."""
@@ -27,6 +29,11 @@ _FORMATS: dict[str, str] = {
     ".orc": "ORC",
     ".avro": "AVRO",
 }
+_AUTH: Mapping[str, tuple[str, ...]] = {
+    "REST": ("CREDENTIAL", "TOKEN", "SIGV4", "NONE"),
+    "NESSIE": ("NONE", "TOKEN"),
+}
+"""How the types of catalog that leave a choice can be told who asks; the first is the default."""
 _COMPRESSED = (".gz", ".gzip", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 
 
@@ -68,6 +75,14 @@ def _always(value: str) -> Callable[[Given], str | None]:
     return lambda given: value
 
 
+def _format_is(like: Callable[[FormatTraits], bool]) -> Callable[[Given], bool]:
+    return lambda given: like(FORMATS[cast(TableFormat, given["table_format"])])
+
+
+def _catalog_has(setting: str) -> Callable[[Given], bool]:
+    return lambda given: has_setting(given.get("catalog", ""), setting)
+
+
 def _credentials(given: Given) -> str | None:
     if given.get("role_arn"):
         return "ROLE"
@@ -81,13 +96,11 @@ def _profile(given: Given) -> str | None:
 
 
 def _in_glue(given: Given) -> bool:
-    return given.get("glue") == "YES" or given.get("catalog") == "GLUE"
+    return given.get("glue") == "YES" or in_glue(given.get("catalog", ""))
 
 
 def _auth_choices(given: Given) -> tuple[str, ...]:
-    if given["catalog"] == "NESSIE":
-        return ("NONE", "TOKEN")
-    return ("CREDENTIAL", "TOKEN", "SIGV4", "NONE")
+    return _AUTH[given["catalog"]]
 
 
 def _auth(given: Given) -> str | None:
@@ -152,27 +165,27 @@ _CATALOG = (
     ),
     Question(
         "catalog", "ICEBERG: GLUE, REST, NESSIE, SNOWFLAKE_OPEN_CATALOG.", "NAME",
-        "Iceberg catalog", applies=_is("table_format", "ICEBERG"),
+        "Iceberg catalog", applies=_format_is(lambda traits: traits.has_catalog),
         choices=_one_of(*get_args(CatalogType)), default=_always("GLUE"),
     ),
     Question(
         "catalog_uri", "Where it answers.", "URL", "URL of the catalog",
-        applies=_is("catalog", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"),
+        applies=_catalog_has("uri"),
         setting=(Catalog, "uri"),
     ),
     Question(
         "catalog_name", "SNOWFLAKE_OPEN_CATALOG: the catalog's name.", "NAME",
-        "Name of the catalog in Open Catalog", applies=_is("catalog", "SNOWFLAKE_OPEN_CATALOG"),
+        "Name of the catalog in Open Catalog", applies=_catalog_has("catalog_name"),
         setting=(Catalog, "catalog_name"),
     ),
     Question(
         "catalog_auth", "REST: CREDENTIAL, TOKEN, SIGV4, NONE. NESSIE: TOKEN, NONE.", "KIND",
-        "How the catalog knows lakeload", applies=_is("catalog", "REST", "NESSIE"),
+        "How the catalog knows lakeload", applies=_catalog_has("token"),
         choices=_auth_choices, default=_auth,
     ),
     Question(
         "warehouse", "REST: the warehouse.", "NAME",
-        "Warehouse in the catalog, empty if it has one only", applies=_is("catalog", "REST"),
+        "Warehouse in the catalog, empty if it has one only", applies=_catalog_has("warehouse"),
         default=_always(""), may_be_empty=True,
     ),
     Question(
@@ -198,7 +211,7 @@ _SOURCE = (
     Question(
         "mode", "ICEBERG: APPEND, OVERWRITE, UPSERT.", "NAME",
         "What a load does to the table: add rows, replace all, or by their key",
-        applies=_is("table_format", "ICEBERG"), choices=_one_of(*get_args(Mode)),
+        applies=_format_is(lambda traits: not traits.append_only), choices=_one_of(*get_args(Mode)),
         default=_always("APPEND"),
     ),
     Question(

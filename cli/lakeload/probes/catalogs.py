@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from lakeload.policy.iam.glue import uses_glue
 from lakeload.probes.glue import glue_probes
 from lakeload.probes.model import Probe
 from lakeload.probes.probe_tables import ProbeTables
 from lakeload.probes.runner import Deadline
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.contract.traits import Interface, catalog_of, catalog_traits
+
+if TYPE_CHECKING:
+    from lakeload_jobs.formats.iceberg.catalogs.http import Patience
 
 
 @dataclass(frozen=True)
@@ -31,26 +36,47 @@ def catalog_part(
     attempts: int,
 ) -> CatalogPart:
     """Return the part of the test that is about the catalog; times in seconds for one request."""
-    if destination.table_format == "PARQUET":
-        if not destination.parquet.update_glue_catalog:
+    catalog = catalog_of(destination)
+    if catalog is None:
+        if not uses_glue(destination):
             return CatalogPart()
         return _glue(destination, ProbeTables(destination, session))
     # pyiceberg takes a second or two to import: for destinations that need it only.
-    from lakeload.probes.iceberg import catalog_probes, nessie_probes
-    from lakeload.probes.probe_catalog import ProbeCatalog
-    from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables
-    from lakeload.probes.probe_nessie import ProbeNessie
     from lakeload_jobs.formats.iceberg.catalogs.http import Patience
 
-    spec = destination.iceberg.catalog
-    if spec.type == "GLUE":
-        return _glue(destination, ProbeIcebergTables(destination, session))
     patience = Patience(connect_timeout, read_timeout, attempts)
-    if not catalog_traits(spec).spark_only:
-        catalog = ProbeCatalog(destination, session, patience)
-        return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
+    return _PARTS[catalog_traits(catalog).interface](destination, session, patience)
+
+
+def _iceberg_in_glue(
+    destination: DestinationSpec, session: AwsSession, patience: Patience
+) -> CatalogPart:
+    from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables
+
+    return _glue(destination, ProbeIcebergTables(destination, session))
+
+
+def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience) -> CatalogPart:
+    from lakeload.probes.iceberg import catalog_probes
+    from lakeload.probes.probe_catalog import ProbeCatalog
+
+    catalog = ProbeCatalog(destination, session, patience)
+    return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
+
+
+def _nessie(destination: DestinationSpec, session: AwsSession, patience: Patience) -> CatalogPart:
+    from lakeload.probes.iceberg import nessie_probes
+    from lakeload.probes.probe_nessie import ProbeNessie
+
     nessie = ProbeNessie(destination, session, patience)
     return CatalogPart(tuple(nessie_probes(destination, nessie)), nessie.remove_all)
+
+
+_PARTS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, Patience], CatalogPart]] = {
+    Interface.GLUE: _iceberg_in_glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}
 
 
 def _glue(destination: DestinationSpec, tables: ProbeTables) -> CatalogPart:

@@ -13,6 +13,7 @@ from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_tables import ProbeTables
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import format_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe
     """
     writing = (*_deleting(tables), *_making(destination, tables), *_changing(tables))
     asked = [*((q, False) for q in _reading(tables)), *((q, True) for q in writing)]
-    iceberg = destination.table_format == "ICEBERG"
+    iceberg = format_of(destination).has_catalog
     return [
         _probe(question, destination, tables, writes=writes)
         for question, writes in asked
@@ -125,7 +126,7 @@ def _deleting(tables: ProbeTables) -> list[_Question]:
 
 def _making(destination: DestinationSpec, tables: ProbeTables) -> list[_Question]:
     # Iceberg looks at the database, and its metadata file has to be removed again.
-    iceberg = destination.table_format == "ICEBERG"
+    iceberg = format_of(destination).has_catalog
     besides = ("glue-get-database", "delete") if iceberg else ()
     return [
         _Question(

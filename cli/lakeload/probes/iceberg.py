@@ -14,7 +14,7 @@ from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_catalog import ProbeCatalog
 from lakeload.probes.probe_nessie import ProbeNessie
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.contract.traits import CATALOGS, vends
 
 _OPENED = ("catalog-warehouse",)
 _IDENTITY = ("credentials", "assume-role")
@@ -208,7 +208,7 @@ def _dropping(catalog: ProbeCatalog) -> tuple[_Question, ...]:
 def _probe(question: _Question, destination: DestinationSpec) -> Probe:
     spec = destination.iceberg.catalog
     # Only Open Catalog certainly calls its privileges so.
-    named = spec.type == "SNOWFLAKE_OPEN_CATALOG" and question.privilege
+    named = CATALOGS[spec.type].polaris and question.privilege
     return Probe(
         name=question.name,
         proves=question.proves,

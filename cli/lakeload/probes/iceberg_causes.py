@@ -6,9 +6,12 @@ the classes that `Said` names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from lakeload.probes.causes import likely_causes
-from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.contract.spec import CatalogSpec, CatalogType
+from lakeload_jobs.contract.traits import CATALOGS, vends
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -44,9 +47,9 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
         if text.in_(error):
             return causes
     if error.code in _CLIENT_REFUSED:
-        return _client_refused(catalog)
+        return (*_REFUSED_CLIENT, *_CAUSES[catalog.type].client_refused)
     if error.code == "invalid_scope":
-        return _scope_refused(catalog)
+        return _CAUSES[catalog.type].scope_refused
     if error.code in (NOT_A_CATALOG, REDIRECTED):
         return _other_server(catalog, error)
     if error.status == 401:
@@ -58,8 +61,7 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     if error.code == "NoSuchReferenceException":
         return (_no_branch(catalog),)
     if error.status is not None and error.status >= 500:
-        # Nessie fails where others would say "not found".
-        unknown = _unknown_warehouse(catalog)[1:] if catalog.type == "NESSIE" else ()
+        unknown = _CAUSES[catalog.type].failing
         return (*unknown, "the catalog fails by itself: look into its log, and try again later")
     return _TRANSPORT.get(error.code) or likely_causes(error)
 
@@ -113,30 +115,8 @@ _OWN_DENIED = (
 )
 
 
-def _client_refused(catalog: CatalogSpec) -> tuple[str, ...]:
-    causes = [
-        "the client secret was rotated, or belongs to another client id",
-        "the client id is misspelt, or its principal was deleted",
-        "`uri` is that of another account's catalog, which does not know this client",
-    ]
-    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
-        causes.append("the principal has no principal role, or not the one in `principal_role`")
-    return tuple(causes)
-
-
-def _scope_refused(catalog: CatalogSpec) -> tuple[str, ...]:
-    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
-        return ("`principal_role` names a role that this principal does not have",)
-    return (
-        "a Polaris catalog wants `scope: PRINCIPAL_ROLE:ALL`, or one role in place of ALL",
-        "the token server does not grant this client the scope that `scope` asks for",
-    )
-
-
 def _other_server(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
-    path = "`uri` lacks a part of the path, or has too much of it"
-    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
-        path = "`uri` does not end in `/polaris/api/catalog`"
+    path = _CAUSES[catalog.type].other_path
     scheme = "`uri` begins with http and its server speaks https"
     if error.status == 404:
         return (path, "the host is another server's: a console, or a proxy before the catalog")
@@ -171,9 +151,8 @@ def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
         causes.append(
             f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
         )
-    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
-        causes.append("the catalog role is not granted to the principal role that is used")
-        causes.append("`principal_role` activates another role than the one with the privilege")
+    if own := _CAUSES[catalog.type].denied:
+        causes += own
     elif not causes:
         causes.append("the catalog gives this identity no right to do it")
         causes.append("the right is on another warehouse, catalog or namespace")
@@ -185,19 +164,56 @@ def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
 
 
 def _unknown_warehouse(catalog: CatalogSpec) -> tuple[str, ...]:
-    if catalog.type == "SNOWFLAKE_OPEN_CATALOG":
-        return (
-            "`catalog_name` is misspelt: upper and lower case matter",
-            "the catalog is another account's: see `uri`",
-        )
-    if catalog.type == "NESSIE":
-        return (
-            _no_branch(catalog),
-            "`warehouse_location` is not a warehouse that this Nessie is configured with",
-        )
-    return (
+    no_branch = (_no_branch(catalog),) if CATALOGS[catalog.type].branched else ()
+    return (*no_branch, *_CAUSES[catalog.type].unknown_warehouse)
+
+
+_REFUSED_CLIENT = (
+    "the client secret was rotated, or belongs to another client id",
+    "the client id is misspelt, or its principal was deleted",
+    "`uri` is that of another account's catalog, which does not know this client",
+)
+
+
+@dataclass(frozen=True)
+class _Causes:
+    """The causes that depend on the type of catalog; by default those of any REST catalog."""
+
+    client_refused: tuple[str, ...] = ()
+    """Besides those that all have."""
+    scope_refused: tuple[str, ...] = (
+        "a Polaris catalog wants `scope: PRINCIPAL_ROLE:ALL`, or one role in place of ALL",
+        "the token server does not grant this client the scope that `scope` asks for",
+    )
+    other_path: str = "`uri` lacks a part of the path, or has too much of it"
+    denied: tuple[str, ...] = ()
+    """In place of the general ones."""
+    unknown_warehouse: tuple[str, ...] = (
         "`warehouse` is misspelt, or of another form: some catalogs want a name, some an ARN or "
         "an `s3://` URL",
         "this identity may not see the warehouse: some catalogs say so instead of a refusal",
         "`uri` lacks a part of its path: some catalogs say that in the same words",
     )
+    failing: tuple[str, ...] = ()
+    """What such a catalog fails at where others would say "not found"."""
+
+
+_NO_WAREHOUSE = "`warehouse_location` is not a warehouse that this Nessie is configured with"
+_CAUSES: Mapping[CatalogType, _Causes] = {
+    "GLUE": _Causes(),
+    "REST": _Causes(),
+    "NESSIE": _Causes(unknown_warehouse=(_NO_WAREHOUSE,), failing=(_NO_WAREHOUSE,)),
+    "SNOWFLAKE_OPEN_CATALOG": _Causes(
+        client_refused=("the principal has no principal role, or not the one in `principal_role`",),
+        scope_refused=("`principal_role` names a role that this principal does not have",),
+        other_path="`uri` does not end in `/polaris/api/catalog`",
+        denied=(
+            "the catalog role is not granted to the principal role that is used",
+            "`principal_role` activates another role than the one with the privilege",
+        ),
+        unknown_warehouse=(
+            "`catalog_name` is misspelt: upper and lower case matter",
+            "the catalog is another account's: see `uri`",
+        ),
+    ),
+}

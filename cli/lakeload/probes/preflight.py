@@ -7,7 +7,7 @@ from lakeload.probes.model import Failure, Probe
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits, needs_aws_identity, vends
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 
@@ -38,13 +38,13 @@ def preflight(destination: DestinationSpec) -> None:
 
 
 def _names(destination: DestinationSpec) -> frozenset[str]:
-    catalog = destination.iceberg.catalog
-    if destination.table_format == "PARQUET" or catalog.type == "GLUE":
+    catalog = catalog_of(destination)
+    if catalog is None or catalog_traits(catalog).in_glue:
         return NAMES
     if not vends(catalog):
         return NAMES | _CATALOG
     # The catalog lends the keys: who runs lakeload may have no right on the bucket at all.
-    return _CATALOG | _SIGNER if catalog.sigv4 else _CATALOG
+    return _CATALOG | _SIGNER if needs_aws_identity(catalog) else _CATALOG
 
 
 def conditional_writes(destination: DestinationSpec) -> str | None:

@@ -16,6 +16,7 @@ from lakeload.probes.writing import Writing
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, OpenTable
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
@@ -220,6 +221,6 @@ class ProbeCatalog:
     @property
     def _place(self) -> str:
         """Where the test's files lie, where a location may be given; else ''."""
-        if self.destination.iceberg.catalog.type != "NESSIE":
+        if not CATALOGS[self.destination.iceberg.catalog.type].located:
             return ""
         return f"s3://{self.destination.bucket}/{probe_path(self.destination.prefix)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lakeload.policy.iam.s3 import vends
+from lakeload.policy.iam.s3 import role_is_catalogs
 from lakeload.probes.hints import with_hint
 from lakeload.probes.model import Level, Probe
 from lakeload.probes.probe_bucket import ProbeBucket
@@ -13,6 +13,7 @@ from lakeload.probes.probe_objects import ProbeObjects
 from lakeload.probes.s3_access import explain, hint, key_permissions, resource
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import format_of
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,9 @@ def _run(question: _Question, destination: DestinationSpec) -> str:
 
 
 def _beside_the_point(name: str, destination: DestinationSpec) -> str:
-    if vends(destination):
+    if role_is_catalogs(destination):
         return "the catalog gives out the credentials for its files"
-    if name == "list-uploads" and destination.table_format == "ICEBERG":
+    if name == "list-uploads" and not format_of(destination).lists_uploads:
         return "an Iceberg load finds no uploads of others"
     if name == "put-again" and destination.single_writer:
         return "`single_writer: true` does without it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from lakeload.policy.iam.s3 import vends
+from lakeload.policy.iam.s3 import role_is_catalogs
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.model import Level, Permission, Probe, ProbeFailed
 from lakeload.probes.runner import Deadline
@@ -168,7 +168,7 @@ def _explain_role(
 
 def _needs_no_identity(destination: DestinationSpec) -> bool:
     """Whether the catalog's own keys are all there is, and nothing is asked of AWS."""
-    return vends(destination) and destination.credentials == CredentialsSpec()
+    return role_is_catalogs(destination) and destination.credentials == CredentialsSpec()
 
 
 def _without_sts(destination: DestinationSpec) -> str:

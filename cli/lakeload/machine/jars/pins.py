@@ -16,6 +16,7 @@ from typing import Literal
 
 from lakeload.machine.local.spark import SUPPORTED
 from lakeload_jobs.contract.spec import FilesInput, TableFormat
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.sources.files.file_state import is_s3
 
 SETS = ("s3", "avro", "iceberg")
@@ -82,7 +83,7 @@ def features_of(
     inputs: Iterable[FilesInput], table_format: TableFormat = "PARQUET"
 ) -> tuple[str, ...]:
     """Return which sets loads of these inputs into such tables need, each once, sorted."""
-    found = {"iceberg"} if table_format == "ICEBERG" else set()
+    found = set(FORMATS[table_format].jar_sets)
     for given in inputs:
         if given.format == "AVRO":
             found.add("avro")

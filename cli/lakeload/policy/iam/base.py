@@ -9,6 +9,7 @@ from lakeload.policy.iam.model import PolicyDocument, Statement
 from lakeload.policy.iam.trust import tag_session
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of
 from lakeload_jobs.core.aws_partitions import partition
 
 
@@ -36,9 +37,9 @@ def base_policy(
 
 def references(destination: DestinationSpec) -> Iterator[SecretReference]:
     """Yield the references to secrets that the destination holds."""
-    credentials, catalog = destination.credentials, destination.iceberg.catalog
-    found = list(_of_credentials(credentials))
-    if destination.table_format == "ICEBERG":
+    catalog = catalog_of(destination)
+    found = list(_of_credentials(destination.credentials))
+    if catalog is not None:
         found += [catalog.client_id, catalog.client_secret, catalog.credential, catalog.token]
         found += (catalog.headers or {}).values()
     yield from dict.fromkeys(reference for reference in found if reference is not None)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from lakeload.policy.iam.arns import Place, place
 from lakeload.policy.iam.model import Statement
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits
 from lakeload_jobs.core.names import MAX_NAME_LENGTH, normalize, schema_name
 
 PROBE_MARK_LENGTH = 12
@@ -30,9 +31,10 @@ _PARTITION_READS = ("GetPartition", "GetPartitions", "BatchGetPartition")
 
 def uses_glue(destination: DestinationSpec) -> bool:
     """Whether tables of the destination are tables of Glue's catalog."""
-    if destination.table_format == "ICEBERG":
-        return destination.iceberg.catalog.type == "GLUE" or speaks_rest(destination)
-    return destination.parquet.update_glue_catalog
+    catalog = catalog_of(destination)
+    if catalog is None:
+        return destination.parquet.update_glue_catalog
+    return catalog_traits(catalog).in_glue or speaks_rest(destination)
 
 
 def speaks_rest(destination: DestinationSpec) -> bool:
@@ -40,9 +42,9 @@ def speaks_rest(destination: DestinationSpec) -> bool:
 
     https://docs.aws.amazon.com/glue/latest/dg/connect-glu-iceberg-rest.html
     """
-    signed = destination.iceberg.catalog.sigv4
-    iceberg = destination.table_format == "ICEBERG"
-    return iceberg and signed is not None and signed.signing_name == "glue"
+    catalog = catalog_of(destination)
+    signed = catalog.sigv4 if catalog else None
+    return signed is not None and signed.signing_name == "glue"
 
 
 def catalog_owner(destination: DestinationSpec) -> str | None:
@@ -50,8 +52,8 @@ def catalog_owner(destination: DestinationSpec) -> str | None:
 
     Behind Iceberg's REST protocol the account is the warehouse, or how it begins.
     """
-    catalog = destination.iceberg.catalog
-    if destination.table_format != "ICEBERG":
+    catalog = catalog_of(destination)
+    if catalog is None:
         return None
     if speaks_rest(destination):
         named = _ACCOUNT.match(catalog.warehouse or "")
@@ -77,7 +79,7 @@ def writing(destination: DestinationSpec, account: str | None = None) -> tuple[S
     rest = speaks_rest(destination)
     listing = ("glue:GetDatabases",) if rest else ()
     return (
-        *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
+        *((_catalog(arns),) if catalog_of(destination) else ()),
         *((_lent_keys(),) if rest and _lends(destination) else ()),
         Statement(
             "Databases",
@@ -103,7 +105,7 @@ def reading(destination: DestinationSpec, account: str | None = None) -> tuple[S
     if registers_partitions(destination):
         calls = (*calls, *_PARTITION_READS)
     return (
-        *(() if destination.table_format == "PARQUET" else (_catalog(arns),)),
+        *((_catalog(arns),) if catalog_of(destination) else ()),
         Statement(
             "ReadDatabases",
             ("glue:GetDatabase", "glue:GetDatabases"),
@@ -141,7 +143,7 @@ def registers_partitions(destination: DestinationSpec) -> bool:
     """Whether partitions are registered in Glue."""
     parquet = destination.parquet
     return (
-        destination.table_format == "PARQUET"
+        parquet.update_glue_catalog
         and parquet.partition_strategy != "NONE"
         and not parquet.partition_projection
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lakeload.policy.iam import glue, kms, s3
 from lakeload.policy.iam.model import PolicyDocument, Statement
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits
 
 
 @dataclass(frozen=True)
@@ -79,18 +80,19 @@ def _glue(destination: DestinationSpec, options: PolicyOptions) -> tuple[Stateme
 
 def _maintain(destination: DestinationSpec, options: PolicyOptions) -> Iterator[Statement]:
     # Of tables of Parquet files it aborts uploads, as a load may.
-    if not options.maintain or destination.table_format != "ICEBERG":
+    catalog = catalog_of(destination)
+    if not options.maintain or catalog is None:
         return
-    if not s3.vends(destination):
+    if not s3.role_is_catalogs(destination):
         yield s3.maintaining(destination)
-    if destination.iceberg.catalog.type == "GLUE":
+    if catalog_traits(catalog).in_glue:
         yield glue.optimizing(destination, options.account)
 
 
 def _reset(destination: DestinationSpec, options: PolicyOptions) -> Iterator[Statement]:
     if not options.reset:
         return
-    if not s3.vends(destination):
+    if not s3.role_is_catalogs(destination):
         yield s3.deleting(destination)
     if glue.uses_glue(destination):
         yield glue.deleting(destination, options.account)

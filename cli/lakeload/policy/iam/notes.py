@@ -18,6 +18,7 @@ from lakeload.policy.iam.model import (
 from lakeload.policy.iam.policy_set import ExternalId, PolicySet
 from lakeload.policy.text.hcl import label
 from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 
 _STAND_INS: dict[str, tuple[str, Callable[[ExternalId], str]]] = {
     "json": (
@@ -58,7 +59,7 @@ def _of_the_place(found: PolicySet) -> Iterator[str]:
             "AWS's terms, and the store may know fewer actions and conditions, or write them "
             "differently."
         )
-    if s3.vends(destination) and not found.asked.options.read_only:
+    if s3.role_is_catalogs(destination) and not found.asked.options.read_only:
         yield (
             "The catalog vends credentials, so the role is the one in the catalog's storage "
             "settings, and its principals are the catalog's and, for Snowflake's queries, "
@@ -126,7 +127,8 @@ def _of_the_key(found: PolicySet) -> Iterator[str]:
 
 def _of_glue(found: PolicySet) -> Iterator[str]:
     destination = found.destination
-    signed = destination.iceberg.catalog.sigv4 if destination.table_format == "ICEBERG" else None
+    catalog = catalog_of(destination)
+    signed = catalog.sigv4 if catalog else None
     if signed is not None and not glue.uses_glue(destination):
         yield (
             f"Requests to the catalog are signed for the service `{signed.signing_name}`: what it "
@@ -153,9 +155,12 @@ def _of_glue(found: PolicySet) -> Iterator[str]:
 def _of_maintenance(found: PolicySet) -> Iterator[str]:
     if not found.asked.options.maintain:
         return
-    if found.destination.table_format != "ICEBERG":
-        yield "`maintain` needs no more for tables of Parquet files than a load does."
-    elif found.destination.iceberg.catalog.type == "GLUE":
+    catalog = catalog_of(found.destination)
+    if catalog is None:
+        yield (
+            f"`maintain` needs no more for {format_of(found.destination).tables} than a load does."
+        )
+    elif catalog_traits(catalog).in_glue:
         yield (
             "`maintain --register-glue-optimizers` also takes iam:PassRole on the role that it "
             "names, which glue.amazonaws.com has to be allowed to assume."

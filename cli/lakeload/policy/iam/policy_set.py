@@ -84,7 +84,7 @@ class PolicySet:
     @property
     def base(self) -> Principal | None:
         """Who runs lakeload and assumes the role, as far as it is known."""
-        if s3.vends(self.destination):
+        if s3.role_is_catalogs(self.destination):
             return None
         return next(iter(self.asked.principals), None)
 
@@ -96,7 +96,7 @@ class PolicySet:
 
 def needs_principal(destination: DestinationSpec, options: PolicyOptions) -> bool:
     """Whether there is a trust policy to write."""
-    wanted = destination.credentials.role_arn is not None or s3.vends(destination)
+    wanted = destination.credentials.role_arn is not None or s3.role_is_catalogs(destination)
     return wanted and not options.read_only
 
 
@@ -111,7 +111,7 @@ def compose(
         found.append(trust_policy(asked.principals, session_tags=tags))
     found += role_policies(destination, asked.options)
     if not asked.options.read_only:
-        vended = s3.vends(destination)
+        vended = s3.role_is_catalogs(destination)
         own = None if vended else next(iter(asked.principals), None)
         source = source_policy(destination, tables)
         account = own.account if own else None

@@ -9,19 +9,20 @@ from __future__ import annotations
 from lakeload.policy.iam.arns import below, place
 from lakeload.policy.iam.model import Statement
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of, format_of, needs_aws_identity
 from lakeload_jobs.core.names import LOG_NAME, PROBE_NAME
 
 
 def writing(destination: DestinationSpec) -> tuple[Statement, ...]:
     """Return what a load, `recover` and the connection test need. No data can be deleted."""
-    if vends(destination):
+    if role_is_catalogs(destination):
         return _vending(destination)
     arns = place(destination)
     objects = arns.s3(destination.bucket, below(destination.prefix))
     probe = below(destination.prefix, LOG_NAME, PROBE_NAME)
     return (
         _listing(destination),
-        *(() if destination.table_format == "ICEBERG" else (_uploads(destination),)),
+        *((_uploads(destination),) if format_of(destination).lists_uploads else ()),
         Statement(
             "WriteObjects",
             ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"),
@@ -43,7 +44,7 @@ def reading(destination: DestinationSpec) -> tuple[Statement, ...]:
     https://docs.snowflake.com/en/user-guide/tables-iceberg-configure-external-volume-s3
     """
     objects = place(destination).s3(destination.bucket, below(destination.prefix))
-    versions = ("s3:GetObjectVersion",) if destination.table_format == "ICEBERG" else ()
+    versions = ("s3:GetObjectVersion",) if format_of(destination).has_catalog else ()
     return (
         _listing(destination),
         _location(destination, "Athena and Snowflake ask for the bucket's region"),
@@ -73,18 +74,13 @@ def maintaining(destination: DestinationSpec) -> Statement:
     )
 
 
-def vends(destination: DestinationSpec) -> bool:
-    """Whether the catalog gives out the credentials that files are written with (F19, F74).
+def role_is_catalogs(destination: DestinationSpec) -> bool:
+    """Whether the role that reaches the files is one that the catalog assumes (F19, F74).
 
-    Not so where requests are signed: AWS's own catalogs give them out to the identity that signs.
+    It vends credentials of that role, and whoever loads needs no identity of AWS.
     """
-    catalog = destination.iceberg.catalog
-    return (
-        destination.table_format == "ICEBERG"
-        and catalog.type in ("REST", "SNOWFLAKE_OPEN_CATALOG")
-        and catalog.access_delegation == "VENDED_CREDENTIALS"
-        and catalog.sigv4 is None
-    )
+    catalog = catalog_of(destination)
+    return catalog is not None and not needs_aws_identity(catalog)
 
 
 def _listing(destination: DestinationSpec) -> Statement:

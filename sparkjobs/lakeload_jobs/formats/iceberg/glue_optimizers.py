@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import TableOptimizerConfigurationTypeDef
@@ -38,13 +39,14 @@ class GlueOptimizers:
     """The optimizers of the tables of one destination. Every method may raise `AwsError`."""
 
     def __init__(self, session: AwsSession, destination: DestinationSpec) -> None:
-        if destination.table_format != "ICEBERG" or destination.iceberg.catalog.type != "GLUE":
+        catalog = catalog_of(destination)
+        if catalog is None or not catalog_traits(catalog).in_glue:
             raise InvalidInput(
                 "Glue optimizes tables of its own catalog alone, and these are in another",
                 hint="leave `--register-glue-optimizers` out: lakeload does the work itself",
             )
         self._session = session
-        self._catalog = destination.iceberg.catalog.glue_id
+        self._catalog = catalog.glue_id
 
     def register(
         self,
