@@ -1,0 +1,211 @@
+"""Numbers that say how the product is built: `python -m tests.structure [FOLDER]` prints them.
+
+FOLDER is another checkout, to compare with. Comparisons of a table format, a type of catalog, a
+type of source or a master belong to the contract and the registries: each one elsewhere is a place
+that a further format, catalog, source or runtime has to open.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from lakeload_jobs.contract import spec
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("cli/lakeload", "sparkjobs/lakeload_jobs")
+ALLOWED = (
+    "sparkjobs/lakeload_jobs/contract/",
+    "cli/lakeload/runtimes/",
+    "*/registry.py",
+)
+"""Where such comparisons belong."""
+
+FORMATS = frozenset(get_args(spec.TableFormat))
+CATALOGS = frozenset(get_args(spec.CatalogType))
+SOURCES = frozenset({"FILES"})
+_NAMES = {"table format": FORMATS, "catalog type": CATALOGS, "source type": SOURCES}
+_ENUMS = {"Interface": "catalog type", "TableFormat": "table format"}
+_INPUTS = frozenset(name for name in vars(spec) if name.endswith("Input"))
+_TEMPLATE = re.compile(r"[=!]=|\bin\b")
+_LIST = re.compile(r"^\d+\. `([\w./]+\.py)`")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One place that decides by a name. `kind` is what is compared."""
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+
+def comparisons(root: Path = ROOT) -> list[Comparison]:
+    """Return every comparison outside of the places that are meant for them."""
+    found: list[Comparison] = []
+    for path in _files(root, "*.py"):
+        if not any(_allowed(path, place) for place in ALLOWED):
+            found += _of_module(path, (root / path).read_text(encoding="utf-8"))
+    for path in _files(root, "*.jinja"):
+        found += _of_template(path, (root / path).read_text(encoding="utf-8"))
+    return sorted(found, key=lambda item: (item.path, item.line))
+
+
+def code(root: Path = ROOT) -> tuple[int, int, int]:
+    """Return modules, statement lines and lines of formatted code, without comments and docstrings.
+
+    Every module is written anew from its syntax tree, so that layout makes no difference.
+    """
+    modules = _files(root, "*.py")
+    statements = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for i, path in enumerate(modules):
+            bare = _without_docstrings((root / path).read_text(encoding="utf-8"))
+            statements += _lines(bare)
+            (Path(folder) / f"m{i}.py").write_text(bare, encoding="utf-8")
+        ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or "ruff"
+        command = [ruff, "format", "--isolated", "--line-length", "100", "--quiet", folder]
+        subprocess.run(command, check=True)
+        formatted = sum(_lines(made.read_text("utf-8")) for made in Path(folder).glob("*.py"))
+    return len(modules), statements, formatted
+
+
+def reading_lists(root: Path = ROOT) -> dict[str, list[str]]:
+    """Return the numbered lists of modules in docs/layout.md, by the heading above them."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in (root / "docs/layout.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif match := _LIST.match(line):
+            found.setdefault(heading, []).append(match[1])
+    return found
+
+
+def _files(root: Path, pattern: str) -> list[str]:
+    paths = (path for top in PRODUCT for path in (root / top).rglob(pattern))
+    return sorted(path.relative_to(root).as_posix() for path in paths)
+
+
+def _allowed(path: str, place: str) -> bool:
+    return Path(path).match(place) if "*" in place else path.startswith(place)
+
+
+def _of_module(path: str, text: str) -> Iterator[Comparison]:
+    for node in ast.walk(ast.parse(text)):
+        if kind := _kind(node):
+            shown = ast.unparse(node.pattern if isinstance(node, ast.match_case) else node)
+            line = node.pattern.lineno if isinstance(node, ast.match_case) else node.lineno  # type: ignore[attr-defined]
+            yield Comparison(path, line, kind, shown)
+
+
+def _kind(node: ast.AST) -> str | None:
+    """Return what a node compares; None for a node that decides nothing by such a name."""
+    if isinstance(node, ast.Compare):
+        return _compared([node.left, *node.comparators])
+    if isinstance(node, ast.match_case):
+        values = [part.value for part in ast.walk(node.pattern) if isinstance(part, ast.MatchValue)]
+        return _compared(values)
+    if isinstance(node, ast.Call):
+        return _asked(node)
+    return None
+
+
+def _compared(operands: Sequence[ast.expr]) -> str | None:
+    parts = [part for operand in operands for part in _parts(operand)]
+    if any(_last_name(part) == "format" for part in parts):
+        return None  # of a file
+    for part in parts:
+        if isinstance(part, ast.Attribute) and (kind := _ENUMS.get(_last_name(part.value) or "")):
+            return kind
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            for kind, names in _NAMES.items():
+                if part.value in names:
+                    return kind
+            if part.value.startswith(("local", "spark://")) and _of_master(operands):
+                return "master"
+    return "table format" if any(_last_name(part) == "table_format" for part in parts) else None
+
+
+def _asked(node: ast.Call) -> str | None:
+    """Return "master" or "source type" for a call that tells one from another."""
+    name = _last_name(node.func)
+    if name == "isinstance" and len(node.args) == 2:
+        kinds = {_last_name(part) for part in _parts(node.args[1])}
+        return "source type" if kinds & _INPUTS else None
+    if name == "is_local":
+        return "master"
+    matching = name in ("startswith", "fullmatch", "match") and isinstance(node.func, ast.Attribute)
+    asked = [*node.args, node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return "master" if matching and _of_master(asked) else None
+
+
+def _of_master(operands: Sequence[ast.expr]) -> bool:
+    return any(_last_name(part) == "master" for operand in operands for part in ast.walk(operand))
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+
+
+def _last_name(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _of_template(path: str, text: str) -> Iterator[Comparison]:
+    named = re.compile(rf"[\"']({'|'.join(sorted(FORMATS | CATALOGS | SOURCES))})[\"']")
+    for number, line in enumerate(text.splitlines(), 1):
+        if (match := named.search(line)) and _TEMPLATE.search(line):
+            kind = next(kind for kind, names in _NAMES.items() if match[1] in names)
+            yield Comparison(path, number, kind, line.strip())
+
+
+def _without_docstrings(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            kept = [part for part in body if not _is_text(part)]
+            node.body = kept or ([ast.Pass()] if body else [])  # type: ignore[attr-defined]
+    return ast.unparse(tree) + "\n"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _lines(text: str) -> int:
+    return sum(1 for line in text.splitlines() if line.strip())
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print everything."""
+    root = Path(arguments[0]) if arguments else ROOT
+    found = comparisons(root)
+    for item in found:
+        print(f"{item.path}:{item.line}: {item.kind}: {item.text}")  # noqa: T201
+    modules, statements, formatted = code(root)
+    print(f"comparisons: {len(found)} in {len({item.path for item in found})} modules")  # noqa: T201
+    print(f"modules: {modules}")  # noqa: T201
+    print(f"code lines: {formatted} formatted, {statements} statement lines")  # noqa: T201
+    for heading, listed in reading_lists(root).items():
+        print(f"{heading}: {len(listed)} modules")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
