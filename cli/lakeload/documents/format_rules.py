@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from lakeload.config.model import Finding
 from lakeload.documents import iceberg_rules, parquet_rules
 from lakeload.documents.destination import Destination
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.contract.spec import DestinationSpec, TableFormat
 
 
 class FormatRules(Protocol):
@@ -29,6 +30,14 @@ class FormatRules(Protocol):
 
     def pipeline_notes(self, data: Mapping[str, Any]) -> Iterator[Finding]:
         """Yield what is no mistake in a pipeline, and yet may surprise (docs/decisions/0088)."""
+
+    def with_settings(
+        self, spec: DestinationSpec, model: Destination, folder: Path
+    ) -> DestinationSpec:
+        """Return the contract's form with the settings of the format's own block.
+
+        Paths of secret files are relative to `folder`.
+        """
 
     def uses_glue(self, model: Destination) -> bool:
         """Tell whether tables are registered in AWS Glue (F28, F17)."""

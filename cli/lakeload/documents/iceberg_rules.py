@@ -6,7 +6,8 @@ The rules look at whatever parts of the document are valid, so that one mistake 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -15,9 +16,10 @@ from lakeload.config.secret_names import shown
 from lakeload.config.wording import quoted
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog
+from lakeload.documents.iceberg_spec import iceberg_spec
 from lakeload.documents.modes import mode_findings, mode_notes
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import CatalogType
+from lakeload_jobs.contract.spec import CatalogType, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS
 
@@ -168,6 +170,11 @@ def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Fin
 def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what is no mistake in a pipeline, and yet may surprise."""
     yield from mode_notes(data)
+
+
+def with_settings(spec: DestinationSpec, model: Destination, folder: Path) -> DestinationSpec:
+    """Return the contract's form with the settings of `iceberg`."""
+    return replace(spec, iceberg=iceberg_spec(model.iceberg, folder))
 
 
 def uses_glue(model: Destination) -> bool:

@@ -6,6 +6,8 @@ A table of Parquet files is only appended to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from lakeload.config.model import Finding
@@ -13,6 +15,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At
 from lakeload.documents.pipeline import Table
 from lakeload.documents.valid_tables import Numbered
+from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 
 BLOCK = "parquet"
@@ -53,6 +56,18 @@ def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Fin
 def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield nothing: nothing surprises."""
     yield from ()
+
+
+def with_settings(spec: DestinationSpec, model: Destination, folder: Path) -> DestinationSpec:
+    """Return the contract's form with the settings of `parquet`."""
+    settings = ParquetSpec(
+        partition_strategy=model.parquet.partition_strategy,
+        file_name_pattern=model.parquet.file_name_pattern,
+        upload_parallelism=model.parquet.upload_parallelism,
+        update_glue_catalog=model.parquet.update_glue_catalog,
+        partition_projection=model.parquet.partition_projection,
+    )
+    return replace(spec, parquet=settings)
 
 
 def uses_glue(model: Destination) -> bool:

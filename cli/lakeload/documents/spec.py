@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from lakeload.config.credentials import credentials_spec
 from lakeload.documents.columns import Columns
-from lakeload.documents.destination import Parquet
 from lakeload.documents.fingerprints import load_fingerprint
-from lakeload.documents.iceberg_spec import iceberg_spec
+from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.pipeline import Pipeline, Table
 from lakeload.documents.targets import Target, glue_prefix, targets
@@ -19,8 +18,6 @@ from lakeload_jobs.contract.spec import (
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
-    IcebergSpec,
-    ParquetSpec,
     PartitionField,
     RunOptions,
     TableSpec,
@@ -31,7 +28,7 @@ from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
     """Return the contract's form of a destination; paths of secret files become absolute."""
     model = document.model
-    return DestinationSpec(
+    spec = DestinationSpec(
         bucket=model.bucket,
         region=model.region,
         prefix=model.prefix,
@@ -45,25 +42,10 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         single_writer=model.single_writer,
         encryption=EncryptionSpec(model.encryption.type, model.encryption.kms_key_id),
         target_file_size=model.target_file_size,
-        parquet=_parquet(model.parquet) if model.table_format == "PARQUET" else ParquetSpec(),
         glue_database_prefix=glue_prefix(model) or "",
         table_format=model.table_format,
-        iceberg=(
-            iceberg_spec(model.iceberg, document.path.parent)
-            if model.table_format == "ICEBERG"
-            else IcebergSpec()
-        ),
     )
-
-
-def _parquet(model: Parquet) -> ParquetSpec:
-    return ParquetSpec(
-        partition_strategy=model.partition_strategy,
-        file_name_pattern=model.file_name_pattern,
-        upload_parallelism=model.upload_parallelism,
-        update_glue_catalog=model.update_glue_catalog,
-        partition_projection=model.partition_projection,
-    )
+    return FORMAT_RULES[model.table_format].with_settings(spec, model, document.path.parent)
 
 
 def table_specs(
