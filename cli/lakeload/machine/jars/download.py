@@ -49,25 +49,25 @@ def download(
     file: BinaryIO,
     size: int,
     *,
-    seen: Callable[[int], None],
+    on_bytes: Callable[[int], None],
     pauses: tuple[float, ...] = PAUSES,
 ) -> None:
     """Go on with `file`, which holds the first bytes of `url`, until it holds `size` or all.
 
-    `seen` is told how many bytes are there, and may raise to stop. Raises what urllib raises,
+    `on_bytes` gets how many bytes are there, and may raise to stop. Raises what urllib raises,
     `BrokenOff` when answers go on breaking off, `NotWritten` when the disk refuses.
     """
     tries, anew = 0, False
     while (before := _length(file)) < size:
         try:
-            if _answer(url, login, file, size, seen):
+            if _answer(url, login, file, size, on_bytes):
                 return
             failure: Exception = BrokenOff(f"ended after {_length(file):,} of {size:,} bytes")
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == 416 and before and not anew:
                 # What is there is no beginning of what the repository has.
-                _keep(file, 0)
+                file.truncate(0)
                 anew = True
                 continue
             if error.code not in _BUSY:
@@ -117,7 +117,7 @@ class _SameHost(urllib.request.HTTPRedirectHandler):
 
 
 def _answer(
-    url: str, login: Login | None, file: BinaryIO, size: int, seen: Callable[[int], None]
+    url: str, login: Login | None, file: BinaryIO, size: int, on_bytes: Callable[[int], None]
 ) -> bool:
     """Take in one answer; True when it came to its own end."""
     offset = _length(file)
@@ -129,18 +129,15 @@ def _answer(
     opener = urllib.request.build_opener(_SameHost)
     with opener.open(request, timeout=SECONDS) as answer:
         found = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
-        if answer.status == 206 and found and int(found[1]) == offset:
-            file.seek(offset)
-        else:
-            _keep(file, 0)
+        if not (answer.status == 206 and found and int(found[1]) == offset):
+            file.truncate(0)
         announced = answer.length
-        taken = 0
+        before = _length(file)
         # A byte more than there should be is enough to tell that it is another file.
         while _length(file) <= size and (piece := answer.read1(_CHUNK)):
             _write(file, piece)
-            taken += len(piece)
-            seen(file.tell())
-    return announced is not None and taken >= announced
+            on_bytes(file.tell())
+    return announced is not None and _length(file) - before >= announced
 
 
 def _write(file: BinaryIO, piece: bytes) -> None:
@@ -153,9 +150,5 @@ def _write(file: BinaryIO, piece: bytes) -> None:
 
 
 def _length(file: BinaryIO) -> int:
+    """Return the file's length, at which it then stands."""
     return file.seek(0, 2)
-
-
-def _keep(file: BinaryIO, count: int) -> None:
-    file.truncate(count)
-    file.seek(count)

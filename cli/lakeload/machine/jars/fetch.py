@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import http.client
 import shutil
+import ssl
 import threading
+import urllib.error
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from lakeload.machine.cache.cleanup import DAYS, mark_used, remove_unused
 from lakeload.machine.cache.files import finish, only_maker
-from lakeload.machine.jars.download import PAUSES, BrokenOff, NotWritten, download
-from lakeload.machine.jars.failures import unreachable, ways_out
-from lakeload.machine.jars.listener import Listener, Silence
+from lakeload.machine.jars.download import PAUSES, BrokenOff, NotWritten, download, proxy_of
 from lakeload.machine.jars.maven_settings import read_settings
 from lakeload.machine.jars.pins import JARS, SETS, Jar, digest, is_intact, look_at, pinned
-from lakeload.machine.jars.repository import Repository, choose_repository
+from lakeload.machine.jars.repository import (
+    REPOSITORY_VARIABLE,
+    Repository,
+    choose_repository,
+)
 from lakeload_jobs.contract.errors import MachineLacks
 
 _AT_ONCE = 4
@@ -35,6 +39,31 @@ class Origin:
     """What `--repository` says."""
     conf: str | None = None
     """What the pipeline's `spark.jars.repositories` says."""
+
+
+class Listener(Protocol):
+    """Callbacks that report how a fetch goes. Called from several threads."""
+
+    def begin(self, jars: Sequence[Jar], where: str) -> None:
+        """These jars are lacking, and `where` they are looked for."""
+
+    def at(self, jar: Jar, done: int) -> None:
+        """So many bytes of the jar are there."""
+
+    def end(self, jar: Jar, how: str) -> None:
+        """The jar is in the cache; `how` it came there, such as `downloaded`."""
+
+    def say(self, text: str) -> None:
+        """Something a user should know."""
+
+
+class Silence:
+    """A listener that ignores everything."""
+
+    def begin(self, *_: Any, **__: Any) -> None:
+        """Ignore it."""
+
+    at = end = say = begin
 
 
 class _Stopped(Exception):
@@ -127,7 +156,11 @@ class _Work:
                         part.unlink(missing_ok=True)
         except (OSError, NotWritten) as error:
             cause = error.__cause__ if isinstance(error, NotWritten) else error
-            raise self._unwritable(jar, cause) from error
+            reason = cause.strerror if isinstance(cause, OSError) else None
+            raise MachineLacks(
+                f"writing the jar `{jar.file_name}` into `{self._folder}` failed: {reason}",
+                hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
+            ) from error
 
     def _settle(self, jar: Jar, part: Path, file: BinaryIO) -> str:
         """Put the jar in its place, alone with it; return how it came."""
@@ -135,7 +168,7 @@ class _Work:
             part.unlink()
             return "fetched by another process"
         how = self._fill(jar, part, file)
-        self._set_broken_aside(jar)
+        self._keep_broken(jar)
         finish(file, part, self._folder / jar.file_name)
         return how
 
@@ -148,74 +181,64 @@ class _Work:
         if self._repository is None or urlsplit(self._repository.url).scheme == "file":
             raise self._not_in_places(jar)
         resumed = file.seek(0, 2) > 0
-        self._download(jar, file)
-        if digest(part) != jar.sha256 and resumed:
+        self._download(jar, file, self._repository)
+        if resumed and digest(part) != jar.sha256:
             # Its beginning may be of another content than its end.
             file.truncate(0)
-            self._download(jar, file)
-        if (found := digest(part)) != jar.sha256:
-            raise self._other_content(jar, part, found)
-        return "downloaded"
+            self._download(jar, file, self._repository)
+        if (found := digest(part)) == jar.sha256:
+            return "downloaded"
+        kept = self._set_aside(part, jar)
+        hint = (
+            f"what came is in `{kept}`: a page of a proxy, or a repository that changes files? "
+            f"{ways_out(jar, self._folder)}"
+        )
+        raise _other_content(f"{self._repository.url}/{jar.path}", found, jar, hint)
 
-    def _download(self, jar: Jar, file: BinaryIO) -> None:
-        assert self._repository is not None  # noqa: S101 - without one nothing is downloaded
-        url = f"{self._repository.url}/{jar.path}"
+    def _download(self, jar: Jar, file: BinaryIO, repository: Repository) -> None:
+        url = f"{repository.url}/{jar.path}"
 
-        def seen(done: int) -> None:
+        def on_bytes(done: int) -> None:
             self._check()
             self._listener.at(jar, done)
 
         try:
-            download(url, self._repository.login, file, jar.size, seen=seen, pauses=self._pauses)
+            download(url, repository.login, file, jar.size, on_bytes=on_bytes, pauses=self._pauses)
         except (OSError, http.client.HTTPException, BrokenOff) as error:
-            raise unreachable(error, url, self._repository, jar, self._folder) from error
+            raise unreachable(error, url, repository, jar, self._folder) from error
 
     def _check(self) -> None:
         if self._over.is_set():
             raise _Stopped
 
-    def _set_broken_aside(self, jar: Jar) -> None:
+    def _keep_broken(self, jar: Jar) -> None:
         state = look_at(jar, self._folder)
-        if state.state != "broken":
-            return
-        aside = self._folder / f"{jar.file_name}.broken"
-        state.path.replace(aside)
-        self._listener.say(
-            f"`{jar.file_name}` in the cache had the SHA-256 {state.found}, and {jar.sha256} was "
-            f"expected: fetched again; what was there is now `{aside}`"
-        )
+        if state.state == "broken":
+            kept = self._set_aside(state.path, jar)
+            self._listener.say(
+                f"`{jar.file_name}` in the cache had the SHA-256 {state.found}, and {jar.sha256} "
+                f"was expected: fetched again; what was there is now `{kept}`"
+            )
 
-    def _other_content(self, jar: Jar, part: Path, found: str) -> MachineLacks:
-        assert self._repository is not None  # noqa: S101 - it came from there
-        aside = self._folder / f"{jar.file_name}.broken"
-        part.replace(aside)
-        return MachineLacks(
-            f"`{self._repository.url}/{jar.path}` has the SHA-256 {found}, and {jar.sha256} is "
-            "expected",
-            hint=f"what came is in `{aside}`: a page of a proxy, or a repository that changes "
-            f"files? {ways_out(jar, self._folder)}",
-        )
+    def _set_aside(self, path: Path, jar: Jar) -> Path:
+        return path.replace(self._folder / f"{jar.file_name}.broken")
 
     def _not_in_places(self, jar: Jar) -> MachineLacks:
         place = self._places[0]
-        wrong = [c for c in (place / jar.path, place / jar.file_name) if c.is_file()]
-        if wrong:
-            return MachineLacks(
-                f"`{wrong[0]}` has the SHA-256 {digest(wrong[0])}, and {jar.sha256} is expected",
-                hint=ways_out(jar, self._folder),
-            )
+        for path in (place / jar.path, place / jar.file_name):
+            if path.is_file():
+                return _other_content(path, digest(path), jar, ways_out(jar, self._folder))
         return MachineLacks(
             f"`{jar.file_name}` ({jar.coordinates}) is not in `{place}`",
             hint="the folder needs the jars themselves, or a Maven repository's folders; "
             "`lakeload jars list` names them all",
         )
 
-    def _unwritable(self, jar: Jar, cause: BaseException | None) -> MachineLacks:
-        reason = cause.strerror if isinstance(cause, OSError) else None
-        return MachineLacks(
-            f"writing the jar `{jar.file_name}` into `{self._folder}` failed: {reason}",
-            hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
-        )
+
+def _other_content(place: object, found: str, jar: Jar, hint: str) -> MachineLacks:
+    return MachineLacks(
+        f"`{place}` has the SHA-256 {found}, and {jar.sha256} is expected", hint=hint
+    )
 
 
 def _places(
@@ -243,3 +266,46 @@ def _copied(source: Path, jar: Jar, part: Path, file: BinaryIO) -> bool:
         file.seek(0)
         shutil.copyfileobj(content, file)
     return digest(part) == jar.sha256
+
+
+def unreachable(
+    error: Exception, url: str, repository: Repository, jar: Jar, folder: Path
+) -> MachineLacks:
+    """Say what a repository, or the way to it, answered."""
+    proxy = proxy_of(url)
+    through = f" through the proxy `{proxy}`" if proxy else ""
+    what = f"fetching `{url}`{through} failed: {_reason(error)}"
+    code = error.code if isinstance(error, urllib.error.HTTPError) else 0
+    if code in (401, 403, 407):
+        login = "its login was refused" if repository.login else "it may want a login"
+        hint = (
+            f"the repository is named by {repository.named_by}, and {login}: give one in the URL "
+            f"of {REPOSITORY_VARIABLE} or as a <server> of Maven's settings.xml"
+        )
+        return MachineLacks(what, hint=f"{hint}. {ways_out(jar, folder)}")
+    if code == 404:
+        hint = f"is {repository.named_by} the base URL of a repository that has {jar.coordinates}? "
+        return MachineLacks(what, hint=hint + ways_out(jar, folder))
+    return MachineLacks(what, hint=ways_out(jar, folder, proxy=proxy))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code}"
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {reason.verify_message}"
+    if isinstance(reason, OSError):
+        return reason.strerror or str(reason) or type(reason).__name__
+    return str(reason) or type(reason).__name__
+
+
+def ways_out(jar: Jar, folder: Path, *, proxy: str | None = None) -> str:
+    """The three ways to have a jar after all."""
+    network = "check the proxy" if proxy else "set HTTPS_PROXY where a proxy is needed"
+    return (
+        f"1. {network}; 2. name another repository in {REPOSITORY_VARIABLE} or as a mirror in "
+        f"Maven's settings.xml; 3. bring `{jar.file_name}` ({jar.coordinates}) and the others it "
+        f"goes with from a machine that has them, with `lakeload jars fetch --from DIR`, or put "
+        f"them into `{folder}`"
+    )
