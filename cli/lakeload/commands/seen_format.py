@@ -15,13 +15,14 @@ _LOOKED_AT = 100
 def seen_format(given: Mapping[str, str]) -> str | None:
     """Return NDJSON for a path whose ending says JSON and whose first file has an object on each
     line; None where there is nothing to see, or nothing that the ending does not tell."""
+    path = given.get("path", "")
+    if format_of(path) != "JSON" or "://" in path:
+        return None
+    # Only here: a look into files brings the libraries of AWS along.
     from lakeload_jobs.contract.errors import LakeloadError
     from lakeload_jobs.sources.files.listing import local_files
     from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed
 
-    path = given.get("path", "")
-    if format_of(path) != "JSON" or "://" in path:
-        return None
     # As in the document: a shell expands it for flags, nobody for an answer.
     pattern = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
     try:

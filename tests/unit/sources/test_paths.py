@@ -9,8 +9,8 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import partition_base
-from lakeload_jobs.sources.files.listing import expand, list_again, list_files, normal_path
+from lakeload_jobs.sources.files.file_state import normal_path, partition_base
+from lakeload_jobs.sources.files.listing import expand, list_again, list_files
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 
 

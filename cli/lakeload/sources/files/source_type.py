@@ -20,8 +20,7 @@ from lakeload.sources.base import SourceType
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import is_s3
-from lakeload_jobs.sources.files.listing import normal_path
+from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
 Numbered = Sequence[tuple[int, FilesTable]]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -127,6 +129,22 @@ class FileState:
 def is_s3(path: str) -> bool:
     """Whether a path or glob of a table names objects in S3."""
     return path.startswith(S3_SCHEME)
+
+
+def normal_path(path: str) -> str:
+    """Return an absolute path without `.`, `..` and empty names.
+
+    Hadoop takes the name before a `..` away, whatever it is; to the system a link leads elsewhere.
+    So a link that `..` follows is resolved here, and no other: known files keep their names.
+    """
+    normal = "/"
+    for name in path.split("/"):
+        if name == "..":
+            leads = os.path.realpath(normal) if Path(normal).is_symlink() else normal
+            normal = str(Path(leads).parent)
+        elif name not in ("", "."):
+            normal = f"{normal.rstrip('/')}/{name}"
+    return normal
 
 
 def hidden(name: str) -> bool:

@@ -25,6 +25,7 @@ from lakeload_jobs.sources.files.file_state import (
     hidden,
     hidden_below,
     is_s3,
+    normal_path,
 )
 from lakeload_jobs.sources.files.key_patterns import KeyPattern, names_path
 from lakeload_jobs.sources.files.source_bytes import Bytes
@@ -53,22 +54,6 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
     for pattern in patterns:
         found.update(dict.fromkeys(_matches(_local(pattern))))
     return tuple(found)
-
-
-def normal_path(path: str) -> str:
-    """Return an absolute path without `.`, `..` and empty names.
-
-    Hadoop takes the name before a `..` away, whatever it is; to the system a link leads elsewhere.
-    So a link that `..` follows is resolved here, and no other: known files keep their names.
-    """
-    normal = "/"
-    for name in path.split("/"):
-        if name == "..":
-            leads = os.path.realpath(normal) if Path(normal).is_symlink() else normal
-            normal = str(Path(leads).parent)
-        elif name not in ("", "."):
-            normal = f"{normal.rstrip('/')}/{name}"
-    return normal
 
 
 def local_files(patterns: Sequence[str]) -> Iterator[FileState]:
