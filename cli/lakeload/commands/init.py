@@ -9,20 +9,29 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lakeload.commands.options import Output
+from lakeload.commands.seen_format import seen_format
+from lakeload.documents.load import inspect_all
+from lakeload.init.answers import Answers, variables
+from lakeload.init.documents import DOTENV, documents
+from lakeload.init.files import (
+    is_tracked,
+    open_to_others,
+    plan_files,
+    require_room,
+    write_files,
+)
+from lakeload.init.interview import Ask, Defaults, interview
+from lakeload.init.next_steps import next_steps
 from lakeload.init.questions import PANELS, Question
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload.ui.init import FileDone, Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lakeload.init.answers import Answers
-    from lakeload.init.interview import Ask, Defaults
-
 
 Folder = Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")]
 NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing, at a terminal either.")]
@@ -46,11 +55,32 @@ def init(
     Documents that are there are kept, unless --force is given.
     Exit code 0; 2 when a choice is wrong or missing.
     """
-    answers = {
+    given = {
         name: ("YES" if flag else "NO") if isinstance(flag, bool) else flag
         for name, flag in flags.items()
     }
-    _init(folder, answers, force=force, dry_run=dry_run, no_input=no_input, output=output)
+    if not force:
+        require_room(folder)
+    defaults: Defaults = {"name": _pipeline_name(folder), "source": seen_format}
+    answers = interview(given, defaults, _asker(no_input, output))
+    answers = _with_path_from(folder, answers)
+    texts = documents(answers)
+    _check(texts)
+    needed = variables(answers)
+    files = plan_files(folder, texts, needed, force=force)
+    if not dry_run:
+        write_files(files)
+    dotenv = folder / DOTENV
+    done = Initialized(
+        tuple(FileDone(str(file.path), file.action) for file in files),
+        needed,
+        next_steps(answers, folder),
+        str(dotenv),
+        dry_run=dry_run,
+        tracked=bool(needed) and is_tracked(dotenv),
+        readable=bool(needed) and open_to_others(dotenv),
+    )
+    (show_json if output is OutputFormat.JSON else show_text)(done)
 
 
 def _signature() -> inspect.Signature:
@@ -80,57 +110,8 @@ def _parameter(question: Question, panel: str) -> inspect.Parameter:
 init.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
-def _init(
-    folder: Path,
-    given: dict[str, str | None],
-    *,
-    force: bool,
-    dry_run: bool,
-    no_input: bool,
-    output: OutputFormat,
-) -> None:
-    from lakeload.commands.seen_format import seen_format
-    from lakeload.init.answers import variables
-    from lakeload.init.documents import DOTENV, documents
-    from lakeload.init.files import (
-        is_tracked,
-        open_to_others,
-        plan_files,
-        require_room,
-        write_files,
-    )
-    from lakeload.init.interview import interview
-    from lakeload.init.next_steps import next_steps
-    from lakeload.ui.init import FileDone, Initialized, show_json, show_text
-
-    if not force:
-        require_room(folder)
-    defaults: Defaults = {"name": _pipeline_name(folder), "source": seen_format}
-    answers = interview(given, defaults, _asker(no_input, output))
-    answers = _with_path_from(folder, answers)
-    texts = documents(answers)
-    _check(texts)
-    needed = variables(answers)
-    files = plan_files(folder, texts, needed, force=force)
-    if not dry_run:
-        write_files(files)
-    dotenv = folder / DOTENV
-    done = Initialized(
-        tuple(FileDone(str(file.path), file.action) for file in files),
-        needed,
-        next_steps(answers, folder),
-        str(dotenv),
-        dry_run=dry_run,
-        tracked=bool(needed) and is_tracked(dotenv),
-        readable=bool(needed) and open_to_others(dotenv),
-    )
-    (show_json if output is OutputFormat.JSON else show_text)(done)
-
-
 def _asker(no_input: bool, output: OutputFormat) -> Ask | None:
     """Return how to ask, None where nobody is there to answer."""
-    from lakeload.ui.init import ask
-
     terminal = sys.stdin is not None and sys.stdin.isatty() and console.err.is_terminal
     return ask if terminal and not no_input and output is OutputFormat.TEXT else None
 
@@ -154,8 +135,6 @@ def _with_path_from(folder: Path, answers: Answers) -> Answers:
 
 def _check(texts: dict[str, str]) -> None:
     """Read the documents as `sync` would, before anything is written. Raises `InvalidInput`."""
-    from lakeload.documents.load import inspect_all
-
     with TemporaryDirectory(prefix="lakeload-") as scratch:
         for file, text in texts.items():
             (Path(scratch) / file).write_text(text, encoding="utf-8")
