@@ -21,16 +21,18 @@ from lakeload.commands.maintain_options import (
     RegisterOptimizers,
     RetainLast,
     Where,
-    asked_for,
+    parse_max_bytes,
+    parse_orphan_age,
     refuse_beside_optimizers,
-    refuse_without_effect,
-    steps_of,
+    seconds,
+    with_steps,
 )
 from lakeload.commands.options import Output, PipelineFile, Tables
 from lakeload.commands.spark_job import Conf, Master
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.maintain import MaintainSpec
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
@@ -38,22 +40,7 @@ if TYPE_CHECKING:
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
-    from lakeload_jobs.contract.maintain import MaintainSpec
-    from lakeload_jobs.contract.spec import TableSpec
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What is to be maintained, and how."""
-
-    document: PipelineDocument
-    tables: tuple[TableSpec, ...]
-    attempt: Attempt
-    wanted: MaintainSpec
-    by_glue: bool
-    optimizer_role: str | None
-    master: str | None
-    conf: Sequence[str]
+    from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 
 def maintain(
@@ -81,106 +68,89 @@ def maintain(
     Exit code 0 when all is done, 1 when a step failed, 5 when loads came first.
     """
     from lakeload.documents.load import load_pipeline
-    from lakeload.documents.spec import table_specs
+    from lakeload.documents.spec import destination_spec, table_specs
+    from lakeload.launch.maintain import refused
     from lakeload.launch.spec import new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
+    from lakeload.ui.maintain import Report, show_text, to_document
 
-    wanted = asked_for(
+    wanted = MaintainSpec(
+        orphans_older_than=parse_orphan_age(orphans_older_than),
+        steps=(),
         apply=apply,
         where=where,
-        max_bytes=max_bytes,
-        older_than=older_than,
+        max_bytes=parse_max_bytes(max_bytes),
+        older_than=None if older_than is None else seconds("--older-than", older_than),
         retain_last=retain_last,
-        orphans_older_than=orphans_older_than,
-        abort_older_than=abort_older_than,
+        abort_older_than=seconds("--abort-older-than", abort_older_than),
     )
     if optimizer_role is not None and not register_glue_optimizers:
         raise InvalidInput("`--optimizer-role` belongs to `--register-glue-optimizers`")
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
+        destination = destination_spec(document.destination)
         tables = select_tables(table_specs(document), table or ())
         if register_glue_optimizers:
             refuse_beside_optimizers(only, wanted)
         else:
-            table_format = document.destination.model.table_format
-            wanted = replace(wanted, steps=steps_of(only or (), table_format))
-            refuse_without_effect(wanted, table_format)
-        role = optimizer_role if register_glue_optimizers else None
-        job = _Job(
-            document,
-            tables,
-            new_attempt(None),
-            wanted,
-            register_glue_optimizers,
-            role,
-            master,
-            conf or (),
-        )
-        _finish(job, output, stop)
+            wanted = with_steps(wanted, only or (), destination.table_format)
+        attempt, started = new_attempt(None), time.monotonic()
+        folder: RunFolder | None = None
+        done: Maintained | None
+        try:
+            if register_glue_optimizers:
+                from lakeload.formats.iceberg.glue_optimizers import register
 
+                done = register(destination, tables, optimizer_role, wanted)
+            else:
+                from lakeload.formats.registry import commands_of
 
-def _finish(job: _Job, output: OutputFormat, stop: StopRequests) -> None:
-    """Maintain, show what came of it, exit with its code."""
-    from lakeload.ui.maintain import Report, show_text, to_document
-
-    started = time.monotonic()
-    outcome, folder = _maintain(job, stop)
-    report = Report(
-        job.attempt.job_id,
-        job.document.model.name,
-        job.wanted.apply,
-        job.attempt.synced,
-        time.monotonic() - started,
-        outcome,
-        folder.log if folder else None,
-    )
+                done = commands_of(destination.table_format).maintain(destination, tables, wanted)
+            if done is None:
+                job = _Job(document, tables, attempt, wanted, master, conf or ())
+                done, folder = _in_spark(job, destination, stop)
+        except LakeloadError as error:
+            done = refused(error)
+    seconds_taken = time.monotonic() - started
+    name, log = document.model.name, folder.log if folder else None
+    report = Report(attempt.job_id, name, apply, attempt.synced, seconds_taken, done, log)
     if output is OutputFormat.JSON:
         console.show_json(to_document(report))
     else:
         show_text(report, console.out, console.err, quiet=console.quiet())
-    raise typer.Exit(outcome.exit_code)
+    raise typer.Exit(done.exit_code)
 
 
-def _maintain(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | None]:
-    """Return what became of the tables, and the run folder if Spark was started."""
-    from lakeload.launch.maintain import maintained, refused
+@dataclass(frozen=True)
+class _Job:
+    """What a Spark job is to maintain, and how it is started."""
 
-    try:
-        if job.by_glue:
-            from lakeload.commands.glue_optimizers import register
-
-            return register(job.document, job.tables, job.optimizer_role, job.wanted), None
-        if job.document.destination.model.table_format == "ICEBERG":
-            return _with_spark(job, stop)
-        from lakeload.documents.spec import destination_spec
-        from lakeload.formats.parquet.maintain import maintain_parquet
-        from lakeload.formats.tables import of_pipeline, open_session
-        from lakeload_jobs.storage.objects import Objects
-
-        destination = destination_spec(job.document.destination)
-        objects = Objects(open_session(destination, "maintain"), destination)
-        places = of_pipeline(destination, job.tables)
-        parallelism = destination.parquet.upload_parallelism
-        return maintained(maintain_parquet(objects, places, job.wanted, parallelism)), None
-    except LakeloadError as error:
-        return refused(error), None
+    document: PipelineDocument
+    tables: tuple[TableSpec, ...]
+    attempt: Attempt
+    wanted: MaintainSpec
+    master: str | None
+    conf: Sequence[str]
 
 
-def _with_spark(job: _Job, stop: StopRequests) -> tuple[Maintained, RunFolder | None]:
+def _in_spark(
+    job: _Job, destination: DestinationSpec, stop: StopRequests
+) -> tuple[Maintained, RunFolder]:
     from lakeload.commands.installation import find_installation
     from lakeload.commands.spark_job import prepared, spark_settings
-    from lakeload.documents.spec import destination_spec
     from lakeload.launch.maintain import launch_maintenance
     from lakeload.launch.run import Launcher
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
+    from lakeload.machine.jars.pins import features_of
     from lakeload.probes.preflight import preflight
     from lakeload.ui.progress import Progress
 
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation()
-    preflight(destination_spec(job.document.destination))
-    settings, folder = prepared(job.document, settings, installation, ("iceberg",), job.attempt)
+    preflight(destination)
+    features = features_of((), destination.table_format)
+    settings, folder = prepared(job.document, settings, installation, features, job.attempt)
     spec = build_job_spec(job.document, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, get_args
 
 import typer
 
+from lakeload.commands.durations import parse_age
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Step
-from lakeload_jobs.contract.maintain import ICEBERG_STEPS, PARQUET_STEPS, MaintainSpec
+from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.contract.traits import FORMATS
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.core.sizes import parse_size
+
+_STEPS = FORMATS["ICEBERG"].maintenance_steps
 
 Apply = Annotated[bool, typer.Option("--apply", help="Do it; without, only say what would be.")]
 OnlySteps = Annotated[
@@ -17,7 +25,7 @@ OnlySteps = Annotated[
     typer.Option(
         "--only",
         metavar="STEP",
-        help=f"Only these steps, with commas or repeated: {', '.join(ICEBERG_STEPS)}.",
+        help=f"Only these steps, with commas or repeated: {', '.join(_STEPS)}.",
     ),
 ]
 Where = Annotated[
@@ -70,70 +78,52 @@ OptimizerRole = Annotated[
 _DAY = 24 * 3600
 
 
-def asked_for(
-    *,
-    apply: bool,
-    where: str | None,
-    max_bytes: str | None,
-    older_than: str | None,
-    retain_last: int | None,
-    orphans_older_than: str,
-    abort_older_than: str,
-) -> MaintainSpec:
-    """Return what the flags ask for, without steps. Raises `InvalidInput` for a bad value."""
-    from lakeload.commands.durations import parse_age
+def seconds(option: str, text: str) -> int:
+    """Return the seconds of an age. Raises `InvalidInput`."""
+    return int(parse_age(option, text).total_seconds())
 
-    def seconds(flag: str, text: str) -> int:
-        return int(parse_age(flag, text).total_seconds())
 
-    orphans = seconds("--orphans-older-than", orphans_older_than)
-    if orphans < _DAY:
+def parse_orphan_age(text: str) -> int:
+    """Return the seconds of `--orphans-older-than`. Raises `InvalidInput`."""
+    age = seconds("--orphans-older-than", text)
+    if age < _DAY:
         raise InvalidInput(
-            f"`--orphans-older-than {orphans_older_than}` is less than 24h: a load may still be "
-            "writing files of that age",
+            f"`--orphans-older-than {text}` is less than 24h: a load may still be writing files of "
+            "that age",
             hint="leave it out, or give 24h or more",
         )
-    return MaintainSpec(
-        steps=(),
-        apply=apply,
-        where=where,
-        max_bytes=_size(max_bytes),
-        older_than=None if older_than is None else seconds("--older-than", older_than),
-        retain_last=retain_last,
-        orphans_older_than=orphans,
-        abort_older_than=seconds("--abort-older-than", abort_older_than),
-    )
+    return age
 
 
-def steps_of(only: Sequence[str], table_format: str) -> tuple[Step, ...]:
-    """Return the steps to take, in their order. Raises `InvalidInput` for one there is not."""
-    from lakeload_jobs.core.names import did_you_mean
+def with_steps(
+    wanted: MaintainSpec, only: Sequence[str], table_format: TableFormat
+) -> MaintainSpec:
+    """Return what is wanted with the steps to take, in their order.
 
-    possible = ICEBERG_STEPS if table_format == "ICEBERG" else PARQUET_STEPS
-    given = [name.strip() for text in only for name in text.split(",")]
-    for name in given:
+    Raises `InvalidInput` for a step there is not, and for a flag of one that is not taken.
+    """
+    possible = FORMATS[table_format].maintenance_steps
+    named = [name.strip() for text in only for name in text.split(",")]
+    for name in named:
         if name not in possible:
             known = name in get_args(Step)
             why = f"is no step for tables of {table_format}" if known else "is no step"
             there = "there are " + ", ".join(f"`{step}`" for step in possible)
             raise InvalidInput(f"`--only {name}` {why}", hint=did_you_mean(name, possible) or there)
-    return tuple(step for step in possible if not given or step in given)
-
-
-def refuse_without_effect(wanted: MaintainSpec, table_format: str) -> None:
-    """Raise `InvalidInput` for a flag of a step that is not taken."""
+    steps = tuple(step for step in possible if not named or step in named)
     flags = {
-        "--where": (wanted.where is not None, "compact"),
-        "--max-bytes": (wanted.max_bytes is not None, "compact"),
-        "--older-than": (wanted.older_than is not None, "expire"),
-        "--retain-last": (wanted.retain_last is not None, "expire"),
+        "--where": (wanted.where, "compact"),
+        "--max-bytes": (wanted.max_bytes, "compact"),
+        "--older-than": (wanted.older_than, "expire"),
+        "--retain-last": (wanted.retain_last, "expire"),
     }
-    for flag, (given, step) in flags.items():
-        if given and step not in wanted.steps:
+    for flag, (value, step) in flags.items():
+        if value is not None and step not in steps:
             why = f"`--only` leaves `{step}` out"
-            if table_format != "ICEBERG":
+            if step not in possible:
                 why = f"tables of {table_format} have no such step"
             raise InvalidInput(f"`{flag}` belongs to the step `{step}`: {why}")
+    return replace(wanted, steps=steps)
 
 
 def refuse_beside_optimizers(only: Sequence[str] | None, wanted: MaintainSpec) -> None:
@@ -145,9 +135,8 @@ def refuse_beside_optimizers(only: Sequence[str] | None, wanted: MaintainSpec) -
         )
 
 
-def _size(text: str | None) -> int | None:
-    from lakeload_jobs.core.sizes import parse_size
-
+def parse_max_bytes(text: str | None) -> int | None:
+    """Return the bytes of `--max-bytes`. Raises `InvalidInput`."""
     if text is None:
         return None
     try:

@@ -15,6 +15,13 @@ from lakeload.ui.console import OutputFormat
 
 Output = Annotated[OutputFormat, typer.Option("--output", help="How to answer.")]
 PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
+EitherFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A pipeline, for its tables, or a destination, for all that have been loaded there.",
+    ),
+]
 Tables = Annotated[
     list[str] | None,
     typer.Option("--table", metavar="GLOB", help="Only tables whose name matches; repeatable."),

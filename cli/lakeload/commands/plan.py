@@ -14,10 +14,7 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
-    from lakeload.formats.inspection import Look
-    from lakeload.formats.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
-    from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import RunOptions, TableSpec
 
 
@@ -60,30 +57,33 @@ def show_plan(
     schema: bool | None = None,
     conf: Sequence[str] = (),
 ) -> None:
-    """Look, show, exit with the plan's code.
+    """Inspect, show, exit with the plan's code.
 
-    `schema` None: the columns are looked at where tables are of Iceberg. `master` and `conf` are
+    `schema` None: the format says whether the columns are looked at. `master` and `conf` are
     the flags of a load.
     """
     from lakeload.commands.spark_job import chosen_master
     from lakeload.documents.spec import destination_spec
-    from lakeload.formats.inspection import Look, session_before_spark
+    from lakeload.formats.inspection import InspectionRequest, session_before_spark
     from lakeload.formats.plan_model import exit_code_of
+    from lakeload.formats.registry import commands_of
     from lakeload.probes.preflight import preflight
     from lakeload.runtimes.registry import runtime_of
     from lakeload.ui.plan import show_text, to_document
+    from lakeload_jobs.contract.traits import format_of
 
     destination, model = destination_spec(document.destination), document.model
     runtime = runtime_of(chosen_master(document, master))
     preflight(destination)
     session = session_before_spark(destination, attempt)
-    look = Look(destination, model.name, attempt, options)
-    look_at = _plan_iceberg if destination.table_format == "ICEBERG" else _plan_parquet
-    plans = look_at(session, tables, look, local=runtime.traits.tasks_share_driver)
-    if schema if schema is not None else destination.table_format == "ICEBERG":
+    request = InspectionRequest(destination, model.name, attempt, options)
+    commands = commands_of(destination.table_format)
+    local = runtime.traits.tasks_share_driver
+    plans = commands.plan(session, tables, request, local=local)
+    if schema if schema is not None else format_of(destination).plan_reads_columns:
         from lakeload.commands.plan_schema import add_schema
 
-        plans = add_schema(plans, document, tables, look, master, conf)
+        plans = add_schema(plans, document, tables, request, master, conf)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
@@ -94,29 +94,3 @@ def show_plan(
         quiet = console.quiet()
         show_text(plans, console.out, console.err, quiet=quiet, readers=engines, file=file)
     raise typer.Exit(exit_code_of(plans))
-
-
-def _plan_parquet(
-    session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
-) -> tuple[TablePlan, ...]:
-    from lakeload.formats.parquet.inspect import foresee_logs
-    from lakeload.formats.parquet.plan import plan_tables
-    from lakeload.formats.parquet.plan_glue import plan_catalog
-
-    seen = foresee_logs(session, tables, look)
-    plans = plan_tables(
-        seen, look.destination, look.attempt, local=local, reload=look.options.reload
-    )
-    if look.destination.parquet.update_glue_catalog:
-        plans = plan_catalog(plans, seen, session, look.destination)
-    return plans
-
-
-def _plan_iceberg(
-    session: AwsSession, tables: tuple[TableSpec, ...], look: Look, *, local: bool
-) -> tuple[TablePlan, ...]:
-    from lakeload.formats.iceberg.inspect import foresee_iceberg
-    from lakeload.formats.iceberg.plan import plan_iceberg
-
-    seen = foresee_iceberg(session, tables, look)
-    return plan_iceberg(seen, look, local=local)

@@ -11,7 +11,7 @@ from lakeload.ui import console
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
-    from lakeload.formats.inspection import Look
+    from lakeload.formats.inspection import InspectionRequest
     from lakeload.formats.plan_model import TablePlan
     from lakeload_jobs.contract.spec import TableSpec
 
@@ -25,7 +25,7 @@ def add_schema(
     plans: tuple[TablePlan, ...],
     document: PipelineDocument,
     tables: tuple[TableSpec, ...],
-    look: Look,
+    request: InspectionRequest,
     master: str | None,
     conf: Sequence[str] = (),
 ) -> tuple[TablePlan, ...]:
@@ -50,9 +50,9 @@ def add_schema(
     console.note(f"note: {STARTED}")
     settings = spark_settings(document, master, conf)
     installation = find_installation()
-    features = features_of((table.input for table in chosen), look.destination.table_format)
-    settings, folder = prepared(document, settings, installation, features, look.attempt)
-    spec = build_job_spec(document, chosen, look.attempt, folder, look.options)
+    features = features_of((table.input for table in chosen), request.destination.table_format)
+    settings, folder = prepared(document, settings, installation, features, request.attempt)
+    spec = build_job_spec(document, chosen, request.attempt, folder, request.options)
     spec = replace(spec, job="plan")
     names = [table.source for table in chosen]
     with (

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from lakeload.commands.lake_tables import EitherFile
-from lakeload.commands.options import Output, Tables
+from lakeload.commands.options import EitherFile, Output, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode, InvalidInput, worst_exit
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 from lakeload_jobs.core.job_ids import job_id_problem
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from lakeload.commands.lake_tables import LakeTables
-    from lakeload.documents.load import DestinationDocument, PipelineDocument
-    from lakeload.formats.parquet.recover import Tools
-    from lakeload.formats.parquet.void_accept import Decision
 
 
 def recover(
@@ -61,108 +51,29 @@ def recover(
     AWS refuses, 5 when the data is in and the catalog still lags behind.
     """
     from lakeload.commands.durations import parse_age
-    from lakeload.commands.lake_tables import is_iceberg, open_document, read_document
+    from lakeload.commands.lake_tables import request_of
+    from lakeload.ui import recover as view
 
     age = parse_age("--abort-older-than", abort_older_than)
     _check_flags(void, accept, yes=yes)
-    document = read_document(file)
-    if is_iceberg(document):
-        _check_no_decision(void, accept)
-        _recover_iceberg(document, table or (), age, output, dry_run=dry_run)
-        return
-    from lakeload.formats.parquet.recover import Tools
-    from lakeload.formats.parquet.recover import recover as recover_tables
-
-    lake = open_document(document, table or (), "recover")
-    from lakeload_jobs.formats.parquet.glue import GlueCatalog
-
-    tools = Tools(
-        lake.objects,
-        GlueCatalog(lake.session, lake.destination),
-        lake.destination.parquet.upload_parallelism,
-        console.note,
-    )
+    commands, request = request_of("recover", file, table or ())
     if job_id := void or accept:
-        answer = ["--void", job_id, "--yes"] if void else ["--accept", job_id]
-        command = _command(file, table or (), answer)
-        decision = _Decision("void" if void else "accept", job_id, command, yes)
-        _decide(lake, tools, decision, output, dry_run=dry_run)
-        return
-    found = recover_tables(tools, lake.tables, abort_older_than=age, dry_run=dry_run)
-    from lakeload.ui.recover import show_text, to_document
-
-    code = worst_exit(table.exit_code for table in found)
+        act = not dry_run and (yes or void is None)
+        resolved = commands.resolve(request, "void" if void else "accept", job_id, act=act)
+        code = resolved.exit_code if act or dry_run else ExitCode.INVALID
+        if output is OutputFormat.JSON:
+            console.show_json(view.resolution_document(resolved, code))
+        else:
+            answer = ["--void", job_id, "--yes"] if void else ["--accept", job_id]
+            command = _command(file, table or (), answer)
+            view.show_resolution(resolved, command, console.out, console.err)
+        raise typer.Exit(code)
+    report = commands.recover(request, abort_older_than=age, dry_run=dry_run)
     if output is OutputFormat.JSON:
-        console.show_json(to_document(found, code, dry_run=dry_run))
+        console.show_json(view.to_document(report))
     else:
-        show_text(found, str(file), console.out, console.err, dry_run=dry_run)
-    raise typer.Exit(code)
-
-
-def _recover_iceberg(
-    document: PipelineDocument | DestinationDocument,
-    globs: Sequence[str],
-    age: timedelta,
-    output: OutputFormat,
-    *,
-    dry_run: bool,
-) -> None:
-    """Drop the branches of dead attempts, show them, exit with the tables' code."""
-    from lakeload.commands.lake_tables import open_iceberg
-    from lakeload.formats.iceberg.recover import exit_code_of, recover_branches
-    from lakeload.ui.iceberg_recover import show_text, to_document
-
-    lake = open_iceberg(document, globs, "recover")
-    found = recover_branches(lake.catalog, lake.tables, abort_older_than=age, dry_run=dry_run)
-    code = exit_code_of(found)
-    if output is OutputFormat.JSON:
-        console.show_json(to_document(found, code, dry_run=dry_run))
-    else:
-        show_text(found, console.out, console.err, dry_run=dry_run)
-    raise typer.Exit(code)
-
-
-@dataclass(frozen=True)
-class _Decision:
-    """What a person wants done with one job. `command` is what to type to have it done."""
-
-    kind: Decision
-    job_id: str
-    command: str
-    sure: bool
-
-
-def _decide(
-    lake: LakeTables, tools: Tools, decision: _Decision, output: OutputFormat, *, dry_run: bool
-) -> None:
-    """Show what the decision means; carry it out when it is certain; exit with its code."""
-    from lakeload.formats.parquet.recover import recover as recover_tables
-    from lakeload.formats.parquet.void_accept import decide, exit_code_of, find_cases
-    from lakeload.ui.decide import show_text, to_document
-    from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER
-
-    kind, job_id = decision.kind, decision.job_id
-    seen = recover_tables(tools, lake.tables, abort_older_than=STALE_AFTER, dry_run=True)
-    cases = find_cases(tools, lake.tables, seen, kind, job_id, lake.pipeline)
-    act = not dry_run and (kind == "accept" or decision.sure)
-    if act:
-        cases = decide(tools, cases, kind)
-    code = exit_code_of(cases) if act or dry_run else ExitCode.INVALID
-    if output is OutputFormat.JSON:
-        console.show_json(to_document(cases, kind, code, done=act))
-    else:
-        show_text(cases, kind, decision.command, console.out, console.err, done=act)
-    raise typer.Exit(code)
-
-
-def _check_no_decision(void: str | None, accept: str | None) -> None:
-    if void is not None or accept is not None:
-        raise InvalidInput(
-            f"`{'--void' if void is not None else '--accept'}`: a job of an Iceberg table is in as "
-            "a whole or not at all, so there is nothing to decide",
-            hint="leave it out; to take a snapshot back, roll the table back with Spark, "
-            "`CALL lake.system.rollback_to_snapshot`",
-        )
+        view.show_text(report, str(file), console.out, console.err)
+    raise typer.Exit(report.exit_code)
 
 
 def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:

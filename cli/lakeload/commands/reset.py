@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lakeload.commands.options import Output, PipelineFile
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lakeload.documents.load import PipelineDocument
 
 TableNames = Annotated[
     list[str],
@@ -46,71 +41,19 @@ def reset(
     An Iceberg table goes as a whole, and only if all of its rows are this pipeline's.
     Exit code 0; 1 when a table could not be reset; 3 when AWS refuses.
     """
-    from lakeload.commands.lake_tables import is_iceberg, open_document
+    from lakeload.commands.lake_tables import request_of
     from lakeload.documents.load import load_pipeline
-
-    document = load_pipeline(pipeline, os.environ)
-    command = _command(pipeline, tables, with_log=with_log)
-    if is_iceberg(document):
-        _check_no_log(with_log=with_log)
-        _reset_iceberg(document, tables, command, output, yes=yes)
-        return
-    from lakeload.formats.parquet.reset import ResetJob, exit_code_of
-    from lakeload.launch.started_by import author
     from lakeload.ui.reset import show_text, to_document
 
-    lake = open_document(document, tables, "reset", option="")
-    from lakeload_jobs.formats.parquet.glue import GlueCatalog
-
-    job = ResetJob(
-        lake.objects,
-        GlueCatalog(lake.session, lake.destination),
-        pipeline=lake.pipeline or "",
-        reason=f"lakeload reset by {author()}",
-        with_log=with_log,
-        parallelism=lake.destination.parquet.upload_parallelism,
-        notify=console.note,
-    )
-    found = job.run(lake.tables) if yes else job.plan(lake.tables)
-    code = exit_code_of(found)
+    # Only a pipeline says whose rows they are.
+    commands, request = request_of("reset", pipeline, tables, option="", read=load_pipeline)
+    report = commands.reset(request, with_log=with_log, act=yes)
     if output is OutputFormat.JSON:
-        console.show_json(to_document(found, code, done=yes))
+        console.show_json(to_document(report))
     else:
-        show_text(found, command, console.out, console.err, done=yes)
-    raise typer.Exit(code)
-
-
-def _reset_iceberg(
-    document: PipelineDocument,
-    globs: Sequence[str],
-    command: str,
-    output: OutputFormat,
-    *,
-    yes: bool,
-) -> None:
-    """Drop the tables or say what would go, and exit with the tables' code."""
-    from lakeload.commands.lake_tables import open_iceberg
-    from lakeload.formats.iceberg.reset import DropJob, exit_code_of
-    from lakeload.ui.iceberg_reset import show_text, to_document
-
-    lake = open_iceberg(document, globs, "reset", option="")
-    job = DropJob(lake.catalog, lake.destination, lake.session, lake.pipeline, console.note)
-    found = job.run(lake.tables) if yes else job.plan(lake.tables)
-    code = exit_code_of(found)
-    if output is OutputFormat.JSON:
-        console.show_json(to_document(found, code, done=yes))
-    else:
-        show_text(found, command, console.out, console.err, done=yes)
-    raise typer.Exit(code)
-
-
-def _check_no_log(*, with_log: bool) -> None:
-    if with_log:
-        raise InvalidInput(
-            "`--with-log`: what lakeload knows of an Iceberg table is in the table, and goes with "
-            "it",
-            hint="leave it out",
-        )
+        command = _command(pipeline, tables, with_log=with_log)
+        show_text(report, command, console.out, console.err)
+    raise typer.Exit(report.exit_code)
 
 
 def _command(pipeline: Path, tables: Sequence[str], *, with_log: bool) -> str:

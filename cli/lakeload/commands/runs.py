@@ -13,7 +13,6 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
-    from lakeload.documents.load import DestinationDocument, PipelineDocument
     from lakeload.launch.past_runs import LocalRun
 
 
@@ -46,42 +45,16 @@ def runs(
     if local or file is None:
         _show_local(file, table or [], limit, output)
         return
-    from lakeload.commands.lake_tables import is_iceberg, open_document, read_document
-
-    document = read_document(file)
-    if is_iceberg(document):
-        _show_snapshots(document, table or [], limit, output)
-        return
-    from lakeload.formats.parquet.runs import read_history
+    from lakeload.commands.lake_tables import request_of
     from lakeload.ui.runs import show_text, to_document
 
-    lake = open_document(document, table or (), "runs")
-    history = read_history(lake.objects, lake.tables, limit)
+    commands, request = request_of("runs", file, table or ())
+    report = commands.runs(request, limit)
     if output is OutputFormat.JSON:
-        console.show_json(to_document(history))
+        console.show_json(to_document(report))
     else:
-        show_text(history, str(file), console.out, console.err, verbose=console.verbose())
-    raise typer.Exit(history.exit_code)
-
-
-def _show_snapshots(
-    document: PipelineDocument | DestinationDocument,
-    globs: list[str],
-    limit: int,
-    output: OutputFormat,
-) -> None:
-    from lakeload.commands.lake_tables import open_iceberg
-    from lakeload.formats.iceberg.runs import read_snapshots
-    from lakeload.ui.iceberg_runs import show_text, to_document
-
-    lake = open_iceberg(document, globs, "runs")
-    branch = lake.destination.iceberg.branch
-    history = read_snapshots(lake.catalog, lake.tables, branch, limit)
-    if output is OutputFormat.JSON:
-        console.show_json(to_document(history))
-    else:
-        show_text(history, console.out, console.err, verbose=console.verbose())
-    raise typer.Exit(history.exit_code)
+        show_text(report, str(file), console.out, console.err, verbose=console.verbose())
+    raise typer.Exit(report.exit_code)
 
 
 def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputFormat) -> None:

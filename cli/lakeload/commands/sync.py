@@ -130,14 +130,14 @@ def _load(
     try:
         settings = spark_settings(job.document, master, conf)
         installation = find_installation()
-        done, doubts = _without_spark(job, settings.master)
+        done, caveats = _without_spark(job, settings.master)
         if done is not None:
             return done, None
-        doubts |= {_conditional_writes(job)}
+        caveats |= {_conditional_writes(job)}
         features = _features(job)
         settings, folder = prepared(job.document, settings, installation, features, job.attempt)
         outcome = _with_spark(job, settings, installation, folder, stop)
-        for warning in filter(None, doubts):
+        for warning in filter(None, caveats):
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
     except LakeloadError as error:
@@ -156,15 +156,20 @@ def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | No
         refuse_without_any_input(job.tables)
     destination = destination_spec(job.document.destination)
     # From here on boto3 is imported, which takes longer than everything before it.
-    from lakeload.formats.inspection import Look, session_before_spark
-    from lakeload.formats.parquet.inspect import foresee, outcome_without_spark
+    from lakeload.formats.inspection import (
+        InspectionRequest,
+        outcome_without_spark,
+        session_before_spark,
+    )
+    from lakeload.formats.registry import commands_of
     from lakeload.probes.preflight import preflight
 
     preflight(destination)
     session = session_before_spark(destination, job.attempt)
-    look = Look(destination, job.document.model.name, job.attempt, job.options, loads=True)
-    seen = foresee(session, job.tables, look)
-    return outcome_without_spark(seen), {table.doubt for table in seen}
+    pipeline = job.document.model.name
+    request = InspectionRequest(destination, pipeline, job.attempt, job.options, loads=True)
+    states = commands_of(destination.table_format).inspect(session, job.tables, request)
+    return outcome_without_spark(states), {table.caveat for table in states}
 
 
 def _conditional_writes(job: _Job) -> str | None:

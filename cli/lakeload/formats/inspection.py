@@ -1,20 +1,31 @@
-"""What all looks at tables before Spark starts have in common, whatever their format."""
+"""The state of tables before Spark starts: what a job would find on opening them. Reads only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import SourceReaders, list_files, remote_paths
+from lakeload_jobs.sources.files.selection import Selection, choose_files
 
 AT_ONCE = 8
-"""Tables that are looked at at once."""
+"""Tables that are inspected at once."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What all tables of one look have in common."""
+class InspectionRequest:
+    """What all tables of one inspection have in common."""
 
     destination: DestinationSpec
     pipeline: str
@@ -22,6 +33,57 @@ class Look:
     options: RunOptions = NO_OPTIONS
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
+
+
+@dataclass(frozen=True)
+class TableState(ABC):
+    """One table: what the job would find on opening it, or why it could not load it."""
+
+    table: TableSpec
+    error: LakeloadError | None = field(default=None, kw_only=True)
+    selection: Selection | None = field(default=None, kw_only=True)
+    """The files of an incremental table that the job would load."""
+    listed: tuple[FileState, ...] | None = field(default=None, kw_only=True)
+    """The input of a table that is incremental or reads from S3, all of it."""
+    caveat: str = field(default="", kw_only=True)
+    """What could not be found out, and matters should the table be loaded."""
+
+    @property
+    @abstractmethod
+    def idle(self) -> bool:
+        """Whether Spark has nothing to do for this table."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the job would first finish what an earlier one left."""
+        return False
+
+    @property
+    @abstractmethod
+    def first_run(self) -> bool:
+        """Whether the pipeline has never loaded the table."""
+
+    @property
+    @abstractmethod
+    def warnings(self) -> tuple[str, ...]:
+        """What a load would warn of."""
+
+    @abstractmethod
+    def loaded(self, result: TableResult) -> TableResult:
+        """Return the result with what this very job has loaded before."""
+
+    @property
+    def result(self) -> TableResult:
+        """The result of a table that cannot be loaded, is in already or has no new files."""
+        result = TableResult(self.table.source, self.table.target, "NO_OP")
+        if self.error is not None:
+            return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
+        if self.selection is not None:
+            return replace(result, notes=(self.selection.sentence,))
+        return self.loaded(result)
+
+
+S = TypeVar("S", bound=TableState)
 
 
 def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
@@ -33,3 +95,61 @@ def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsS
         max_attempts=3,
         max_connections=AT_ONCE,
     )
+
+
+def inspect_each(
+    tables: Sequence[TableSpec],
+    inspect: Callable[[TableSpec], S],
+    failed: Callable[[TableSpec, LakeloadError], S],
+) -> tuple[S, ...]:
+    """Inspect every table, several at a time; a refusal belongs to its table."""
+
+    def work(table: TableSpec) -> S:
+        try:
+            return inspect(table)
+        except LakeloadError as error:
+            return failed(table, error)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspect") as pool:
+        return tuple(pool.map(work, tables))
+
+
+def with_input(
+    state: S,
+    readers: SourceReaders,
+    options: RunOptions,
+    *,
+    known: bool,
+    bookmark: Callable[[], Bookmark] | None,
+) -> S:
+    """List the input as the job would, with the identity that reads, and choose as it would.
+
+    `known`: the pipeline may have loaded all there is, so that an empty folder is no error.
+    `bookmark` None: nobody knows what was loaded. What is only on this machine and not incremental
+    is left to the job.
+    """
+    given = state.table.input
+    if not (given.incremental or remote_paths(given.paths)):
+        return state
+    may_be_empty = given.incremental and known and not options.starts_over
+    listed = list_files(given, readers, may_be_empty=may_be_empty)
+    if not given.incremental or bookmark is None:
+        return replace(state, listed=listed)
+    selection = choose_files(bookmark(), given.folder, listed, reload=options.reload)
+    return replace(state, listed=listed, selection=selection)
+
+
+def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:
+    """Return the outcome when no table is left to load, else None: Spark has work to do.
+
+    A table that is already in under this job id, or has no new files, needs no Spark, unless
+    something in it has to be finished first. A table that cannot be loaded fails the same way in
+    the job; but as long as one can, the job reports on all of them.
+    """
+    if any(not table.error and (table.unfinished or not table.idle) for table in states):
+        return None
+    results = tuple(table.result for table in states)
+    refused = all(table.error and table.error.exit_code == ExitCode.REFUSED for table in results)
+    # No table has started: what AWS refuses to all of them is a refusal of the run.
+    code = ExitCode.REFUSED if results and refused else exit_code_of(results)
+    return Outcome("LOADED" if code == 0 else "FAILED", code, results)

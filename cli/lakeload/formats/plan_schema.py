@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from lakeload.formats.plan_model import ColumnChange, SchemaFound, TablePlan
+from lakeload.formats.base import Judge
+from lakeload.formats.plan_model import SchemaFound, TablePlan
+from lakeload.formats.registry import commands_of
 from lakeload.launch.result_file import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
@@ -17,11 +19,9 @@ from lakeload_jobs.contract.errors import (
     MachineLacks,
     Refused,
 )
-from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.plan import PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.rules.schema import compare, shown, with_partitions
-from lakeload_jobs.formats.parquet.schema_change import check_schema_change
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
 
@@ -64,8 +64,7 @@ def with_schema(
     """Return the plans with the change of columns of each table that the job looked at."""
     known = {one.table: one for one in found}
     specs = {table.source: table for table in tables}
-    iceberg = spec.destination.table_format == "ICEBERG"
-    judge = _iceberg if iceberg else _parquet
+    judge = commands_of(spec.destination.table_format).judge
     return tuple(
         _with(plan, _judged(judge, known[plan.table], spec, specs[plan.table]))
         if plan.table in known
@@ -81,10 +80,7 @@ def _with(plan: TablePlan, schema: SchemaFound) -> TablePlan:
     return replace(plan, schema=schema, action="REFUSED" if schema.columns else "FAIL")
 
 
-_Judge = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
-
-
-def _judged(judge: _Judge, found: TableColumns, spec: JobSpec, table: TableSpec) -> SchemaFound:
+def _judged(judge: Judge, found: TableColumns, spec: JobSpec, table: TableSpec) -> SchemaFound:
     base = SchemaFound(found.columns, warnings=found.warnings, error=found.error)
     if found.error is not None or not found.columns:
         return base
@@ -95,61 +91,6 @@ def _judged(judge: _Judge, found: TableColumns, spec: JobSpec, table: TableSpec)
     except LakeloadError as error:
         return replace(base, error=ErrorInfo.of(error, "schema"))
     return replace(judged, columns=found.columns, warnings=found.warnings)
-
-
-def _iceberg(
-    found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec
-) -> SchemaFound:
-    plan = compare(
-        existing.columns,
-        found.columns,
-        spec.schema_changes,
-        table.mode,
-        target=found.target,
-        required=existing.required,
-        identifiers=existing.identifiers,
-        keys=found.keys,
-        incoming_required=found.required,
-        full_refresh=spec.options.full_refresh,
-        empty=existing.empty,
-    )
-    plan = with_partitions(
-        plan,
-        existing.partitions,
-        found.partition_by,
-        spec.schema_changes,
-        target=found.target,
-        columns=found.columns,
-    )
-    return SchemaFound(
-        columns={},
-        changes=plan.lines(),
-        adds={shown(added.path): added.type for added in plan.add},
-        widens=tuple(
-            ColumnChange(shown(change.path), change.now, change.before) for change in plan.widen
-        ),
-        optional=tuple(map(shown, plan.make_optional)),
-        identifiers=plan.set_identifiers,
-        removed=tuple(map(shown, plan.removed)),
-        replaces=plan.replace,
-        partition_by=plan.repartition.now if plan.repartition else None,
-    )
-
-
-def _parquet(
-    found: TableColumns, existing: ExistingColumns, spec: JobSpec, _table: TableSpec
-) -> SchemaFound:
-    """Parquet files cannot be changed: columns are added, or are missing in new files."""
-    change = check_schema_change(existing.columns, found.columns, spec.schema_changes)
-    return SchemaFound(
-        columns={},
-        changes=(
-            *(f"adds `{name}` as `{found.columns[name]}`" for name in change.added),
-            *(f"keeps `{name}`, null in new rows" for name in change.removed),
-        ),
-        adds={name: found.columns[name] for name in change.added},
-        removed=change.removed,
-    )
 
 
 def _error_of(code: int) -> type[LakeloadError]:

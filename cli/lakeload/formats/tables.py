@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import fnmatch
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lakeload.documents.load import DestinationDocument, PipelineDocument
+from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.launch.spec import select_tables
+from lakeload.probes.preflight import preflight
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.formats.parquet.log.commit_log import find_tables
 from lakeload_jobs.formats.parquet.log.publish import Notify
-from lakeload_jobs.storage.objects import Objects
 
 T = TypeVar("T")
 
@@ -24,11 +24,41 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class UpkeepTable:
+class TableRef:
     """One table: the name it is shown under, and where it lies."""
 
     target: str
     location: TableLocation
+
+
+@dataclass(frozen=True)
+class TablesRequest:
+    """The tables that a command is about: those of a document whose names match one of the globs,
+    or all.
+
+    `option` is what the globs were given with, for messages; `notify` is told what takes long.
+    """
+
+    command: str
+    document: PipelineDocument | DestinationDocument
+    globs: Sequence[str]
+    notify: Notify
+    option: str = "--table"
+
+
+@dataclass(frozen=True)
+class TableSet:
+    """The tables a command is about, and the way to them. `pipeline` None: of all pipelines."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    tables: Sequence[TableRef]
+    pipeline: str | None
+
+
+def about(table: TableRef, notify: Notify) -> Notify:
+    """Return a `notify` that names the table: several are worked on at once."""
+    return lambda message: notify(f"{table.target}: {message}")
 
 
 def open_session(destination: DestinationSpec, label: str) -> AwsSession:
@@ -36,36 +66,49 @@ def open_session(destination: DestinationSpec, label: str) -> AwsSession:
     return AwsSession(destination, label=label, read_timeout=30, max_attempts=4)
 
 
-def of_pipeline(destination: DestinationSpec, tables: Sequence[TableSpec]) -> list[UpkeepTable]:
+def enter(destination: DestinationSpec, request: TablesRequest) -> AwsSession:
+    """Become the identity that writes. Raises `Refused`."""
+    preflight(destination)
+    return open_session(destination, request.command)
+
+
+def open_pipeline(document: PipelineDocument, request: TablesRequest) -> TableSet:
+    """Become the identity that writes, and find the tables of a pipeline by its names for them.
+
+    Raises `InvalidInput` for a glob without a match, before the network is used, and `Refused`.
+    """
+    destination = destination_spec(document.destination)
+    chosen = select_tables(table_specs(document), request.globs, request.option)
+    session = enter(destination, request)
+    tables = of_pipeline(destination, chosen)
+    return TableSet(destination, session, tables, document.model.name)
+
+
+def of_pipeline(destination: DestinationSpec, tables: Sequence[TableSpec]) -> list[TableRef]:
     """Return the tables of a pipeline where they lie."""
     return [
-        UpkeepTable(table.target, TableLocation(destination.prefix, table.schema, table.table))
+        TableRef(table.target, TableLocation(destination.prefix, table.schema, table.table))
         for table in tables
     ]
 
 
-def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[UpkeepTable]:
-    """Return every table with a log whose `schema.table` matches one of the globs, or all.
+def each_table(
+    tables: Sequence[TableRef],
+    work: Callable[[TableRef], T],
+    failed: Callable[[TableRef, LakeloadError], T],
+) -> tuple[T, ...]:
+    """Return `work` of each table, several at a time; one that fails leaves the others alone."""
 
-    Raises `InvalidInput` for a glob without a match, `AwsError`.
-    """
-    tables = [UpkeepTable(_target(found), found) for found in find_tables(objects, prefix)]
-    names = [table.target for table in tables]
-    for glob in globs:
-        if not any(fnmatch.fnmatchcase(name, glob) for name in names):
-            root = objects.url(prefix)
-            raise InvalidInput(
-                f"`--table {glob}` matches no table with a log in `{root}`",
-                hint=did_you_mean(glob, names) or _there_are(names),
-            )
-    return [
-        table
-        for table in tables
-        if not globs or any(fnmatch.fnmatchcase(table.target, glob) for glob in globs)
-    ]
+    def guarded(table: TableRef) -> T:
+        try:
+            return work(table)
+        except LakeloadError as error:
+            return failed(table, error)
+
+    return tuple(for_each(tables, guarded))
 
 
-def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) -> list[T]:
+def for_each(tables: Sequence[TableRef], work: Callable[[TableRef], T]) -> list[T]:
     """Return `work` of each table in order, several at a time; raise what the first one raised.
 
     Ctrl-C ends it at once: a table may be waiting for minutes, and every step may be cut off. The
@@ -95,20 +138,3 @@ def for_each(tables: Sequence[UpkeepTable], work: Callable[[UpkeepTable], T]) ->
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(tables))]
-
-
-def about(table: UpkeepTable, notify: Notify) -> Notify:
-    """Return a `notify` that names the table: several are worked on at once."""
-    return lambda message: notify(f"{table.target}: {message}")
-
-
-def _target(location: TableLocation) -> str:
-    return f"{location.schema}.{location.table}" if location.schema else location.table
-
-
-def _there_are(names: Sequence[str], most: int = 10) -> str:
-    if not names:
-        return "no table has been loaded there yet"
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"there are {shown}{more}"

@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.formats.amounts import counted
 from lakeload.machine.doctor.model import Diagnosis, Finding, Status
 from lakeload.ui import console
-from lakeload.ui.amounts import counted
 
 _MARKS = {
     Status.OK: ("✓", "green"),

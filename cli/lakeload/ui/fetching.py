@@ -19,8 +19,8 @@ from rich.progress import (
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.amounts import counted
 from lakeload.machine.jars.pins import Jar
-from lakeload.ui.amounts import counted
 from lakeload_jobs.core.sizes import format_size
 
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.amounts import counted
 from lakeload.machine.appcds.archive import Archive, ArchiveState
 from lakeload.machine.cache_state import CacheState
 from lakeload.machine.jars.pins import JARS, JarState
-from lakeload.ui.amounts import counted
 from lakeload_jobs.core.sizes import format_size
 
 STYLES = {

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.formats.amounts import counted
 from lakeload.launch.maintain import Maintained
-from lakeload.ui.amounts import counted
 from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode

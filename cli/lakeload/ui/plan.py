@@ -11,16 +11,24 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.plan_model import CatalogPlan, IncrementalPlan, TablePlan, exit_code_of
+from lakeload.formats.amounts import counted
+from lakeload.formats.plan_model import (
+    CatalogPlan,
+    IcebergPlan,
+    IncrementalPlan,
+    SchemaFound,
+    TablePlan,
+    exit_code_of,
+)
 from lakeload.launch.spec import Attempt
-from lakeload.ui.amounts import counted
-from lakeload.ui.plan_columns import schema_lines
-from lakeload.ui.plan_iceberg import iceberg_lines
 from lakeload.ui.troubles import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
+
+COLUMNS_SHOWN = 40
+"""Columns of a new table that are listed; JSON has all."""
 
 _VERBS = {
     "publish": "publish",
@@ -105,7 +113,7 @@ def _grid(plans: Sequence[TablePlan]) -> Table:
 
 def _details(plan: TablePlan) -> list[str]:
     """Return what the table is, what would become of it, and what would come before the load."""
-    lines = iceberg_lines(plan.iceberg, plan.mode) if plan.iceberg else []
+    lines = _iceberg(plan.iceberg, plan.mode) if plan.iceberg else []
     if plan.action == "LOAD":
         if plan.example:
             lines.append(plan.example + (" (first run)" if plan.first_run else ""))
@@ -114,7 +122,7 @@ def _details(plan: TablePlan) -> list[str]:
     if plan.incremental is not None:
         lines.append(_new_files(plan.incremental))
     if plan.schema is not None:
-        lines += schema_lines(plan.schema)
+        lines += _schema(plan.schema)
     if plan.action == "LOAD":
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
     for job in plan.recovery:
@@ -143,3 +151,53 @@ def _glue(change: CatalogPlan) -> str:
     if change.adds_columns:
         return f"{table}, would get the columns {', '.join(change.adds_columns)}"
     return f"{table}, exists"
+
+
+def _iceberg(found: IcebergPlan, mode: str) -> list[str]:
+    """Return what a table is now and what would become of it, each a line."""
+    lines = [_iceberg_state(found), found.location or "its location is chosen by the catalog"]
+    shape = []
+    if found.partition_by:
+        shape.append(f"partitioned by {', '.join(found.partition_by)}")
+    if found.identifiers:
+        shape.append(f"key {', '.join(found.identifiers)}")
+    if shape:
+        lines.append("; ".join(shape))
+    for left in found.branches:
+        if left.drops:
+            lines.append(f"would drop branch {left.name}")
+        else:
+            lines += [f"leaves branch {left.name}", "  its attempt may be at work"]
+    if mode == "OVERWRITE" and found.exists and found.already is None:
+        lines.append("all of its rows would be replaced, in one snapshot")
+    return lines
+
+
+def _iceberg_state(found: IcebergPlan) -> str:
+    if found.exists is None:
+        return "Iceberg; only Spark can ask Nessie's native interface what is there"
+    if not found.exists:
+        return f"Iceberg, would be created (format version {found.format_version})"
+    if found.already is not None:
+        return f"Iceberg, this job is in: snapshot {found.already}"
+    if found.snapshot_id is None:
+        return f"Iceberg, exists; branch {found.branch} is empty"
+    at = f"branch {found.branch} at snapshot {found.snapshot_id}"
+    return f"Iceberg, exists; {at}, {counted(found.rows, 'row')}"
+
+
+def _schema(found: SchemaFound) -> list[str]:
+    """Return what a load would do to the columns of a table, each a line."""
+    if found.error is not None:
+        return ["the columns do not fit"] if found.columns else []
+    if not found.columns:
+        return ["the source has no columns yet"]
+    if found.creates:
+        listed = list(found.columns.items())
+        lines = [f"{counted(len(listed), 'column')}"]
+        lines += [f"  {name} {kind}" for name, kind in listed[:COLUMNS_SHOWN]]
+        more = len(listed) - COLUMNS_SHOWN
+        return [*lines, f"  and {more:,} more"] if more > 0 else lines
+    if not found.changes:
+        return ["columns stay as they are"]
+    return ["the load", *(f"  {change}" for change in found.changes)]

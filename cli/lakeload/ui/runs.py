@@ -11,22 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.parquet.runs import History, Job, TableFence, TableRun, jobs
+from lakeload.formats.amounts import counted, minute
+from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
 from lakeload.launch.past_runs import LocalRun
-from lakeload.ui.amounts import counted, minute
 from lakeload.ui.troubles import show_trouble, trouble_document
-from lakeload_jobs.contract.codec import format_instant
+from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import format_size
-from lakeload_jobs.formats.parquet.log.run_history import Run
 
-STATE_STYLES = {
-    "done": "green",
-    "partial": "yellow",
-    "void": "yellow",
-    "reset": "dim",
-    "unfinished": "yellow",
-    "damaged": "bold red",
-}
+STATE_STYLES = {"done": "green", "reset": "dim", "damaged": "bold red"}
+"""Others are yellow."""
 OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
     "FAILED": ("failed", "red"),
@@ -34,13 +27,13 @@ OUTCOMES = {
 }
 
 
-def to_document(history: History) -> dict[str, Any]:
+def to_document(report: RunsReport) -> dict[str, Any]:
     """Return the JSON document of `runs --output json`; keys are only ever added."""
     return {
-        "exit_code": int(history.exit_code),
-        "runs": [_run_document(item) for item in history.runs],
-        "fences": [_fence_document(item) for item in history.fences],
-        "errors": [trouble_document(item.target, item.error) for item in history.troubles],
+        "exit_code": int(report.exit_code),
+        "runs": [to_json(run.document) for run in report.runs],
+        **to_json(report.document),
+        "errors": [trouble_document(failed.target, failed.error) for failed in report.errors],
     }
 
 
@@ -49,21 +42,29 @@ def local_document(runs: Sequence[LocalRun]) -> dict[str, Any]:
     return {"exit_code": 0, "runs": [_local_document(run) for run in runs]}
 
 
-def show_text(history: History, file: str, out: Console, err: Console, *, verbose: bool) -> None:
+def show_text(report: RunsReport, file: str, out: Console, err: Console, *, verbose: bool) -> None:
     """Write the jobs, newest first, to stdout; what could not be read, and hints, to stderr."""
-    for job in jobs(history.runs):
-        out.print(_headline(job), soft_wrap=True)
+    for job in by_job(report.runs):
+        out.print(
+            Text.assemble(
+                (minute(job.committed_at), "bold"),
+                f"  job {printable(job.job_id)}  pipeline {printable(job.pipeline)}",
+            ),
+            soft_wrap=True,
+        )
         out.print(_grid(job))
-        if verbose:
-            for item in job.tables:
-                out.print(Text(printable(_details(item)), "dim"), soft_wrap=True)
-    for between in history.fences if verbose else ():
-        out.print(_fence_line(between), soft_wrap=True)
-    for trouble in history.troubles:
-        show_trouble(err, trouble.target, trouble.error)
-    if not history.runs and not history.troubles:
+        for run in job.tables if verbose else ():
+            for line in run.details:
+                out.print(Text(f"    {printable(line)}", "dim"), soft_wrap=True)
+    for at, line in report.fences if verbose else ():
+        out.print(Text.assemble((minute(at), "bold"), f"  {printable(line)}"), soft_wrap=True)
+    for line in report.remarks:
+        out.print(Text(printable(line), "dim"), soft_wrap=True)
+    for failed in report.errors:
+        show_trouble(err, failed.target, failed.error)
+    if not report.runs and not report.errors:
         err.print("nothing has been loaded yet", soft_wrap=True)
-    _show_hints(history, f"lakeload recover {shlex.quote(file)}", err)
+    _show_hint(report, f"lakeload recover {shlex.quote(file)}", err)
 
 
 def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
@@ -82,112 +83,46 @@ def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
         err.print("this machine has no run folders", soft_wrap=True)
 
 
-def _headline(job: Job) -> Text:
-    return Text.assemble(
-        (minute(job.committed_at), "bold"),
-        f"  job {job.job_id}  pipeline {printable(job.pipeline)}",
-    )
-
-
-def _grid(job: Job) -> Table:
+def _grid(job: JobRuns) -> Table:
+    with_mode = any(run.mode is not None for run in job.tables)
     grid = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(width=0)
     grid.add_column(overflow="fold")
+    if with_mode:
+        grid.add_column(no_wrap=True)
     for _ in range(3):
         grid.add_column(justify="right", no_wrap=True)
     grid.add_column(no_wrap=True)
-    for item in job.tables:
-        record = item.run.record
+    for run in job.tables:
         grid.add_row(
             "",
-            Text(printable(item.target)),
-            counted(record.rows, "row"),
-            counted(len(record.files), "file"),
-            format_size(record.bytes),
-            _state(item.run),
+            Text(printable(run.target)),
+            *((Text(printable(run.mode or "")),) if with_mode else ()),
+            counted(run.rows, "row"),
+            counted(run.files, "file"),
+            format_size(run.bytes),
+            _state(run),
         )
     return grid
 
 
-def _state(run: Run) -> Text:
-    text = Text(run.state, STATE_STYLES[run.state])
-    if not run.clean:
-        text.append(", to be cleaned", "yellow")
-    if run.catalog == "stale":
-        text.append(", catalog stale", "yellow")
+def _state(run: TableRun) -> Text:
+    text = Text(run.state, STATE_STYLES.get(run.state, "yellow"))
+    for remark in run.remarks:
+        text.append(f", {remark}", "yellow")
     return text
 
 
-def _details(item: TableRun) -> str:
-    record = item.run.record
-    by = f" by {record.author}" if record.author else ""
-    return (
-        f"    record {item.run.number}: {record.source} → {item.target}{by}, {record.tool}, "
-        f"attempt {record.attempt_id}"
-    )
-
-
-def _fence_line(item: TableFence) -> Text:
-    record = item.fence.record
-    locked = [(len(record.attempts), "attempt"), (len(record.uploads), "upload")]
-    what = " and ".join(counted(many, noun) for many, noun in locked if many) + " locked out"
-    if record.resets:
-        what = f"pipeline {record.resets} was reset"
-    when = minute(item.fence.committed_at)
-    text = f"  {item.target} (record {item.fence.number}): {what}, {record.reason}"
-    return Text.assemble((when, "bold"), printable(text))
-
-
-def _show_hints(history: History, command: str, err: Console) -> None:
+def _show_hint(report: RunsReport, command: str, err: Console) -> None:
     """Say what helps where something is unfinished."""
-    states = {item.run.state for item in history.runs}
-    behind = any(item.run.catalog == "stale" or not item.run.clean for item in history.runs)
+    states = {run.state for run in report.runs}
     hint = None
     if "damaged" in states:
         hint = f"`{command}` shows what is lost, and how to decide"
-    elif "unfinished" in states or behind:
+    elif "unfinished" in states or any(run.remarks for run in report.runs):
         hint = f"`{command}` or the next `lakeload sync` finishes what is unfinished"
     if hint:
         err.print(Text.assemble(("hint:", "green"), f" {hint}"), soft_wrap=True)
-
-
-def _run_document(item: TableRun) -> dict[str, Any]:
-    run, record = item.run, item.run.record
-    return {
-        "table": record.source,
-        "target": item.target,
-        "number": run.number,
-        "pipeline": record.pipeline,
-        "job_id": record.job_id,
-        "attempt_id": record.attempt_id,
-        "author": record.author or None,
-        "tool": record.tool,
-        "started_at": format_instant(record.started_at),
-        "committed_at": format_instant(run.committed_at),
-        "synced": format_instant(record.synced),
-        "rows": record.rows,
-        "bytes": record.bytes,
-        "files": [
-            {"key": file.key, "rows": file.rows, "bytes": file.bytes} for file in record.files
-        ],
-        "state": run.state,
-        "clean": run.clean,
-        "catalog": run.catalog,
-        "lost": [file.key for file in run.lost],
-    }
-
-
-def _fence_document(item: TableFence) -> dict[str, Any]:
-    record = item.fence.record
-    return {
-        "target": item.target,
-        "number": item.fence.number,
-        "committed_at": format_instant(item.fence.committed_at),
-        "attempts": list(record.attempts),
-        "uploads": list(record.uploads),
-        "reset": record.resets or None,
-        "reason": record.reason,
-    }
 
 
 def _local_document(run: LocalRun) -> dict[str, Any]:

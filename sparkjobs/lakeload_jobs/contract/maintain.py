@@ -11,17 +11,6 @@ from lakeload_jobs.contract.result import ErrorInfo, RunStatus
 
 StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "NOT_POSSIBLE", "LOST_RACE", "FAILED"]
 
-ICEBERG_STEPS: tuple[Step, ...] = (
-    "branches",
-    "compact",
-    "deletes",
-    "manifests",
-    "expire",
-    "orphans",
-)
-"""In the order they are taken: what is replaced first is what can be removed afterwards."""
-PARQUET_STEPS: tuple[Step, ...] = ("uploads",)
-
 DEAD_AFTER = timedelta(hours=24)
 """Age from which an attempt that has not ended is taken for dead, unless told otherwise."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from lakeload.app import app
-from lakeload.formats.inspection import Look
-from lakeload.formats.parquet.inspect import Foresight, foresee, outcome_without_spark
+from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
+from lakeload.formats.registry import commands_of
 from lakeload.launch.spec import new_attempt
 from lakeload.ui import console
 from lakeload_jobs.aws import AwsSession
@@ -52,14 +52,14 @@ class Shop:
     proxy: FaultProxy
     schema: str
 
-    def look(self, *names: str) -> tuple[Foresight, ...]:
+    def look(self, *names: str) -> Sequence[TableState]:
         """Look at tables as a sync does before it starts Spark."""
         destination = self.world.destination
         given = FilesInput("CSV", ("/data/orders.csv",), {})
         tables = [TableSpec(name, self.schema, name, given, "f", mode="UPSERT") for name in names]
         session = AwsSession(destination)
-        look = Look(destination, "shop", new_attempt(None), loads=True)
-        return foresee(session, tables, look)
+        request = InspectionRequest(destination, "shop", new_attempt(None), loads=True)
+        return commands_of("ICEBERG").inspect(session, tables, request)
 
     def commits(self) -> list[dict[str, Any]]:
         """Return the commits that reached the proxy."""
@@ -104,7 +104,7 @@ def test_a_catalog_that_compares_is_asked_once_and_nothing_of_a_table_changes(sh
     catalog = open_catalog(shop.world.destination, AwsSession(shop.world.destination))
     before = catalog.load_table(shop.schema, "orders").metadata_location
     seen = shop.look("new", "orders", "orders")
-    assert [(table.error, table.doubt) for table in seen] == [(None, "")] * 3
+    assert [(table.error, table.caveat) for table in seen] == [(None, "")] * 3
     (asked,) = shop.commits()
     assert asked["updates"] == []
     uuid, branch = asked["requirements"]
@@ -132,14 +132,14 @@ def test_nothing_is_loaded_through_a_catalog_that_compares_nothing(shop: Shop) -
 def test_where_no_table_exists_the_job_asks(shop: Shop) -> None:
     shop.proxy.on("*", without_requirements)
     (seen,) = shop.look("new")
-    assert (seen.error, seen.doubt) == (None, "")
+    assert (seen.error, seen.caveat) == (None, "")
     assert shop.commits() == []
 
 
 def test_a_catalog_that_reads_no_empty_commit_is_asked_with_an_update(shop: Shop) -> None:
     shop.proxy.on("*", refusing(400, "BadRequestException", empty_only=True))
     (seen,) = shop.look("orders")
-    assert (seen.error, seen.doubt) == (None, "")
+    assert (seen.error, seen.caveat) == (None, "")
     _, asked = shop.commits()
     assert [update["action"] for update in asked["updates"]] == ["remove-properties"]
 
@@ -154,8 +154,8 @@ def test_an_answer_that_tells_nothing_refuses_nothing_and_is_told(
     shop.proxy.on("*", refusing(status, kind))
     (seen,) = shop.look("orders")
     assert seen.error is None
-    assert "nobody knows whether the catalog compares commits" in seen.doubt
-    assert kind in seen.doubt
+    assert "nobody knows whether the catalog compares commits" in seen.caveat
+    assert kind in seen.caveat
 
 
 def test_the_connection_test_names_it(shop: Shop) -> None:

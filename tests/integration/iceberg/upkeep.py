@@ -15,12 +15,12 @@ from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (
-    ICEBERG_STEPS,
     MaintainSpec,
     StepResult,
     TableMaintenance,
 )
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.tables import load
 from lakeload_jobs.jobs.event_log import EventLog
@@ -63,7 +63,9 @@ class Upkeep(Loads):
 
     def keep(self, table: TableSpec, *steps: Step, apply: bool = True, **options: Any) -> Steps:
         """Take the steps, all when none are named, and return what became of each."""
-        wanted = MaintainSpec(steps=steps or ICEBERG_STEPS, apply=apply, **options)
+        wanted = MaintainSpec(
+            steps=steps or FORMATS["ICEBERG"].maintenance_steps, apply=apply, **options
+        )
         done = self.maintained(table, wanted)
         assert done.error is None, done.error
         return {step.step: step for step in done.steps}

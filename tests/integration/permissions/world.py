@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from lakeload.demo.aws import seed_lake
-from lakeload.formats.parquet.recover import Recovery, Tools, recover
-from lakeload.formats.tables import of_destination, open_session
+from lakeload.formats.parquet.recover import recover_logs, recovered
+from lakeload.formats.parquet.tables import ParquetTables, of_destination
+from lakeload.formats.reports import RecoveredTable
+from lakeload.formats.tables import open_session
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status, Verdict
@@ -70,13 +72,15 @@ class World:
             pass
         return test.verdict()
 
-    def recover(self) -> tuple[Recovery, ...]:
+    def recover(self) -> list[RecoveredTable]:
         """Recover every table, dead uploads included."""
         session = open_session(self.destination, "recover")
         objects = Objects(session, self.destination)
-        tools = Tools(objects, GlueCatalog(session, self.destination), 4, lambda _: None)
         tables = of_destination(objects, self.destination.prefix, ())
-        return recover(tools, tables, abort_older_than=timedelta(0), dry_run=False)
+        glue = GlueCatalog(session, self.destination)
+        lake = ParquetTables(objects, glue, 4, lambda _: None, tables)
+        found = recover_logs(lake, abort_older_than=timedelta(0), dry_run=False)
+        return [recovered(table.target, one) for table, one in zip(tables, found, strict=True)]
 
     def record(self, kind: str, work: Callable[[], Any]) -> Any:
         """Return what the work returns, and keep the actions that its requests needed."""

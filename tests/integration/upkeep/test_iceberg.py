@@ -15,8 +15,8 @@ from pyiceberg.catalog import load_catalog
 from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.documents.load import load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
-from lakeload.formats.iceberg.inspect import foresee_iceberg
-from lakeload.formats.inspection import Look
+from lakeload.formats.iceberg.inspect import inspect
+from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload.policy.iam.policy_set import merged
@@ -216,8 +216,8 @@ def test_a_look_before_spark_costs_two_requests_a_table(
     calls: list[str] = []
     for client in (session.s3, session.glue):
         client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
-    look = Look(destination, "shop", new_attempt("tuesday"))
-    seen = foresee_iceberg(session, table_specs(document), look)
+    request = InspectionRequest(destination, "shop", new_attempt("tuesday"))
+    seen = inspect(session, table_specs(document), request)
     assert [(table.idle, table.error) for table in seen] == [(False, None), (False, None)]
     assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
 
@@ -232,8 +232,8 @@ def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_rese
     pipeline = load_pipeline(tmp_path / "pipeline.yml", os.environ)
     destination = destination_spec(pipeline.destination)
     session = AwsSession(destination)
-    look = Look(destination, "shop", new_attempt("monday"))
-    (seen,) = foresee_iceberg(session, table_specs(pipeline), look)
+    request = InspectionRequest(destination, "shop", new_attempt("monday"))
+    (seen,) = inspect(session, table_specs(pipeline), request)
     assert seen.selection is not None
     assert len(seen.selection.files) == 1
     place = TableLocation(destination.prefix, SCHEMA, "orders")

@@ -10,9 +10,10 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from lakeload.formats.iceberg.recover import recover_branches
-from lakeload.formats.iceberg.reset import DropJob
+from lakeload.formats.iceberg.reset import drop_tables
 from lakeload.formats.iceberg.runs import read_snapshots
-from lakeload.formats.tables import UpkeepTable
+from lakeload.formats.iceberg.tables import IcebergTables
+from lakeload.formats.tables import TableRef
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation
@@ -66,15 +67,15 @@ def opened(world: World) -> IcebergCatalog:
     return open_catalog(world.destination, AwsSession(world.destination))
 
 
-def dropping(world: World) -> DropJob:
+def dropping(world: World) -> IcebergTables:
     """Return a reset of pipeline `shop` as the command runs it."""
     session = AwsSession(world.destination)
-    return DropJob(opened(world), world.destination, session, "shop", print)
+    return IcebergTables(opened(world), world.destination, session, "shop", print)
 
 
-def place(writer: IcebergWriter, name: str = "orders") -> UpkeepTable:
+def place(writer: IcebergWriter, name: str = "orders") -> TableRef:
     """Return the table as a command names it."""
-    return UpkeepTable(f"{writer.namespace}.{name}", TableLocation("", writer.namespace, name))
+    return TableRef(f"{writer.namespace}.{name}", TableLocation("", writer.namespace, name))
 
 
 def test_a_table_is_looked_at_recovered_and_removed(
@@ -84,18 +85,18 @@ def test_a_table_is_looked_at_recovered_and_removed(
     head = writer.load("monday", 3)
     left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
     history = read_snapshots(catalog, [table, place(writer, "new")], "main", 20)
-    assert [(run.job_id, run.snapshot_id, run.rows) for run in history.runs] == [
+    assert [(run.job_id, run.document["snapshot_id"], run.rows) for run in history.runs] == [
         ("monday", head, 3)
     ]
-    assert [found.exists for found in history.tables] == [True, False]
-    (refused,) = dropping(world).run([table])
+    assert [found["exists"] for found in history.document["tables"]] == [True, False]
+    (refused,) = drop_tables(dropping(world), [table], act=True)
     assert "may be running" in str(refused.error)
     (found,) = recover_branches(catalog, [table], abort_older_than=DAY, dry_run=False)
     assert [branch.name for branch in found.dropped] == [left]
     assert set(writer.table().metadata.refs) == {"main"}
     location = writer.table().location().removeprefix(f"s3://{BUCKET}/")
     assert [key for key in seaweedfs.keys(BUCKET) if key.startswith(location)]
-    (gone,) = dropping(world).run([table])
+    (gone,) = drop_tables(dropping(world), [table], act=True)
     assert (gone.error, gone.dropped, gone.rows) == (None, True, 3)
     assert not [key for key in seaweedfs.keys(BUCKET) if key.startswith(location)]
     assert not writer.catalog.table_exists((writer.namespace, "orders"))
@@ -125,7 +126,7 @@ def test_a_client_without_the_privilege_is_told_which_it_lacks(
 ) -> None:
     writer.load("monday", 3)
     polaris.deny("DROP_TABLE_WITHOUT_PURGE")
-    (refused,) = dropping(world).run([place(writer)])
+    (refused,) = drop_tables(dropping(world), [place(writer)], act=True)
     assert isinstance(refused.error, CatalogError)
     assert (refused.error.denied, refused.dropped) == (True, False)
     assert replace(refused, error=None).removal is None

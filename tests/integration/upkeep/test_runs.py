@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 
 from lakeload.formats.parquet.runs import read_history
-from lakeload.formats.tables import UpkeepTable
+from lakeload.formats.tables import TableRef
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
 from tests.integration.upkeep.conftest import Command
@@ -89,10 +89,10 @@ def test_only_the_newest_records_are_read(
     sleep(1.1)  # S3 tells times to the second.
     for number in range(6):
         writer = load(f"job-{number}", files=0)
-    tables = [UpkeepTable(w.table, w.location) for w in (old, writer)]
+    tables = [TableRef(w.table, w.location) for w in (old, writer)]
     fault_proxy.requests.clear()
     history = read_history(proxied, tables, 2)
-    assert [item.run.record.job_id for item in history.runs] == ["job-5", "job-4"]
+    assert [run.job_id for run in history.runs] == ["job-5", "job-4"]
     # Of each table the checkpoint and a LIST; then records of the newest second alone.
     assert fault_proxy.count("ListObjectsV2") == 2
     assert fault_proxy.count("GetObject", old.location.record_key(1)) == 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakeload.formats.iceberg.inspect import ForeseenIceberg
-from lakeload.formats.parquet.inspect import outcome_without_spark
+from lakeload.formats.iceberg.inspect import IcebergState
+from lakeload.formats.inspection import outcome_without_spark
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
@@ -11,7 +11,7 @@ from lakeload_jobs.formats.iceberg.rules.history import Snapshot
 
 ORDERS = TableSpec("orders", "shop", "orders", FilesInput("CSV", ("/data/orders.csv",), {}), "f")
 SUMMARY = {"lakeload.rows": "1200", "added-files-size": "34567"}
-IN = ForeseenIceberg(ORDERS, already=Snapshot(77, None, 1_795_255_200_000, SUMMARY))
+IN = IcebergState(ORDERS, already=Snapshot(77, None, 1_795_255_200_000, SUMMARY))
 
 
 def test_a_job_that_is_in_is_reported_from_its_snapshot() -> None:
@@ -23,13 +23,13 @@ def test_a_job_that_is_in_is_reported_from_its_snapshot() -> None:
 
 
 def test_one_table_left_to_load_needs_spark_also_when_nobody_could_be_asked() -> None:
-    assert outcome_without_spark([IN, ForeseenIceberg(ORDERS)]) is None
-    assert outcome_without_spark([ForeseenIceberg(ORDERS, asked=False)]) is None
+    assert outcome_without_spark([IN, IcebergState(ORDERS)]) is None
+    assert outcome_without_spark([IcebergState(ORDERS, asked=False)]) is None
 
 
 def test_a_refusal_of_every_table_is_one_of_the_run_and_of_one_table_that_table_s() -> None:
-    denied = ForeseenIceberg(ORDERS, error=CatalogError("no", code="Forbidden", status=403))
-    foreign = ForeseenIceberg(ORDERS, error=LoadFailed("somebody else's table"))
+    denied = IcebergState(ORDERS, error=CatalogError("no", code="Forbidden", status=403))
+    foreign = IcebergState(ORDERS, error=LoadFailed("somebody else's table"))
     refused, failed = outcome_without_spark([denied]), outcome_without_spark([IN, foreign])
     assert refused is not None
     assert failed is not None

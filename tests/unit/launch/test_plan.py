@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.formats.parquet.inspect import Foreseen, outcome_without_spark
-from lakeload.formats.parquet.plan import plan_tables
+from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
+from lakeload.formats.parquet.inspect import ParquetState
+from lakeload.formats.parquet.plan import plan_states
 from lakeload.formats.plan_model import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
@@ -47,11 +48,11 @@ def planned(
     spec = dataclasses.replace(table("orders"), input=given)
     seen = found or opened()
     if isinstance(seen, LakeloadError):
-        foreseen = Foreseen(spec, None, seen)
+        foreseen = ParquetState(spec, error=seen)
     else:
-        foreseen = Foreseen(spec, seen)
+        foreseen = ParquetState(spec, seen)
     destination = DestinationSpec("lake", "us-east-1", parquet=ParquetSpec("DAY", "{date}-{uuid}"))
-    (plan,) = plan_tables([foreseen], destination, HERE, local=True)
+    (plan,) = plan_states([foreseen], InspectionRequest(destination, "shop", HERE), local=True)
     return plan
 
 
@@ -113,10 +114,10 @@ def test_the_tables_decide_the_exit_code(
 
 def test_spark_is_spared_only_when_nothing_is_left_to_do() -> None:
     orders = table("orders")
-    done = Foreseen(orders, opened(record()))
-    refused = Foreseen(orders, None, LoadFailed("occupied"))
-    unfinished = Foreseen(orders, opened(record(), settled=(LEFT,)))
-    assert outcome_without_spark([done, Foreseen(orders, opened())]) is None
+    done = ParquetState(orders, opened(record()))
+    refused = ParquetState(orders, error=LoadFailed("occupied"))
+    unfinished = ParquetState(orders, opened(record(), settled=(LEFT,)))
+    assert outcome_without_spark([done, ParquetState(orders, opened())]) is None
     assert outcome_without_spark([unfinished]) is None
     outcome = outcome_without_spark([done])
     assert outcome is not None
@@ -134,15 +135,15 @@ def chosen(*files: FileState, moves_state: bool = False) -> Selection:
 
 def test_spark_is_spared_when_no_file_is_new_unless_the_state_has_to_move() -> None:
     orders = table("orders")
-    idle = Foreseen(orders, opened(), None, chosen())
-    outcome = outcome_without_spark([idle, Foreseen(orders, opened(record()))])
+    idle = ParquetState(orders, opened(), selection=chosen())
+    outcome = outcome_without_spark([idle, ParquetState(orders, opened(record()))])
     assert outcome is not None
     assert outcome.tables[0].notes == ("no new files (3 known)",)
     new = FileState("/in/a.csv", 5, 1)
-    assert outcome_without_spark([Foreseen(orders, opened(), None, chosen(new))]) is None
-    moving = Foreseen(orders, opened(), None, chosen(moves_state=True))
+    assert outcome_without_spark([ParquetState(orders, opened(), selection=chosen(new))]) is None
+    moving = ParquetState(orders, opened(), selection=chosen(moves_state=True))
     assert outcome_without_spark([moving]) is None
-    left = Foreseen(orders, opened(settled=(LEFT,)), None, chosen())
+    left = ParquetState(orders, opened(settled=(LEFT,)), selection=chosen())
     assert outcome_without_spark([left]) is None
 
 
@@ -150,10 +151,10 @@ def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
     destination = DestinationSpec("lake", "us-east-1")
     selection = chosen(FileState("/in/a.csv", 5, 1), FileState("/in/b.csv", 6, 1))
     seen = [
-        Foreseen(table("orders"), opened(), None, selection),
-        Foreseen(table("orders"), opened(), None, chosen()),
+        ParquetState(table("orders"), opened(), selection=selection),
+        ParquetState(table("orders"), opened(), selection=chosen()),
     ]
-    new, idle = plan_tables(seen, destination, HERE, local=True)
+    new, idle = plan_states(seen, InspectionRequest(destination, "shop", HERE), local=True)
     assert new.action == "LOAD"
     assert new.incremental == IncrementalPlan(2, 11, 3, 4, 0, len('{"n": 1}'), reload=False)
     assert idle.action == "NO_OP"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from lakeload.formats.iceberg.inspect import ForeseenIceberg
-from lakeload.formats.iceberg.plan import plan_iceberg
-from lakeload.formats.inspection import Look
+from lakeload.formats.iceberg.inspect import IcebergState
+from lakeload.formats.iceberg.plan import plan_states
+from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of, partition_fields
@@ -17,12 +17,12 @@ from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 OTHERS = [f"{digit * 8}-2222-3333-4444-555555555555" for digit in "234"]
 
 
-def look(catalog: CatalogSpec) -> Look:
-    """Return a look of job `monday` of pipeline `shop`."""
+def look(catalog: CatalogSpec) -> InspectionRequest:
+    """Return an inspection of job `monday` of pipeline `shop`."""
     destination = DestinationSpec(
         "lake", "us-east-1", "p", table_format="ICEBERG", iceberg=IcebergSpec(catalog=catalog)
     )
-    return Look(destination, "shop", Attempt("monday", ATTEMPT, SYNCED))
+    return InspectionRequest(destination, "shop", Attempt("monday", ATTEMPT, SYNCED))
 
 
 def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None:
@@ -38,8 +38,8 @@ def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None
         snapshot(3, 1),
         refs={"main": 1, old: 3, ours: 2, young: 3},
     )
-    seen = ForeseenIceberg(table("orders"), True, facts_of(opened), partition_fields(opened))
-    (plan,) = plan_iceberg([seen], look(CatalogSpec()), local=False)
+    seen = IcebergState(table("orders"), True, facts_of(opened), partition_fields(opened))
+    (plan,) = plan_states([seen], look(CatalogSpec()), local=False)
     assert plan.iceberg is not None
     assert {left.name: left.drops for left in plan.iceberg.branches} == {
         old: True,
@@ -52,11 +52,11 @@ def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None
 
 
 def test_where_a_new_table_lies_is_said_unless_its_catalog_chooses() -> None:
-    new = ForeseenIceberg(table("orders"))
-    unknown = ForeseenIceberg(table("orders"), asked=False)
+    new = IcebergState(table("orders"))
+    unknown = IcebergState(table("orders"), asked=False)
     rest, nessie = CatalogSpec("REST", uri="http://c"), CatalogSpec("NESSIE", api="NATIVE")
     found = [
-        plan_iceberg([seen], look(catalog), local=False)[0].iceberg
+        plan_states([seen], look(catalog), local=False)[0].iceberg
         for seen, catalog in ((new, CatalogSpec()), (new, rest), (unknown, nessie))
     ]
     assert [(plan.exists, plan.location) for plan in found if plan] == [

@@ -9,15 +9,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lakeload.formats.parquet.recover import Recovery
-from lakeload.formats.parquet.runs import History, TableFence, TableRun, TableTrouble
-from lakeload.formats.parquet.void_accept import Case
-from lakeload.formats.tables import UpkeepTable
+from lakeload.formats.parquet.recover import recovered
+from lakeload.formats.parquet.runs import report, table_run
+from lakeload.formats.reports import RecoveryReport, Resolution, ResolutionReport, TableError
+from lakeload.formats.tables import TableRef
 from lakeload.launch.past_runs import LocalRun
-from lakeload.ui import decide as decide_ui
 from lakeload.ui import recover as recover_ui
 from lakeload.ui import runs as runs_ui
-from lakeload_jobs.contract.errors import ExitCode, LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, StagedFile
 from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
@@ -40,11 +39,11 @@ def lines(stream: Console) -> list[str]:
 
 def test_a_job_is_a_line_and_each_of_its_tables_another() -> None:
     runs = (
-        TableRun("shop.orders", make_run(UUID, AT, rows=5000)),
-        TableRun("shop.visits", replace(make_run(UUID, AT, rows=1), catalog="stale")),
+        table_run("shop.orders", make_run(UUID, AT, rows=5000)),
+        table_run("shop.visits", replace(make_run(UUID, AT, rows=1), catalog="stale")),
     )
     out, err = console(), console()
-    runs_ui.show_text(History(runs, (), ()), "my shop.yml", out, err, verbose=False)
+    runs_ui.show_text(report(runs, (), ()), "my shop.yml", out, err, verbose=False)
     assert lines(out) == [
         f"2026-11-21 10:15  job {UUID}  pipeline shop",
         "  shop.orders  5,000 rows  1 file  2.0 KiB  done",
@@ -59,10 +58,10 @@ def test_a_job_is_a_line_and_each_of_its_tables_another() -> None:
 
 def test_names_are_never_markup_and_long_ones_fold() -> None:
     run = make_run("job-1", AT, pipeline="[red]\x1b", source="[bold]", author="o'neil@host")
-    long = TableRun("shop.[red]" + "x" * 90, run)
-    trouble = TableTrouble("shop.\x1b", LoadFailed("it\x1b broke", hint="mend\x1b it"))
+    long = table_run("shop.[red]" + "x" * 90, run)
+    trouble = TableError("shop.\x1b", LoadFailed("it\x1b broke", hint="mend\x1b it"))
     out, err = console(), console()
-    runs_ui.show_text(History((long,), (), (trouble,)), "p.yml", out, err, verbose=True)
+    runs_ui.show_text(report((long,), (), (trouble,)), "p.yml", out, err, verbose=True)
     text = "\n".join(lines(out))
     assert "[red]" in text
     assert "by o'neil@host" in text
@@ -75,10 +74,9 @@ def test_fences_show_when_more_is_asked_for() -> None:
     dead = FenceRecord("lakeload 0.1.0", AT, (), "older than 24 h", ("u1", "u2"))
     reset = FenceRecord("lakeload 0.1.0", AT, (), "by hand", resets="shop")
     fences = tuple(
-        TableFence("shop.orders", Fence(number, AT, record))
-        for number, record in ((2, dead), (3, reset))
+        ("shop.orders", Fence(number, AT, record)) for number, record in ((2, dead), (3, reset))
     )
-    history = History((TableRun("shop.orders", make_run("job-1", AT)),), fences, ())
+    history = report((table_run("shop.orders", make_run("job-1", AT)),), fences, ())
     quiet, verbose, err = console(), console(), console()
     runs_ui.show_text(history, "p.yml", quiet, err, verbose=False)
     runs_ui.show_text(history, "p.yml", verbose, err, verbose=True)
@@ -91,7 +89,7 @@ def test_fences_show_when_more_is_asked_for() -> None:
 
 
 def test_the_document_of_a_run_has_every_file() -> None:
-    history = History((TableRun("shop.orders", make_run("job-1", AT)),), (), ())
+    history = report((table_run("shop.orders", make_run("job-1", AT)),), (), ())
     (run,) = runs_ui.to_document(history)["runs"]
     assert run["author"] is None
     assert run["committed_at"] == "2026-11-21T10:15:00.000000Z"
@@ -135,8 +133,8 @@ def test_a_damaged_job_names_its_keys_and_both_ways_on() -> None:
     keys = tuple(f"lake/shop/orders/part-{number}.gzip.parquet" for number in range(7))
     damaged = Damaged(4, "shop", "job-1", 9000, keys, 7000)
     out, err = console(), console()
-    found = (Recovery("shop.orders", TableRecovery(LOCATION, damaged=(damaged,))),)
-    recover_ui.show_text(found, "p.yml", out, err, dry_run=False)
+    found = RecoveryReport((recovered("shop.orders", TableRecovery(LOCATION, damaged=(damaged,))),))
+    recover_ui.show_text(found, "p.yml", out, err)
     assert lines(err) == [
         "error: shop.orders: job job-1 of pipeline shop (record 4) has lost 7,000 of 9,000 rows: "
         "uploads were aborted from outside",
@@ -145,16 +143,17 @@ def test_a_damaged_job_names_its_keys_and_both_ways_on() -> None:
         " hint: `lakeload recover p.yml --void job-1` removes the rest, to load it again under "
         "another job id; `--accept job-1` keeps the rest",
     ]
-    document = recover_ui.to_document(found, ExitCode.TABLE_FAILED, dry_run=False)
+    document = recover_ui.to_document(found)
     assert document["exit_code"] == 1
     assert document["tables"][0]["damaged"][0]["lost"] == list(keys)
 
 
 def test_a_void_that_failed_does_not_claim_to_have_removed_anything() -> None:
     file = StagedFile("lake/shop/orders/a.gzip.parquet", "u", (), 5, 10)
-    table = UpkeepTable("shop.orders", LOCATION)
-    case = Case("shop.orders", table, 2, "shop", "job-1", (), (file,), error=LoadFailed("denied"))
+    table = TableRef("shop.orders", LOCATION)
+    job = Resolution(table, 2, "shop", "job-1", (), (file,), error=LoadFailed("denied"))
     out, err = console(), console()
-    decide_ui.show_text((case,), "void", "lakeload …", out, err, done=True)
+    found = ResolutionReport("void", (job,), done=True)
+    recover_ui.show_resolution(found, "lakeload …", out, err)
     assert "  to be removed: 1 file, 5 rows" in lines(out)
     assert lines(err) == ["error: shop.orders: denied"]

@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from lakeload.formats.iceberg import recover, reset, runs
 from lakeload.formats.iceberg.recover import BranchRecovery
 from lakeload.formats.iceberg.reset import TableDrop, check_droppable
-from lakeload.formats.iceberg.runs import SnapshotHistory, SnapshotTable, published
-from lakeload.ui import iceberg_recover, iceberg_reset, iceberg_runs
-from lakeload_jobs.contract.errors import ExitCode, LoadFailed
+from lakeload.formats.iceberg.runs import SnapshotTable, published
+from lakeload.ui import recover as recover_ui
+from lakeload.ui import reset as reset_ui
+from lakeload.ui import runs as runs_ui
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.catalog import Removal, TableFiles, facts_of
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch
 from lakeload_jobs.formats.iceberg.rules.history import TableFacts, job_key, staging_branch
@@ -69,20 +72,24 @@ def test_a_rolled_back_job_is_told_from_one_that_was_never_published() -> None:
         properties={"lakeload.jobs": remembered},
         head=4,
     )
-    runs = {run.job_id: run for run in published(found, "main", "shop.orders")}
-    assert {job: run.state for job, run in runs.items()} == {"a": "done", "b": "rolled back"}
-    assert (runs["a"].rows, runs["a"].files, runs["a"].bytes) == (5, 1, 2048)
-    assert (runs["a"].mode, runs["a"].attempt_id, runs["a"].pipeline) == ("APPEND", ATTEMPT, "shop")
+    known = {run.job_id: run for run in published(found, "main", "shop.orders")}
+    assert {job: run.state for job, run in known.items()} == {"a": "done", "b": "rolled back"}
+    assert (known["a"].rows, known["a"].files, known["a"].bytes) == (5, 1, 2048)
+    assert (known["a"].mode, known["a"].document["attempt_id"], known["a"].pipeline) == (
+        "APPEND",
+        ATTEMPT,
+        "shop",
+    )
 
 
 def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
     found = facts(loaded(1, None, "monday"), properties={}, head=1)
-    history = SnapshotHistory(
+    history = runs.report(
         published(found, "main", "shop.orders"),
         (SnapshotTable("shop.orders", True, 3, (LEFT,)), SnapshotTable("shop.new", exists=False)),
     )
     out, err = console(), console()
-    iceberg_runs.show_text(history, out, err, verbose=False)
+    runs_ui.show_text(history, "p.yml", out, err, verbose=False)
     assert lines(out) == [
         "2026-11-21 10:01  job monday  pipeline shop",
         "  shop.orders  APPEND  5 rows  1 file  2.0 KiB  done",
@@ -91,12 +98,12 @@ def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
         f"  branch {LEFT.name}",
     ]
     more = console()
-    iceberg_runs.show_text(history, more, err, verbose=True)
+    runs_ui.show_text(history, "p.yml", more, err, verbose=True)
     assert lines(more)[2:4] == [
         "    shop.orders: snapshot 1",
         f"      attempt {ATTEMPT}",
     ]
-    document = iceberg_runs.to_document(history)
+    document = runs_ui.to_document(history)
     assert document["runs"][0]["snapshot_id"] == 1
     assert [table["exists"] for table in document["tables"]] == [True, False]
     assert document["tables"][0]["branches"][0]["attempt_id"] == ATTEMPT
@@ -146,8 +153,9 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
         BranchRecovery("shop.visits"),
         BranchRecovery("shop.new", exists=False),
     ]
+    done = recover.report(found, dry_run=False)
     out, err = console(), console()
-    iceberg_recover.show_text(found, out, err, dry_run=False)
+    recover_ui.show_text(done, "p.yml", out, err)
     assert lines(out) == [
         "table        status     what was done",
         "shop.orders  RECOVERED  dropped 1 branch of dead runs",
@@ -161,7 +169,7 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
     assert lines(err) == [
         "note: an Iceberg table shows a whole job or none: only branches can be left"
     ]
-    document = iceberg_recover.to_document(found, ExitCode.OK, dry_run=False)
+    document = recover_ui.to_document(done)
     assert [table["status"] for table in document["tables"]] == ["RECOVERED", "IN_STEP", "IN_STEP"]
 
 
@@ -172,8 +180,9 @@ def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
     planned = TableDrop("shop.orders", "s3://b/t", 2, 7, files, ("lists/1.json",))
     gone = replace(planned, dropped=True, removal=Removal(2))
     out, err = console(), console()
-    iceberg_reset.show_text([planned], "lakeload reset p.yml orders --yes", out, err, done=False)
-    iceberg_reset.show_text([gone], "", out, err, done=True)
+    command = "lakeload reset p.yml orders --yes"
+    reset_ui.show_text(reset.report([planned], done=False), command, out, err)
+    reset_ui.show_text(reset.report([gone], done=True), "", out, err)
     assert lines(out) == [
         "shop.orders",
         "  would drop the table from the catalog: 7 rows in 2 snapshots",
@@ -190,4 +199,4 @@ def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
     assert lines(err) == [
         "note: nothing was removed; to do it: `lakeload reset p.yml orders --yes`"
     ]
-    assert iceberg_reset.to_document([gone], ExitCode.OK, done=True)["tables"][0]["dropped"]
+    assert reset_ui.to_document(reset.report([gone], done=True))["tables"][0]["dropped"]

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeload.commands.durations import parse_age
-from lakeload.formats.parquet import void_accept as decide
-from lakeload.formats.parquet.recover import Recovery, Tools
-from lakeload.formats.parquet.runs import History, TableRun, TableTrouble, jobs
-from lakeload.formats.tables import UpkeepTable
+from lakeload.formats.parquet import void_accept
+from lakeload.formats.parquet.recover import recovered
+from lakeload.formats.parquet.runs import table_run
+from lakeload.formats.parquet.tables import ParquetTables
+from lakeload.formats.reports import Resolution, RunsReport, TableError, by_job
+from lakeload.formats.tables import TableRef
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -91,7 +93,7 @@ DENIED = AwsError("listing the open uploads", code="AccessDenied", status=403)
     ],
 )
 def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: ExitCode) -> None:
-    recovery = Recovery("shop.orders", found)
+    recovery = recovered("shop.orders", found)
     assert (recovery.status, recovery.exit_code) == (status, code)
     assert recovery.warnings == ((DENIED,) if found.uploads_error is DENIED else ())
     assert DENIED not in recovery.errors
@@ -99,7 +101,7 @@ def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: E
 
 def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
     found = TableRecovery(LOCATION, PENDING)
-    assert Recovery("shop.orders", found, dry_run=True).status == "UNFINISHED"
+    assert recovered("shop.orders", found, dry_run=True).status == "UNFINISHED"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
 def test_a_history_that_cannot_be_read_says_why(
     errors: list[Refused | LoadFailed], code: ExitCode
 ) -> None:
-    troubles = tuple(TableTrouble("shop.orders", error) for error in errors)
-    assert History((), (), troubles).exit_code is code
+    troubles = tuple(TableError("shop.orders", error) for error in errors)
+    assert RunsReport((), troubles).exit_code is code
 
 
 def test_jobs_are_grouped_by_pipeline_and_id_and_ordered_by_their_newest_table() -> None:
@@ -123,12 +125,12 @@ def test_jobs_are_grouped_by_pipeline_and_id_and_ordered_by_their_newest_table()
     again = make_run("monday", AT + timedelta(hours=3))
     other = make_run("monday", AT + timedelta(hours=1), pipeline="other")
     later = make_run("tuesday", AT + timedelta(hours=2))
-    found = jobs(
+    found = by_job(
         [
-            TableRun("shop.orders", first),
-            TableRun("shop.visits", other),
-            TableRun("shop.orders", later),
-            TableRun("shop.items", again),
+            table_run("shop.orders", first),
+            table_run("shop.visits", other),
+            table_run("shop.orders", later),
+            table_run("shop.items", again),
         ]
     )
     assert [(job.pipeline, job.job_id) for job in found] == [
@@ -143,7 +145,7 @@ def test_jobs_are_grouped_by_pipeline_and_id_and_ordered_by_their_newest_table()
 def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
     early = make_run("early", AT, created_at=AT - timedelta(milliseconds=9))
     late = make_run("late", AT, created_at=AT - timedelta(milliseconds=1))
-    found = jobs([TableRun("shop.zebras", early), TableRun("shop.apes", late)])
+    found = by_job([table_run("shop.zebras", early), table_run("shop.apes", late)])
     assert [job.job_id for job in found] == ["late", "early"]
 
 
@@ -175,14 +177,14 @@ def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch)
         notify("looking again in 15 min")
         return "void"
 
-    monkeypatch.setattr(decide, "void_job", void)
+    monkeypatch.setattr(void_accept, "void_job", void)
     told: list[str] = []
-    tools = Tools(cast("Objects", None), None, 1, told.append)
+    lake = ParquetTables(cast("Objects", None), None, 1, told.append)
     cases = [
-        decide.Case(name, UpkeepTable(name, LOCATION), 1, "shop", "job-1", (), ())
+        Resolution(TableRef(name, LOCATION), 1, "shop", "job-1", (), ())
         for name in ("shop.orders", "shop.visits")
     ]
-    assert [case.outcome for case in decide.decide(tools, cases, "void")] == ["void", "void"]
+    assert [case.outcome for case in void_accept.decide(lake, cases, "void")] == ["void", "void"]
     assert sorted(told) == [
         f"shop.{name}: looking again in 15 min" for name in ("orders", "visits")
     ]

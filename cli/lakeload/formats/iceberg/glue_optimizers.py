@@ -1,21 +1,54 @@
-"""Registering Glue's optimizers for the tables of a pipeline."""
+"""Registering Glue's optimizers for the tables of a pipeline: AWS does the work from then on."""
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Sequence
 
-from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
+from lakeload.formats.tables import open_session
+from lakeload.launch.maintain import Maintained, maintained
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.glue_optimizers import (
     OPTIMIZERS,
+    ORPHAN_DAYS,
+    SNAPSHOT_DAYS,
     GlueOptimizers,
     OptimizerSettings,
 )
 
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", re.ASCII)
+_DAY = 24 * 3600
 _WORDS = {"create": ("created", "would create"), "update": ("updated", "would update")}
+
+
+def register(
+    destination: DestinationSpec,
+    tables: Sequence[TableSpec],
+    role: str | None,
+    wanted: MaintainSpec,
+) -> Maintained:
+    """Register the optimizers, or without `apply` say which. Raises `InvalidInput`, `AwsError`."""
+    if role is None or not _ROLE.fullmatch(role):
+        given = f"`--optimizer-role {role}` is no ARN of a role" if role else "there is no role"
+        raise InvalidInput(
+            f"`--register-glue-optimizers`: {given}, and Glue acts in one of your own",
+            hint="give `--optimizer-role arn:aws:iam::ACCOUNT:role/NAME`: one that "
+            "glue.amazonaws.com may assume and that may read and write the tables",
+        )
+    age = wanted.older_than
+    settings = OptimizerSettings(
+        role,
+        snapshot_days=SNAPSHOT_DAYS if age is None else max(1, math.ceil(age / _DAY)),
+        retain_last=wanted.retain_last or 1,
+        orphan_days=max(ORPHAN_DAYS, math.ceil(wanted.orphans_older_than / _DAY)),
+    )
+    glue = GlueOptimizers(open_session(destination, "maintain"), destination)
+    return maintained(register_optimizers(glue, tables, settings, apply=wanted.apply))
 
 
 def register_optimizers(

@@ -3,68 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from lakeload.formats.iceberg.inspect import ForeseenIceberg, number_of
-from lakeload.formats.inspection import Look
-from lakeload.formats.parquet.plan import incremental_plan, nothing_there, numbering
-from lakeload.formats.plan_model import Action, BranchLeft, IcebergPlan, TablePlan
-from lakeload.launch.inputs import InputFound, look_at_input
+from lakeload.formats.iceberg.inspect import IcebergState, inspect, number_of
+from lakeload.formats.inspection import InspectionRequest
+from lakeload.formats.plan import plan_table
+from lakeload.formats.plan_model import (
+    BranchLeft,
+    ColumnChange,
+    IcebergPlan,
+    SchemaFound,
+    TablePlan,
+)
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import format_instant
-from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.maintain import DEAD_AFTER
+from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
-
-STALE_AFTER = timedelta(hours=24)
-"""A load drops staging branches that are older: their attempts are taken for dead."""
+from lakeload_jobs.formats.iceberg.rules.schema import compare, shown, with_partitions
 
 
-def plan_iceberg(
-    foreseen: Sequence[ForeseenIceberg], look: Look, *, local: bool
+def plan(
+    session: AwsSession, tables: Sequence[TableSpec], request: InspectionRequest, *, local: bool
+) -> tuple[TablePlan, ...]:
+    """Return the plan of each table. Raises what opening the catalog raises."""
+    return plan_states(inspect(session, tables, request), request, local=local)
+
+
+def plan_states(
+    states: Sequence[IcebergState], request: InspectionRequest, *, local: bool
 ) -> tuple[TablePlan, ...]:
     """Return the plan of each table; with a `local` master its input files are looked at."""
-    return tuple(_plan(table, look, local=local) for table in foreseen)
-
-
-def _plan(foreseen: ForeseenIceberg, look: Look, *, local: bool) -> TablePlan:
-    table = foreseen.table
-    found = _input(foreseen) if local else InputFound(0, 0, ())
-    error = ErrorInfo.of(foreseen.error, "open") if foreseen.error else None
-    action: Action = "REFUSED" if error else "NO_OP" if foreseen.idle else "LOAD"
-    if action == "LOAD" and found.missing and foreseen.selection is None:
-        action, error = "FAIL", nothing_there(found.missing)
-    start = foreseen.start
-    return TablePlan(
-        table=table.source,
-        target=table.target,
-        action=action,
-        mode=table.mode,
-        reader="jvm",
-        index="dense",
-        numbering=numbering(table.input, found.files, found.bytes),
-        example="",
-        first_run=start.first_run if start else False,
-        files=found.files,
-        bytes=found.bytes,
-        missing=found.missing,
-        error=error,
-        warnings=start.warnings if start else (),
-        incremental=incremental_plan(foreseen.selection, reload=look.options.reload),
-        iceberg=_as_it_is(foreseen, look) if not foreseen.error else None,
+    return tuple(
+        replace(
+            plan_table(state, request.options, local=local),
+            iceberg=_as_it_is(state, request) if not state.error else None,
+        )
+        for state in states
     )
 
 
-def _as_it_is(foreseen: ForeseenIceberg, look: Look) -> IcebergPlan:
-    table, facts, iceberg = foreseen.table, foreseen.facts, look.destination.iceberg
+def judge(
+    found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec
+) -> SchemaFound:
+    """Return what becomes of the columns and partitions of the table. Raises `LakeloadError` for a
+    change that is refused."""
+    plan = compare(
+        existing.columns,
+        found.columns,
+        spec.schema_changes,
+        table.mode,
+        target=found.target,
+        required=existing.required,
+        identifiers=existing.identifiers,
+        keys=found.keys,
+        incoming_required=found.required,
+        full_refresh=spec.options.full_refresh,
+        empty=existing.empty,
+    )
+    plan = with_partitions(
+        plan,
+        existing.partitions,
+        found.partition_by,
+        spec.schema_changes,
+        target=found.target,
+        columns=found.columns,
+    )
+    return SchemaFound(
+        columns={},
+        changes=plan.lines(),
+        adds={shown(added.path): added.type for added in plan.add},
+        widens=tuple(
+            ColumnChange(shown(change.path), change.now, change.before) for change in plan.widen
+        ),
+        optional=tuple(map(shown, plan.make_optional)),
+        identifiers=plan.set_identifiers,
+        removed=tuple(map(shown, plan.removed)),
+        replaces=plan.replace,
+        partition_by=plan.repartition.now if plan.repartition else None,
+    )
+
+
+def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
+    table, facts, iceberg = state.table, state.facts, request.destination.iceberg
     if facts is None:
+        place = own_location(request.destination)
         return IcebergPlan(
             catalog=iceberg.catalog.type,
             branch=iceberg.branch,
-            exists=False if foreseen.asked else None,
-            location=_new_location(table, look.destination),
+            exists=False if state.asked else None,
+            location=f"{place}/{table.schema}/{table.table}" if place else None,
             format_version=iceberg.format_version,
             partition_by=tuple(map(format_partition_field, table.partition_by or ())),
             identifiers=table.primary_key,
@@ -76,19 +109,19 @@ def _as_it_is(foreseen: ForeseenIceberg, look: Look) -> IcebergPlan:
         exists=True,
         location=facts.location,
         format_version=facts.format_version,
-        partition_by=tuple(map(format_partition_field, foreseen.partition_by)),
+        partition_by=tuple(map(format_partition_field, state.partition_by)),
         identifiers=facts.identifiers,
         snapshot_id=head.id if head else None,
         rows=number_of(head, "total-records") if head else 0,
-        branches=_branches(facts, look),
-        already=foreseen.already.id if foreseen.already else None,
+        branches=_branches(facts, request),
+        already=state.already.id if state.already else None,
     )
 
 
-def _branches(facts: TableFacts, look: Look) -> tuple[BranchLeft, ...]:
+def _branches(facts: TableFacts, request: InspectionRequest) -> tuple[BranchLeft, ...]:
     """Return the staging branches; a load drops old ones, and those of its own job."""
-    before = datetime.now(UTC) - STALE_AFTER
-    own = (look.pipeline, look.attempt.job_id)
+    before = datetime.now(UTC) - DEAD_AFTER
+    own = (request.pipeline, request.attempt.job_id)
     found = []
     for left in left_branches(facts):
         known = facts.snapshots.get(left.snapshot_id)
@@ -97,18 +130,3 @@ def _branches(facts: TableFacts, look: Look) -> tuple[BranchLeft, ...]:
         drops = ours or left.created_at <= before
         found.append(BranchLeft(left.name, format_instant(left.created_at), drops))
     return tuple(found)
-
-
-def _input(foreseen: ForeseenIceberg) -> InputFound:
-    if foreseen.listed is None:
-        return look_at_input(foreseen.table.input)
-    return InputFound(len(foreseen.listed), sum(file.size for file in foreseen.listed), ())
-
-
-def _new_location(table: TableSpec, destination: DestinationSpec) -> str | None:
-    """Return where a table will lie; None where the catalog chooses.
-
-    Glue's and Nessie's tables lie where the destination says (DESIGN section 6, step 2).
-    """
-    place = own_location(destination)
-    return f"{place}/{table.schema}/{table.table}" if place else None

@@ -1,4 +1,4 @@
-"""What killed runs leave in Iceberg tables: branches that nobody will publish (DESIGN section 6).
+"""What killed runs leave in Iceberg tables: branches that nobody will publish.
 
 Nothing of a job is visible before its one commit and everything after it, so there is nothing to
 finish. A branch may go at any time: an attempt that still works on it asserts it when it publishes,
@@ -11,9 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakeload.formats.parquet.recover import code_of_errors
-from lakeload.formats.tables import UpkeepTable, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload.formats.amounts import minute
+from lakeload.formats.iceberg.runs import branch_document
+from lakeload.formats.iceberg.tables import open_tables
+from lakeload.formats.reports import (
+    Decision,
+    RecoveredTable,
+    RecoveryReport,
+    RecoveryStatus,
+    ResolutionReport,
+    exit_code_of,
+)
+from lakeload.formats.tables import TableRef, TablesRequest, each_table
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
@@ -24,10 +34,10 @@ _TRIES = 4
 
 @dataclass(frozen=True)
 class BranchRecovery:
-    """One table after its recovery, or in a dry run before it.
+    """The branches of one table.
 
-    `dropped` are the branches of dead attempts that went, or would go; `younger` those that may
-    still be somebody's work.
+    `dropped` are those of dead attempts that went, or would go; `younger` those that may still be
+    somebody's work.
     """
 
     target: str
@@ -35,21 +45,31 @@ class BranchRecovery:
     dropped: tuple[LeftBranch, ...] = ()
     younger: tuple[LeftBranch, ...] = ()
     error: LakeloadError | None = None
-    dry_run: bool = False
 
-    @property
-    def status(self) -> str:
-        """IN_STEP, RECOVERED or FAILED; in a dry run UNFINISHED stands for RECOVERED."""
-        if self.error is not None:
-            return "FAILED"
-        if not self.dropped:
-            return "IN_STEP"
-        return "UNFINISHED" if self.dry_run else "RECOVERED"
+
+def recover(
+    request: TablesRequest, *, abort_older_than: timedelta, dry_run: bool
+) -> RecoveryReport:
+    """Drop what dead attempts have left in the tables."""
+    lake = open_tables(request)
+    found = recover_branches(
+        lake.catalog, lake.tables, abort_older_than=abort_older_than, dry_run=dry_run
+    )
+    return report(found, dry_run=dry_run)
+
+
+def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
+    """Return what became of the tables."""
+    return RecoveryReport(
+        tuple(_recovered(table, dry_run=dry_run) for table in found),
+        dry_run,
+        "an Iceberg table shows a whole job or none: only branches can be left",
+    )
 
 
 def recover_branches(
     catalog: IcebergCatalog,
-    tables: Sequence[UpkeepTable],
+    tables: Sequence[TableRef],
     *,
     abort_older_than: timedelta,
     dry_run: bool,
@@ -57,29 +77,21 @@ def recover_branches(
     """Drop the left branches of each table, several tables at a time; trouble with one leaves the
     others alone."""
     before = datetime.now(UTC) - abort_older_than
-
-    def work(table: UpkeepTable) -> BranchRecovery:
-        try:
-            return _recover(catalog, table, before, dry_run=dry_run)
-        except LakeloadError as error:
-            return BranchRecovery(table.target, error=error, dry_run=dry_run)
-
-    return tuple(for_each(tables, work))
+    return each_table(
+        tables,
+        lambda table: _drop_old(catalog, table, before, dry_run=dry_run),
+        lambda table, error: BranchRecovery(table.target, error=error),
+    )
 
 
-def exit_code_of(tables: Sequence[BranchRecovery]) -> ExitCode:
-    """Return OK, or what the worst of the tables asks for."""
-    return code_of_errors(table.error for table in tables)
-
-
-def _recover(
-    catalog: IcebergCatalog, table: UpkeepTable, before: datetime, *, dry_run: bool
+def _drop_old(
+    catalog: IcebergCatalog, table: TableRef, before: datetime, *, dry_run: bool
 ) -> BranchRecovery:
     place = table.location
     for attempt in range(_TRIES):
         facts = read_facts(catalog, place.schema, place.table)
         if facts is None:
-            return BranchRecovery(table.target, exists=False, dry_run=dry_run)
+            return BranchRecovery(table.target, exists=False)
         found = left_branches(facts)
         old = tuple(branch for branch in found if branch.created_at <= before)
         young = tuple(branch for branch in found if branch.created_at > before)
@@ -92,5 +104,57 @@ def _recover(
                     continue
                 raise
             old = tuple(branch for branch in old if branch.name in gone)
-        return BranchRecovery(table.target, True, old, young, dry_run=dry_run)
+        return BranchRecovery(table.target, True, old, young)
     raise AssertionError("the last try returns or raises")
+
+
+def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
+    fates = [(left, "would go" if dry_run else "gone") for left in table.dropped]
+    fates += [(left, "stays: too young") for left in table.younger]
+    status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
+    if table.error is not None or not table.dropped:
+        status = "FAILED" if table.error else "IN_STEP"
+    return RecoveredTable(
+        table.target,
+        status,
+        exit_code_of([table.error]),
+        (_action(table, dry_run=dry_run),),
+        {
+            "exists": table.exists,
+            "branches": [branch_document(left) for left in table.dropped],
+            "younger_branches": [branch_document(left) for left in table.younger],
+        },
+        remarks=tuple(
+            line
+            for left, fate in fates
+            for line in (
+                f"{table.target}: branch of {minute(left.created_at)}: {fate}",
+                f"  attempt {left.attempt}",
+            )
+        ),
+        errors=(table.error,) if table.error else (),
+    )
+
+
+def _action(table: BranchRecovery, *, dry_run: bool) -> str:
+    if table.error is not None:
+        return "could not be recovered"
+    if not table.exists:
+        return "there is no such table yet"
+    if not table.dropped:
+        return "nothing to do"
+    branches = f"{len(table.dropped):,} branch" + "es" * (len(table.dropped) != 1)
+    return f"{'would drop' if dry_run else 'dropped'} {branches} of dead runs"
+
+
+def resolve(
+    _request: TablesRequest, decision: Decision, _job_id: str, *, act: bool
+) -> ResolutionReport:
+    """Raise `InvalidInput`: no job of an Iceberg table waits for a person."""
+    del act
+    raise InvalidInput(
+        f"`--{decision}`: a job of an Iceberg table is in as a whole or not at all, so there is "
+        "nothing to decide",
+        hint="leave it out; to take a snapshot back, roll the table back with Spark, "
+        "`CALL lake.system.rollback_to_snapshot`",
+    )

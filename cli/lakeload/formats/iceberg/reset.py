@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lakeload.formats.parquet.recover import code_of_errors
-from lakeload.formats.tables import UpkeepTable, about, for_each
-from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import (
-    ExitCode,
-    FollowUpFailed,
-    LakeloadError,
-    LoadFailed,
-)
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload.formats.amounts import counted
+from lakeload.formats.iceberg.tables import IcebergTables, open_tables
+from lakeload.formats.reports import ResetReport, ResetTable
+from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
+from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    IcebergCatalog,
     OpenTable,
     Removal,
     TableFiles,
@@ -36,9 +31,10 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
-from lakeload_jobs.formats.parquet.log.publish import Notify
 from lakeload_jobs.storage.objects import Objects
 
+SHOWN = 10
+"""Files that stay which are named on the screen; JSON has all."""
 _WRITES = ("append", "overwrite", "delete")
 """What a snapshot that changes rows is called; `replace` rewrites files and changes none."""
 
@@ -62,107 +58,102 @@ class TableDrop:
     removal: Removal | None = None
     error: LakeloadError | None = None
 
-    @property
-    def nothing_to_do(self) -> bool:
-        """Whether there is no such table."""
-        return self.files is None and self.error is None
 
-
-@dataclass(frozen=True)
-class DropJob:
-    """What all tables of one `reset` have in common."""
-
-    catalog: IcebergCatalog
-    destination: DestinationSpec
-    session: AwsSession
-    pipeline: str
-    notify: Notify
-
-    def plan(self, tables: Sequence[UpkeepTable]) -> tuple[TableDrop, ...]:
-        """Say what `run` would do. Reads only."""
-        return tuple(for_each(tables, lambda table: self._guarded(table, self._look)))
-
-    def run(self, tables: Sequence[UpkeepTable]) -> tuple[TableDrop, ...]:
-        """Drop each table, several at a time; one that cannot go leaves the others alone."""
-        return tuple(for_each(tables, lambda table: self._guarded(table, self._drop)))
-
-    def _guarded(self, table: UpkeepTable, work: Callable[[UpkeepTable], TableDrop]) -> TableDrop:
-        try:
-            return work(table)
-        except LakeloadError as error:
-            return TableDrop(table.target, error=error)
-
-    def _look(self, table: UpkeepTable) -> TableDrop:
-        opened = self._open(table)
-        if opened is None:
-            return TableDrop(table.target)
-        return self._found(table, opened, files_of(opened, self.destination, self.session))
-
-    def _open(self, table: UpkeepTable) -> OpenTable | None:
-        try:
-            return self.catalog.load_table(table.location.schema, table.location.table)
-        except CatalogError as error:
-            if error.missing:
-                return None
-            raise
-
-    def _found(self, table: UpkeepTable, opened: OpenTable, files: LakeFiles) -> TableDrop:
-        facts = facts_of(opened)
-        check_droppable(facts, self.pipeline)
-        current = facts.snapshots.get(opened.snapshot_id or 0)
-        state = state_of(facts, self.pipeline)
-        return TableDrop(
-            table.target,
-            facts.location,
-            len(facts.snapshots),
-            int(current.summary.get("total-records", "0")) if current else 0,
-            table_files(opened, files),
-            self._ledger(table) if state and state.ledger else (),
+def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
+    """Say what of the tables goes, and with `act` remove it. Raises `InvalidInput` for a log."""
+    if with_log:
+        raise InvalidInput(
+            "`--with-log`: what lakeload knows of an Iceberg table is in the table, and goes with "
+            "it",
+            hint="leave it out",
         )
+    lake = open_tables(request)
+    return report(drop_tables(lake, lake.tables, act=act), done=act)
 
-    def _ledger(self, table: UpkeepTable) -> tuple[str, ...]:
-        """Return the keys of the pipeline's own folder: nobody else writes there."""
-        objects = Objects(self.session, self.destination)
-        folder = ledger_folder(table.location, self.pipeline)
-        return tuple(entry.key for entry in objects.list(folder))
 
-    def _drop(self, table: UpkeepTable) -> TableDrop:
-        opened = self._open(table)
-        if opened is None:
-            return TableDrop(table.target)
-        files = files_of(opened, self.destination, self.session)
-        found = self._found(table, opened, files)
-        notify = about(table, self.notify)
-        again = self._open(table)
-        if again is None or again.metadata_location != opened.metadata_location:
-            raise LoadFailed(
-                "the table was changed while its files were listed: nothing was removed",
-                hint="make sure that no load of it runs, and run the same command again",
-            )
-        # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
-        self.catalog.drop_table(table.location.schema, table.location.table)
-        found = replace(found, dropped=True)
-        places = found.files.all if found.files else ()
-        notify(f"dropped from the catalog; removing {len(places):,} files")
-        removal = remove_files(files, places)
-        own = LakeFiles(self.session, self.destination)
-        ledger = remove_files(
-            own, [f"s3://{self.destination.bucket}/{key}" for key in found.ledger]
+def report(found: Sequence[TableDrop], *, done: bool) -> ResetReport:
+    """Return what of the tables goes, or went."""
+    return ResetReport(tuple(map(_table, found)), done)
+
+
+def drop_tables(
+    lake: IcebergTables, tables: Sequence[TableRef], *, act: bool
+) -> tuple[TableDrop, ...]:
+    """Drop each table or say what would go; one that cannot go leaves the others alone."""
+    return each_table(
+        tables,
+        lambda table: _drop(lake, table, act=act),
+        lambda table, error: TableDrop(table.target, error=error),
+    )
+
+
+def _open(lake: IcebergTables, table: TableRef) -> OpenTable | None:
+    try:
+        return lake.catalog.load_table(table.location.schema, table.location.table)
+    except CatalogError as error:
+        if error.missing:
+            return None
+        raise
+
+
+def _found(lake: IcebergTables, table: TableRef, opened: OpenTable, files: LakeFiles) -> TableDrop:
+    facts = facts_of(opened)
+    check_droppable(facts, lake.pipeline)
+    current = facts.snapshots.get(opened.snapshot_id or 0)
+    state = state_of(facts, lake.pipeline)
+    ledger: tuple[str, ...] = ()
+    if state and state.ledger:
+        # The pipeline's own folder: nobody else writes there.
+        folder = ledger_folder(table.location, lake.pipeline)
+        listed = Objects(lake.session, lake.destination).list(folder)
+        ledger = tuple(entry.key for entry in listed)
+    return TableDrop(
+        table.target,
+        facts.location,
+        len(facts.snapshots),
+        int(current.summary.get("total-records", "0")) if current else 0,
+        table_files(opened, files),
+        ledger,
+    )
+
+
+def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
+    opened = _open(lake, table)
+    if opened is None:
+        return TableDrop(table.target)
+    files = files_of(opened, lake.destination, lake.session)
+    found = _found(lake, table, opened, files)
+    if not act:
+        return found
+    again = _open(lake, table)
+    if again is None or again.metadata_location != opened.metadata_location:
+        raise LoadFailed(
+            "the table was changed while its files were listed: nothing was removed",
+            hint="make sure that no load of it runs, and run the same command again",
         )
-        removal = Removal(
-            removal.removed + ledger.removed,
-            removal.left + ledger.left,
-            removal.error or ledger.error,
-        )
-        if removal.error is None:
-            return replace(found, removal=removal)
-        error = FollowUpFailed(
-            f"the table is dropped; {len(removal.left):,} of its files could not be removed: "
-            f"{removal.error.message}",
-            hint=f"they lie below `{found.location}`, and nothing names them any more: remove what "
-            "is there by hand",
-        )
-        return replace(found, removal=removal, error=error)
+    # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
+    lake.catalog.drop_table(table.location.schema, table.location.table)
+    places = found.files.all if found.files else ()
+    about(table, lake.notify)(f"dropped from the catalog; removing {len(places):,} files")
+    removal = remove_files(files, places)
+    own = LakeFiles(lake.session, lake.destination)
+    bucket = lake.destination.bucket
+    ledger = remove_files(own, [f"s3://{bucket}/{key}" for key in found.ledger])
+    removal = Removal(
+        removal.removed + ledger.removed,
+        removal.left + ledger.left,
+        removal.error or ledger.error,
+    )
+    found = replace(found, dropped=True, removal=removal)
+    if removal.error is None:
+        return found
+    error = FollowUpFailed(
+        f"the table is dropped; {len(removal.left):,} of its files could not be removed: "
+        f"{removal.error.message}",
+        hint=f"they lie below `{found.location}`, and nothing names them any more: remove what "
+        "is there by hand",
+    )
+    return replace(found, error=error)
 
 
 def check_droppable(facts: TableFacts, pipeline: str) -> None:
@@ -195,11 +186,6 @@ def check_droppable(facts: TableFacts, pipeline: str) -> None:
         )
 
 
-def exit_code_of(tables: Sequence[TableDrop]) -> ExitCode:
-    """Return OK, or what the worst of the tables asks for."""
-    return code_of_errors(table.error for table in tables)
-
-
 def _others(facts: TableFacts, pipeline: str) -> tuple[str, ...]:
     summaries: Iterable[str | None] = (
         snapshot.summary.get(SUMMARY_PIPELINE) for snapshot in facts.snapshots.values()
@@ -215,3 +201,46 @@ def _strangers(facts: TableFacts) -> int:
         and snapshot.summary.get("added-records", "0") != "0"
         for snapshot in facts.snapshots.values()
     )
+
+
+def _table(found: TableDrop) -> ResetTable:
+    files, removal = found.files, found.removal
+    document = {
+        "location": found.location or None,
+        "snapshots": found.snapshots,
+        "rows": found.rows,
+        "plan": None
+        if files is None
+        else {
+            "data_files": list(files.data),
+            "bytes": files.bytes,
+            "metadata_files": files.metadata,
+            "left": files.elsewhere,
+            "ledger": found.ledger,
+        },
+        "dropped": found.dropped,
+        "removed": None if removal is None else {"files": removal.removed, "left": removal.left},
+    }
+    lines: tuple[str, ...] = ("there is no such table",) if found.error is None else ()
+    if files is not None:
+        lines = tuple(_lines(found, files))
+    return ResetTable(found.target, lines, document, pending=files is not None, error=found.error)
+
+
+def _lines(found: TableDrop, files: TableFiles) -> Iterator[str]:
+    holds = f"{counted(found.rows, 'row')} in {counted(found.snapshots, 'snapshot')}"
+    if found.removal is None:
+        amount = f"{counted(len(files.data), 'file')} of rows, {format_size(files.bytes)}"
+        yield f"would drop the table from the catalog: {holds}"
+        yield f"would remove {amount}, and {counted(len(files.metadata), 'file')} of metadata"
+        if found.ledger:
+            yield f"would remove {counted(len(found.ledger), 'list')} of loaded files"
+    else:
+        removed = counted(found.removal.removed, "file")
+        yield f"dropped the table from the catalog: {holds}"
+        yield f"removed {removed}: {format_size(files.bytes)} of rows, and metadata"
+    if files.elsewhere:
+        many = counted(len(files.elsewhere), "file")
+        yield f"left alone, as it is not below `{found.location}`: {many}"
+        for place in files.elsewhere[:SHOWN]:
+            yield f"  {place}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
-from lakeload.formats.tables import UpkeepTable, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
+from lakeload.formats.amounts import counted, minute
+from lakeload.formats.iceberg.inspect import number_of
+from lakeload.formats.iceberg.tables import open_tables
+from lakeload.formats.reports import RunsReport, TableError, TableRun
+from lakeload.formats.tables import TableRef, TablesRequest, for_each
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
@@ -16,26 +20,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
 
 SnapshotState = Literal["done", "rolled back"]
 """`rolled back`: published, and somebody has taken the branch back to before it."""
-
-
-@dataclass(frozen=True)
-class SnapshotRun:
-    """One job in one Iceberg table: the snapshot that it published."""
-
-    target: str
-    snapshot_id: int
-    pipeline: str
-    job_id: str
-    attempt_id: str
-    mode: str
-    rows: int
-    committed_at: datetime
-    synced: str
-    """`_supa_synced` of its rows, as the snapshot tells it."""
-    state: SnapshotState
-    files: int
-    bytes: int
-    """Data files that the snapshot added, and their bytes."""
 
 
 @dataclass(frozen=True)
@@ -52,30 +36,36 @@ class SnapshotTable:
     left: tuple[LeftBranch, ...] = ()
     error: LakeloadError | None = None
 
-
-@dataclass(frozen=True)
-class SnapshotHistory:
-    """The newest runs of all tables together, newest first, and the tables."""
-
-    runs: tuple[SnapshotRun, ...]
-    tables: tuple[SnapshotTable, ...]
-
     @property
-    def exit_code(self) -> ExitCode:
-        """OK, or TABLE_FAILED when a table's properties are damaged, or REFUSED."""
-        return worst_exit(table.error.exit_code for table in self.tables if table.error)
+    def lines(self) -> list[str]:
+        """What is known of the table beside its runs."""
+        lines = []
+        if self.expired:
+            jobs = counted(self.expired, "earlier job")
+            lines.append(f"{self.target}: {jobs} whose snapshots have expired")
+        for left in self.left:
+            lines.append(f"{self.target}: a load at work, or dead, since {minute(left.created_at)}")
+            lines.append(f"  branch {left.name}")
+        return lines
+
+
+def runs(request: TablesRequest, limit: int) -> RunsReport:
+    """Return the newest `limit` jobs of the tables."""
+    tables = open_tables(request)
+    branch = tables.destination.iceberg.branch
+    return read_snapshots(tables.catalog, tables.tables, branch, limit)
 
 
 def read_snapshots(
-    catalog: IcebergCatalog, tables: Sequence[UpkeepTable], branch: str, limit: int
-) -> SnapshotHistory:
-    """Return the newest `limit` jobs; one table's trouble leaves the others alone.
+    catalog: IcebergCatalog, tables: Sequence[TableRef], branch: str, limit: int
+) -> RunsReport:
+    """Return the newest `limit` jobs; one table's failure leaves the others alone.
 
     A table costs what opening it costs: its metadata holds all that is shown.
     """
-    runs: list[SnapshotRun] = []
+    runs: list[TableRun] = []
 
-    def look(table: UpkeepTable) -> SnapshotTable:
+    def read(table: TableRef) -> SnapshotTable:
         place = table.location
         try:
             facts = read_facts(catalog, place.schema, place.table)
@@ -90,12 +80,22 @@ def read_snapshots(
         runs.extend(found)
         return SnapshotTable(table.target, True, expired, left_branches(facts))
 
-    looked = for_each(tables, look)
+    known = for_each(tables, read)
     runs.sort(key=lambda run: (run.committed_at, run.target), reverse=True)
-    return SnapshotHistory(tuple(runs[:limit]), tuple(looked))
+    return report(runs[:limit], known)
 
 
-def published(facts: TableFacts, branch: str, target: str) -> tuple[SnapshotRun, ...]:
+def report(runs: Sequence[TableRun], tables: Sequence[SnapshotTable]) -> RunsReport:
+    """Return runs, and what each table remembers beyond them."""
+    return RunsReport(
+        tuple(runs),
+        tuple(TableError(table.target, table.error) for table in tables if table.error),
+        {"tables": [_document(table) for table in tables]},
+        remarks=tuple(line for table in tables for line in table.lines),
+    )
+
+
+def published(facts: TableFacts, branch: str, target: str) -> tuple[TableRun, ...]:
     """Return the jobs that the table's snapshots tell of. Raises `LoadFailed` for properties that
     lakeload did not write.
 
@@ -118,27 +118,58 @@ def published(facts: TableFacts, branch: str, target: str) -> tuple[SnapshotRun,
     return tuple(found)
 
 
+def branch_document(left: LeftBranch) -> dict[str, Any]:
+    """Return a branch of an attempt that has not published, for a JSON document."""
+    return {
+        "name": left.name,
+        "attempt_id": left.attempt,
+        "created_at": left.created_at,
+        "snapshot_id": left.snapshot_id,
+    }
+
+
 def _run(
     snapshot: Snapshot, target: str, pipeline: str, job_id: str, state: SnapshotState
-) -> SnapshotRun:
+) -> TableRun:
     summary = snapshot.summary
-    return SnapshotRun(
+    attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
+    rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
+    # Data files that the snapshot added, and their bytes.
+    files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
+    committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+    return TableRun(
         target=target,
-        snapshot_id=snapshot.id,
         pipeline=pipeline,
         job_id=job_id,
-        attempt_id=summary.get(facts_of.SUMMARY_ATTEMPT, ""),
-        mode=summary.get(facts_of.SUMMARY_MODE, ""),
-        rows=_number(summary, facts_of.SUMMARY_ROWS),
-        committed_at=datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC),
-        synced=summary.get(facts_of.SUMMARY_SYNCED, ""),
+        committed_at=committed_at,
+        created_at=committed_at,
+        rows=rows,
+        files=files,
+        bytes=size,
         state=state,
-        files=_number(summary, "added-data-files"),
-        bytes=_number(summary, "added-files-size"),
+        document={
+            "target": target,
+            "pipeline": pipeline,
+            "job_id": job_id,
+            "attempt_id": attempt or None,
+            "snapshot_id": snapshot.id,
+            "mode": mode or None,
+            "committed_at": committed_at,
+            "synced": summary.get(facts_of.SUMMARY_SYNCED) or None,
+            "rows": rows,
+            "bytes": size,
+            "added_files": files,
+            "state": state,
+        },
+        mode=mode or "",
+        details=(f"{target}: snapshot {snapshot.id}", f"  attempt {attempt or ''}"),
     )
 
 
-def _number(summary: Mapping[str, str], key: str) -> int:
-    """Return a number of a summary, which any writer of the table may have left out."""
-    text = summary.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() else 0
+def _document(table: SnapshotTable) -> dict[str, Any]:
+    return {
+        "target": table.target,
+        "exists": table.exists,
+        "expired_jobs": table.expired,
+        "branches": [branch_document(left) for left in table.left],
+    }

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
-from lakeload.formats.tables import UpkeepTable, for_each
+from lakeload.formats.tables import TableRef, for_each, of_pipeline, open_session
+from lakeload.launch.maintain import Maintained, maintained
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import (
     LISTED,
@@ -16,28 +17,29 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
 
 
-def maintain_parquet(
-    objects: Objects, tables: Sequence[UpkeepTable], spec: MaintainSpec, parallelism: int
-) -> tuple[TableMaintenance, ...]:
+def maintain(
+    destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec
+) -> Maintained:
     """Abort the uploads that are old and that no record names, or name them.
 
     Several tables at a time; one that fails leaves the others alone.
     """
+    objects = Objects(open_session(destination, "maintain"), destination)
+    parallelism = destination.parquet.upload_parallelism
 
-    def work(table: UpkeepTable) -> TableMaintenance:
+    def work(table: TableRef) -> TableMaintenance:
         started = time.monotonic()
         stale = StaleUploads(objects, CommitLog(objects, table.location), parallelism=parallelism)
-        step = _step(stale, spec) if "uploads" in spec.steps else None
-        return TableMaintenance(
-            table.target, table.target, (step,) if step else (), time.monotonic() - started
-        )
+        steps = (_step(stale, wanted),) if "uploads" in wanted.steps else ()
+        return TableMaintenance(table.target, table.target, steps, time.monotonic() - started)
 
-    return tuple(for_each(tables, work))
+    return maintained(for_each(of_pipeline(destination, tables), work))
 
 
 def _step(stale: StaleUploads, spec: MaintainSpec) -> StepResult:

@@ -1,107 +1,143 @@
-"""Recovery of several tables, and what its end means for a script."""
+"""Recovery of Parquet tables, and what its end means for a script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from lakeload.formats.tables import UpkeepTable, about, for_each
+from lakeload.formats.amounts import counted
+from lakeload.formats.parquet.tables import ParquetTables, open_tables
+from lakeload.formats.reports import DamagedJob, RecoveredTable, RecoveryReport, RecoveryStatus
+from lakeload.formats.tables import TableRef, TablesRequest, about, for_each
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
-from lakeload_jobs.formats.parquet.log.publish import Notify
-from lakeload_jobs.formats.parquet.log.recovery import TableRecovery, recover_table
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery, recover_table
 
-
-@dataclass(frozen=True)
-class Recovery:
-    """One table after its recovery, or in a dry run before it."""
-
-    target: str
-    found: TableRecovery
-    dry_run: bool = False
-
-    @property
-    def status(self) -> str:
-        """IN_STEP, RECOVERED, DAMAGED, CATALOG_STALE or FAILED, the worst that applies.
-
-        In a dry run UNFINISHED stands for RECOVERED.
-        """
-        if self.found.error is not None:
-            return "FAILED"
-        if self.found.damaged:
-            return "DAMAGED"
-        if self._uploads_error is not None:
-            return "FAILED"
-        if self.found.catalog_error is not None:
-            return "CATALOG_STALE"
-        if replace(self.found, uploads_error=None).nothing_to_do:
-            return "IN_STEP"
-        return "UNFINISHED" if self.dry_run else "RECOVERED"
-
-    @property
-    def errors(self) -> tuple[LakeloadError, ...]:
-        """Everything that went wrong, the worst first."""
-        found = (self.found.error, self._uploads_error, self.found.catalog_error)
-        return tuple(error for error in found if error is not None)
-
-    @property
-    def warnings(self) -> tuple[LakeloadError, ...]:
-        """What a role may not do that published policies lack: nothing committed depends on it."""
-        denied = self.found.uploads_error
-        return () if denied is None or self._uploads_error else (denied,)
-
-    @property
-    def _uploads_error(self) -> LakeloadError | None:
-        error = self.found.uploads_error
-        return None if isinstance(error, AwsError) and error.denied else error
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """TABLE_FAILED where a person is needed, REFUSED, FOLLOW_UP_FAILED, or OK."""
-        stopping = [error for error in (self.found.error, self._uploads_error) if error]
-        codes = {error.exit_code for error in stopping}
-        if self.found.damaged or codes - {ExitCode.REFUSED}:
-            return ExitCode.TABLE_FAILED
-        if codes:
-            return ExitCode.REFUSED
-        return ExitCode.FOLLOW_UP_FAILED if self.found.catalog_error else ExitCode.OK
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What work on a table's log needs."""
-
-    objects: Objects
-    catalog: Catalog | None
-    parallelism: int
-    notify: Notify
+_DONE = {
+    "publish": "published {files} of job {job}: {rows}",
+    "clean": "removed what void job {job} had left",
+    "void": "declared job {job} void: all its uploads were gone",
+    "catalog": "brought the catalog into step with job {job}",
+}
+_WOULD = {
+    "publish": "would publish {files} of job {job}: {rows}",
+    "clean": "would remove what void job {job} has left",
+    "void": "would declare job {job} void: all its uploads are gone",
+    "catalog": "would bring the catalog into step with job {job}",
+}
 
 
 def recover(
-    tools: Tools, tables: Sequence[UpkeepTable], *, abort_older_than: timedelta, dry_run: bool
-) -> tuple[Recovery, ...]:
+    request: TablesRequest, *, abort_older_than: timedelta, dry_run: bool
+) -> RecoveryReport:
+    """Finish what killed runs have left in the tables."""
+    lake = open_tables(request)
+    found = recover_logs(lake, abort_older_than=abort_older_than, dry_run=dry_run)
+    tables = zip(lake.tables, found, strict=True)
+    return RecoveryReport(
+        tuple(recovered(table.target, one, dry_run=dry_run) for table, one in tables), dry_run
+    )
+
+
+def recover_logs(
+    lake: ParquetTables, *, abort_older_than: timedelta, dry_run: bool
+) -> list[TableRecovery]:
     """Recover each table, several at a time; one that cannot be leaves the others alone."""
 
-    def work(table: UpkeepTable) -> Recovery:
-        found = recover_table(
-            tools.objects,
+    def work(table: TableRef) -> TableRecovery:
+        return recover_table(
+            lake.objects,
             table.location,
-            catalog=tools.catalog,
-            parallelism=tools.parallelism,
-            notify=about(table, tools.notify),
+            catalog=lake.catalog,
+            parallelism=lake.parallelism,
+            notify=about(table, lake.notify),
             abort_older_than=abort_older_than,
             dry_run=dry_run,
         )
-        return Recovery(table.target, found, dry_run)
 
-    return tuple(for_each(tables, work))
+    return for_each(lake.tables, work)
 
 
-def code_of_errors(errors: Iterable[LakeloadError | None]) -> ExitCode:
-    """Return the exit code of tables of which some ended with an error, None for the others."""
-    known = (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
-    codes = [error.exit_code for error in errors if error]
-    return worst_exit(code if code in known else ExitCode.TABLE_FAILED for code in codes)
+def recovered(target: str, found: TableRecovery, *, dry_run: bool = False) -> RecoveredTable:
+    """Return what became of one table. Rights that only removing uploads takes are no failure."""
+    denied = isinstance(found.uploads_error, AwsError) and found.uploads_error.denied
+    uploads_error = None if denied else found.uploads_error
+    errors = tuple(filter(None, (found.error, uploads_error, found.catalog_error)))
+    return RecoveredTable(
+        target,
+        _status(found, uploads_error, dry_run=dry_run),
+        _exit_code(found, uploads_error),
+        tuple(_actions(found, dry_run=dry_run)) or ("nothing to do",),
+        {
+            "finished": found.finished,
+            "damaged": [
+                {
+                    "number": job.number,
+                    "pipeline": job.pipeline,
+                    "job_id": job.job_id,
+                    "rows": job.rows,
+                    "lost_rows": job.lost_rows,
+                    "lost": job.lost_keys,
+                }
+                for job in found.damaged
+            ],
+            "uploads": found.stale_uploads,
+        },
+        damaged=tuple(map(_damaged, found.damaged)),
+        errors=errors,
+        warnings=(found.uploads_error,) if denied and found.uploads_error else (),
+    )
+
+
+def _status(
+    found: TableRecovery, uploads_error: LakeloadError | None, *, dry_run: bool
+) -> RecoveryStatus:
+    """Return the worst that applies."""
+    if found.error is not None:
+        return "FAILED"
+    if found.damaged:
+        return "DAMAGED"
+    if uploads_error is not None:
+        return "FAILED"
+    if found.catalog_error is not None:
+        return "CATALOG_STALE"
+    if replace(found, uploads_error=None).nothing_to_do:
+        return "IN_STEP"
+    return "UNFINISHED" if dry_run else "RECOVERED"
+
+
+def _exit_code(found: TableRecovery, uploads_error: LakeloadError | None) -> ExitCode:
+    """Return TABLE_FAILED where a person is needed, REFUSED, FOLLOW_UP_FAILED, or OK."""
+    codes = {error.exit_code for error in (found.error, uploads_error) if error}
+    if found.damaged or codes - {ExitCode.REFUSED}:
+        return ExitCode.TABLE_FAILED
+    if codes:
+        return ExitCode.REFUSED
+    return ExitCode.FOLLOW_UP_FAILED if found.catalog_error else ExitCode.OK
+
+
+def _actions(found: TableRecovery, *, dry_run: bool) -> Sequence[str]:
+    words = _WOULD if dry_run else _DONE
+    lines = [
+        words[job.action].format(
+            files=counted(job.files, "file"), rows=counted(job.rows, "row"), job=job.job_id
+        )
+        for job in found.finished
+    ]
+    lines += [f"job {job.job_id} is damaged" for job in found.damaged]
+    if uploads := len(found.stale_uploads):
+        verb = "would remove" if dry_run else "removed"
+        lines.append(f"{verb} {counted(uploads, 'upload')} of dead runs")
+    if found.error is not None and not lines:
+        lines.append("could not be recovered")
+    return lines
+
+
+def _damaged(job: Damaged) -> DamagedJob:
+    return DamagedJob(
+        job.job_id,
+        f"job {job.job_id} of pipeline {job.pipeline} (record {job.number}) has lost "
+        f"{job.lost_rows:,} of {counted(job.rows, 'row')}: uploads were aborted from outside",
+        job.lost_keys,
+    )

@@ -1,88 +1,81 @@
-"""Reset of several tables of one pipeline."""
+"""Reset of Parquet tables: one pipeline's objects go, exactly those, and if wanted the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lakeload.formats.parquet.recover import code_of_errors
-from lakeload.formats.tables import UpkeepTable, about, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError, LoadFailed
-from lakeload_jobs.formats.parquet.log.publish import Notify
+from lakeload.formats.amounts import counted
+from lakeload.formats.parquet.tables import ParquetTables, open_tables
+from lakeload.formats.reports import ResetReport, ResetTable
+from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
+from lakeload.launch.started_by import author
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.parquet.log.records import LogDamaged
 from lakeload_jobs.formats.parquet.log.reset import (
     Removed,
     ResetPlan,
     Resetter,
-    TableCatalog,
     check_removable,
     half_removed,
     remove_log,
 )
-from lakeload_jobs.storage.objects import Objects
+
+KEYS_SHOWN = 10
 
 
 @dataclass(frozen=True)
-class TableReset:
+class LogReset:
     """One table: what a reset would remove, and what it has removed."""
 
-    target: str
     plan: ResetPlan | None = None
     half_removed: bool = False
     """An earlier removal of the log stopped half-way: only the rest of the log is left."""
     removed: Removed | None = None
     log_objects: int = 0
     """Objects of the log that would go, or are gone."""
-    error: LakeloadError | None = None
 
-    @property
-    def nothing_to_do(self) -> bool:
-        """Whether the pipeline has nothing in the table, and its log stays."""
-        if self.error is not None or self.half_removed or self.log_objects:
-            return False
-        return self.plan is None or self.plan.nothing_to_do
+
+def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
+    """Say what of the pipeline goes, and with `act` remove it; one table's failure leaves the
+    others alone. Who did it stands in the logs, for people."""
+    job = _Job(open_tables(request), f"lakeload reset by {author()}", with_log)
+    tables = each_table(
+        job.lake.tables,
+        lambda table: _table(table.target, job.run(table) if act else job.plan(table), done=act),
+        lambda table, error: _table(table.target, LogReset(), error=error),
+    )
+    return ResetReport(tables, act)
 
 
 @dataclass(frozen=True)
-class ResetJob:
-    """What all tables of one `reset` have in common. `reason` stands in the logs, for people."""
+class _Job:
+    """What all tables of one `reset` have in common."""
 
-    objects: Objects
-    catalog: TableCatalog | None
-    pipeline: str
+    lake: ParquetTables
     reason: str
     with_log: bool
-    parallelism: int
-    notify: Notify
 
-    def plan(self, tables: Sequence[UpkeepTable]) -> tuple[TableReset, ...]:
+    @property
+    def pipeline(self) -> str:
+        return self.lake.pipeline or ""
+
+    def plan(self, table: TableRef) -> LogReset:
         """Say what `run` would do. Reads only."""
-        return tuple(for_each(tables, lambda table: self._guarded(table, self._look)))
-
-    def run(self, tables: Sequence[UpkeepTable]) -> tuple[TableReset, ...]:
-        """Reset each table, several at a time; one that cannot be leaves the others alone."""
-        return tuple(for_each(tables, lambda table: self._guarded(table, self._reset)))
-
-    def _guarded(self, table: UpkeepTable, work: Callable[[UpkeepTable], TableReset]) -> TableReset:
-        try:
-            return work(table)
-        except LakeloadError as error:
-            return TableReset(table.target, error=error)
-
-    def _look(self, table: UpkeepTable) -> TableReset:
         try:
             plan = self._resetter(table).plan()
         except LogDamaged:
             if not self._half_removed(table):
                 raise
-            return TableReset(table.target, half_removed=True)
+            return LogReset(half_removed=True)
         if self.with_log and not plan.unfinished:
-            check_removable(self.objects, table.location, self.pipeline)
-        log_objects = plan.log_objects if self.with_log else 0
-        return TableReset(table.target, plan, log_objects=log_objects)
+            check_removable(self.lake.objects, table.location, self.pipeline)
+        return LogReset(plan, log_objects=plan.log_objects if self.with_log else 0)
 
-    def _reset(self, table: UpkeepTable) -> TableReset:
-        found = self._look(table)
+    def run(self, table: TableRef) -> LogReset:
+        """Remove what is the pipeline's, then if wanted the log."""
+        found = self.plan(table)
         removed = None
         if not found.half_removed:
             resetter = self._resetter(table)
@@ -91,12 +84,13 @@ class ResetJob:
                 resetter.seal(self.reason)
         log_objects = 0
         if self.with_log:
-            log_objects = remove_log(self.objects, table.location, self.pipeline, self.parallelism)
+            lake = self.lake
+            log_objects = remove_log(lake.objects, table.location, self.pipeline, lake.parallelism)
         return replace(found, removed=removed, log_objects=log_objects)
 
-    def _half_removed(self, table: UpkeepTable) -> bool:
+    def _half_removed(self, table: TableRef) -> bool:
         """Whether the gap in the log is that of a removal; without `with_log` that is an error."""
-        if not half_removed(self.objects, table.location, self.pipeline):
+        if not half_removed(self.lake.objects, table.location, self.pipeline):
             return False
         if not self.with_log:
             raise LoadFailed(
@@ -105,17 +99,101 @@ class ResetJob:
             )
         return True
 
-    def _resetter(self, table: UpkeepTable) -> Resetter:
+    def _resetter(self, table: TableRef) -> Resetter:
         return Resetter(
-            self.objects,
+            self.lake.objects,
             table.location,
             self.pipeline,
-            catalog=self.catalog,
-            parallelism=self.parallelism,
-            notify=about(table, self.notify),
+            catalog=self.lake.catalog,
+            parallelism=self.lake.parallelism,
+            notify=about(table, self.lake.notify),
         )
 
 
-def exit_code_of(tables: Sequence[TableReset]) -> ExitCode:
-    """Return OK, or what the worst of the tables asks for."""
-    return code_of_errors(table.error for table in tables)
+def _table(
+    target: str, found: LogReset, *, done: bool = False, error: LakeloadError | None = None
+) -> ResetTable:
+    plan, removed = found.plan, found.removed
+    document = {
+        "plan": _plan_document(plan) if plan else None,
+        "log_objects": found.log_objects,
+        "removed": None
+        if removed is None
+        else {
+            "record": removed.number,
+            "objects": removed.objects,
+            "rows": removed.rows,
+            "bytes": removed.bytes,
+            "glue": [f"{glue.database}.{glue.table}" for glue in removed.glue],
+            "left": removed.left,
+        },
+    }
+    if error is not None:
+        return ResetTable(target, (), document, error=error)
+    lines = tuple(_removed(found) if done else _planned(found)) or ("nothing of this pipeline",)
+    log = found.half_removed or found.log_objects > 0
+    pending = log or (plan is not None and not plan.nothing_to_do)
+    return ResetTable(target, lines, document, tuple(_kept(found)), pending)
+
+
+def _planned(found: LogReset) -> Iterator[str]:
+    if (plan := found.plan) and not plan.nothing_to_do:
+        if plan.begun is not None:
+            yield f"would go on with the reset that record {plan.begun} has begun"
+        for own in plan.unfinished:
+            amount = f"{counted(len(own.record.files), 'file')}, {counted(own.record.rows, 'row')}"
+            job = own.record.job_id
+            yield f"would first bring job {job} to an end: {amount}, removed as well"
+        yield (
+            f"would remove {counted(len(plan.objects), 'object')} of "
+            f"{counted(len(plan.loaded), 'job')}: {counted(plan.rows, 'row')}, "
+            f"{format_size(plan.bytes)}"
+        )
+        for glue in plan.glue:
+            yield f"would drop Glue's table {glue.database}.{glue.table}"
+    if found.half_removed:
+        yield "would remove the rest of the log"
+    elif found.log_objects:
+        yield f"would remove the log: {counted(found.log_objects, 'object')}"
+
+
+def _removed(found: LogReset) -> Iterator[str]:
+    if (removed := found.removed) and removed.number is not None:
+        amount = f"{counted(removed.rows, 'row')}, {format_size(removed.bytes)}"
+        yield f"removed {counted(removed.objects, 'object')}: {amount}"
+        for glue in removed.glue:
+            yield f"dropped Glue's table {glue.database}.{glue.table}"
+        for key in removed.left:
+            yield f"left {key}: somebody has changed it"
+    if found.log_objects:
+        yield f"removed the log: {counted(found.log_objects, 'object')}"
+
+
+def _kept(found: LogReset) -> Iterator[str]:
+    """Yield what stays: other pipelines' rows, objects that nobody's record names."""
+    if (plan := found.plan) is None:
+        return
+    for name in plan.others:
+        yield f"the rows of pipeline {name} stay"
+    if plan.log_objects and not found.log_objects:
+        yield "the log stays (`--with-log` removes it as well)"
+    if plan.strangers:
+        yield f"left alone, as no record names it: {counted(len(plan.strangers), 'object')}"
+        for key in plan.strangers[:KEYS_SHOWN]:
+            yield f"  {key}"
+        if (more := len(plan.strangers) - KEYS_SHOWN) > 0:
+            yield f"  and {more:,} more"
+
+
+def _plan_document(plan: ResetPlan) -> dict[str, object]:
+    return {
+        "jobs": [own.record.job_id for own in plan.records],
+        "unfinished": [own.record.job_id for own in plan.unfinished],
+        "begun": plan.begun,
+        "objects": [item.key for item in plan.objects],
+        "rows": plan.rows,
+        "bytes": plan.bytes,
+        "glue": [f"{glue.database}.{glue.table}" for glue in plan.glue],
+        "other_pipelines": plan.others,
+        "left": plan.strangers,
+    }

@@ -1,120 +1,136 @@
-"""The history of tables, newest first, from their logs."""
+"""The history of Parquet tables, newest first, from their logs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lakeload.formats.tables import UpkeepTable, for_each
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
+from lakeload.formats.amounts import counted
+from lakeload.formats.parquet.tables import open_tables
+from lakeload.formats.reports import RunsReport, TableError, TableRun
+from lakeload.formats.tables import TableRef, TablesRequest, for_each
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
 from lakeload_jobs.storage.objects import Objects
 
 
-@dataclass(frozen=True)
-class TableRun:
-    """One job in one table."""
-
-    target: str
-    run: Run
+def runs(request: TablesRequest, limit: int) -> RunsReport:
+    """Return the newest `limit` records of the tables."""
+    tables = open_tables(request)
+    return read_history(tables.objects, tables.tables, limit)
 
 
-@dataclass(frozen=True)
-class TableFence:
-    """One fence of one table."""
-
-    target: str
-    fence: Fence
-
-
-@dataclass(frozen=True)
-class TableTrouble:
-    """A table whose log could not be read."""
-
-    target: str
-    error: LakeloadError
-
-
-@dataclass(frozen=True)
-class History:
-    """The newest records of all tables together, newest first."""
-
-    runs: tuple[TableRun, ...]
-    fences: tuple[TableFence, ...]
-    troubles: tuple[TableTrouble, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """OK, or REFUSED when AWS let a log not be read, or TABLE_FAILED when one is damaged."""
-        return worst_exit(trouble.error.exit_code for trouble in self.troubles)
-
-
-@dataclass(frozen=True)
-class Job:
-    """The tables that one job of one pipeline has loaded, as far as they are among the newest."""
-
-    pipeline: str
-    job_id: str
-    tables: tuple[TableRun, ...]
-
-    @property
-    def committed_at(self) -> datetime:
-        """When its newest table was committed."""
-        return self.order[0]
-
-    @property
-    def order(self) -> tuple[datetime, datetime]:
-        """What sorts jobs: S3's clock, and its author's within one second of it."""
-        return max(_order(table) for table in self.tables)
-
-
-def read_history(objects: Objects, tables: Sequence[UpkeepTable], limit: int) -> History:
-    """Return the newest `limit` records of all tables; one table's trouble leaves the others alone.
+def read_history(objects: Objects, tables: Sequence[TableRef], limit: int) -> RunsReport:
+    """Return the newest `limit` records of all tables; one table's failure leaves the others alone.
 
     A table costs a GET and a LIST, and a GET for each of its records among these.
     """
     ends: dict[str, Recent] = {}
     runs: list[TableRun] = []
-    fences: list[TableFence] = []
-    troubles: list[TableTrouble] = []
+    fences: list[tuple[str, Fence]] = []
+    errors: list[TableError] = []
 
-    def look(table: UpkeepTable) -> None:
+    def list_newest(table: TableRef) -> None:
         try:
             ends[table.target] = recent(objects, table.location, limit)
         except LakeloadError as error:
-            troubles.append(TableTrouble(table.target, error))
+            errors.append(TableError(table.target, error))
 
-    def read(table: UpkeepTable) -> None:
+    def read(table: TableRef) -> None:
         try:
             found, between = read_runs(objects, ends[table.target], since)
         except LakeloadError as error:
-            troubles.append(TableTrouble(table.target, error))
+            errors.append(TableError(table.target, error))
             return
-        runs.extend(TableRun(table.target, run) for run in found)
-        fences.extend(TableFence(table.target, fence) for fence in between)
+        runs.extend(table_run(table.target, run) for run in found)
+        fences.extend((table.target, fence) for fence in between)
 
-    for_each(tables, look)
+    for_each(tables, list_newest)
     written = sorted((e.modified for end in ends.values() for e in end.entries), reverse=True)
     since = written[:limit][-1] if written else datetime.max.replace(tzinfo=UTC)
     for_each([table for table in tables if table.target in ends], read)
-    runs.sort(key=lambda item: (*_order(item), item.target), reverse=True)
-    fences.sort(key=lambda item: (item.fence.committed_at, item.target), reverse=True)
-    troubles.sort(key=lambda item: item.target)
-    return History(tuple(runs[:limit]), tuple(fences[:limit]), tuple(troubles))
+    runs.sort(key=lambda run: (*run.order, run.target), reverse=True)
+    fences.sort(key=lambda item: (item[1].committed_at, item[0]), reverse=True)
+    errors.sort(key=lambda error: error.target)
+    return report(runs[:limit], fences[:limit], errors)
 
 
-def jobs(runs: Sequence[TableRun]) -> tuple[Job, ...]:
-    """Group runs into jobs, newest first; the tables of a job by name."""
-    grouped: dict[tuple[str, str], list[TableRun]] = {}
-    for item in runs:
-        grouped.setdefault((item.run.record.pipeline, item.run.record.job_id), []).append(item)
-    found = [
-        Job(pipeline, job_id, tuple(sorted(items, key=lambda item: (item.target, item.run.number))))
-        for (pipeline, job_id), items in grouped.items()
-    ]
-    return tuple(sorted(found, key=lambda job: job.order, reverse=True))
+def report(
+    runs: Sequence[TableRun], fences: Sequence[tuple[str, Fence]], errors: Sequence[TableError]
+) -> RunsReport:
+    """Return runs, the fences of tables among them, and what could not be read."""
+    return RunsReport(
+        tuple(runs),
+        tuple(errors),
+        {"fences": [_fence_document(target, fence) for target, fence in fences]},
+        tuple((fence.committed_at, _fence_line(target, fence)) for target, fence in fences),
+    )
 
 
-def _order(item: TableRun) -> tuple[datetime, datetime]:
-    return item.run.committed_at, item.run.record.created_at
+def table_run(target: str, run: Run) -> TableRun:
+    """Return one job in one table."""
+    record = run.record
+    by = f" by {record.author}" if record.author else ""
+    return TableRun(
+        target=target,
+        pipeline=record.pipeline,
+        job_id=record.job_id,
+        committed_at=run.committed_at,
+        created_at=record.created_at,
+        rows=record.rows,
+        files=len(record.files),
+        bytes=record.bytes,
+        state=run.state,
+        document={
+            "table": record.source,
+            "target": target,
+            "number": run.number,
+            "pipeline": record.pipeline,
+            "job_id": record.job_id,
+            "attempt_id": record.attempt_id,
+            "author": record.author or None,
+            "tool": record.tool,
+            "started_at": record.started_at,
+            "committed_at": run.committed_at,
+            "synced": record.synced,
+            "rows": record.rows,
+            "bytes": record.bytes,
+            "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
+            "state": run.state,
+            "clean": run.clean,
+            "catalog": run.catalog,
+            "lost": [file.key for file in run.lost],
+        },
+        remarks=(
+            *(() if run.clean else ("to be cleaned",)),
+            *(("catalog stale",) if run.catalog == "stale" else ()),
+        ),
+        details=(
+            f"record {run.number}: {record.source} → {target}{by}, {record.tool}, "
+            f"attempt {record.attempt_id}",
+        ),
+        number=run.number,
+    )
+
+
+def _fence_line(target: str, fence: Fence) -> str:
+    record = fence.record
+    locked = [(len(record.attempts), "attempt"), (len(record.uploads), "upload")]
+    what = " and ".join(counted(many, noun) for many, noun in locked if many) + " locked out"
+    if record.resets:
+        what = f"pipeline {record.resets} was reset"
+    return f"{target} (record {fence.number}): {what}, {record.reason}"
+
+
+def _fence_document(target: str, fence: Fence) -> dict[str, object]:
+    record = fence.record
+    return {
+        "target": target,
+        "number": fence.number,
+        "committed_at": fence.committed_at,
+        "attempts": record.attempts,
+        "uploads": record.uploads,
+        "reset": record.resets or None,
+        "reason": record.reason,
+    }

@@ -1,0 +1,91 @@
+"""What the command line asks of a table format. One module of each format has all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from lakeload.formats.inspection import InspectionRequest, TableState
+from lakeload.formats.plan_model import SchemaFound, TablePlan
+from lakeload.formats.reports import (
+    Decision,
+    RecoveryReport,
+    ResetReport,
+    ResolutionReport,
+    RunsReport,
+)
+from lakeload.formats.tables import TablesRequest
+from lakeload.launch.maintain import Maintained
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+
+
+class Inspects(Protocol):
+    """What a job would find. Reads only. Each may raise what opening the catalog raises."""
+
+    def inspect(
+        self, session: AwsSession, tables: Sequence[TableSpec], request: InspectionRequest
+    ) -> Sequence[TableState]:
+        """Inspect every table; a refusal belongs to its table."""
+
+    def plan(
+        self,
+        session: AwsSession,
+        tables: Sequence[TableSpec],
+        request: InspectionRequest,
+        *,
+        local: bool,
+    ) -> tuple[TablePlan, ...]:
+        """Return what a load would do; with a `local` master the input files are looked at."""
+
+
+class Judge(Protocol):
+    """What becomes of the columns of a table."""
+
+    def __call__(
+        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
+    ) -> SchemaFound:
+        """Return the change. Raises `LakeloadError` for one that is refused."""
+
+
+class Operates(Protocol):
+    """Operations on the tables of a pipeline or destination, after the load.
+
+    Each raises `InvalidInput` for a request that the format cannot serve, `Refused`, `AwsError`.
+    """
+
+    def runs(self, request: TablesRequest, limit: int, /) -> RunsReport:
+        """Return the newest `limit` jobs of all tables together."""
+
+    def recover(
+        self, request: TablesRequest, /, *, abort_older_than: timedelta, dry_run: bool
+    ) -> RecoveryReport:
+        """Finish or remove what killed runs have left."""
+
+    def resolve(
+        self, request: TablesRequest, decision: Decision, job_id: str, /, *, act: bool
+    ) -> ResolutionReport:
+        """Void or accept a damaged job; without `act` say what that means."""
+
+    def reset(self, request: TablesRequest, /, *, with_log: bool, act: bool) -> ResetReport:
+        """Remove what the pipeline has loaded; without `act` say what would go."""
+
+
+class Maintains(Protocol):
+    """Upkeep of tables that are loaded often."""
+
+    def maintain(
+        self, destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec, /
+    ) -> Maintained | None:
+        """Take the steps, or say what they would do; None where a Spark job does it."""
+
+
+class FormatCommands(Inspects, Operates, Maintains, Protocol):
+    """All of it."""
+
+    @property
+    def judge(self) -> Judge:
+        """What becomes of the columns of a table."""

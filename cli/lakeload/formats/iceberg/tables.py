@@ -1,0 +1,65 @@
+"""The Iceberg tables of a pipeline that a command is about, and their catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeload.documents.load import DestinationDocument
+from lakeload.formats.tables import TableRef, TablesRequest, open_pipeline
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.parquet.log.publish import Notify
+
+_WITHOUT_A_CLIENT = {
+    "runs": "query `lake.<schema>.<table>.snapshots` in Spark: the summaries tell job, rows and "
+    "mode; `lakeload runs --local` lists this machine's runs",
+    "recover": "nothing of a dead run is visible; `lakeload maintain PIPELINE --only branches "
+    "--apply` drops its branch, and so does the next `lakeload sync` of the table",
+    "reset": "drop the table in Spark: `DROP TABLE lake.<schema>.<table> PURGE`",
+}
+"""What to do instead, by command."""
+
+
+@dataclass(frozen=True)
+class IcebergTables:
+    """Iceberg tables of a pipeline, and what work on them needs."""
+
+    catalog: IcebergCatalog
+    destination: DestinationSpec
+    session: AwsSession
+    pipeline: str
+    notify: Notify
+    tables: Sequence[TableRef] = ()
+
+
+def open_tables(request: TablesRequest) -> IcebergTables:
+    """Open the catalog of a pipeline's tables.
+
+    Raises `InvalidDocuments`; `InvalidInput` for a glob without a match, for a destination, whose
+    catalog may hold tables of others beside ours, and for a catalog that Spark alone has a client
+    for; `Refused`.
+    """
+    document = request.document
+    if isinstance(document, DestinationDocument):
+        raise InvalidInput(
+            f"`lakeload {request.command}` finds Iceberg tables by the pipeline that loads them: a "
+            "catalog holds tables of others too",
+            hint="give it the pipeline document",
+        )
+    if catalog_traits(document.destination.model.iceberg.catalog).spark_only:
+        raise InvalidInput(
+            f"`lakeload {request.command}` cannot ask Nessie's native interface: Spark alone has a "
+            "client for it",
+            hint=_WITHOUT_A_CLIENT[request.command],
+        )
+    opened = open_pipeline(document, request)
+    catalog = open_catalog(opened.destination, opened.session)
+    name = document.model.name
+    return IcebergTables(
+        catalog, opened.destination, opened.session, name, request.notify, opened.tables
+    )

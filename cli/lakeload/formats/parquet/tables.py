@@ -1,0 +1,92 @@
+"""The Parquet tables that a command is about: those of a pipeline, or all that have a log."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeload.documents.load import DestinationDocument
+from lakeload.documents.spec import destination_spec
+from lakeload.formats.tables import TableRef, TableSet, TablesRequest, enter, open_pipeline
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.formats.parquet.glue import GlueCatalog
+from lakeload_jobs.formats.parquet.log.commit_log import find_tables
+from lakeload_jobs.formats.parquet.log.publish import Notify
+from lakeload_jobs.storage.objects import Objects
+
+
+@dataclass(frozen=True)
+class ParquetTables:
+    """Tables with a log, and what work on them needs. `pipeline` None: of all pipelines.
+
+    `parallelism` counts requests for one table at once.
+    """
+
+    objects: Objects
+    catalog: GlueCatalog | None
+    parallelism: int
+    notify: Notify
+    tables: Sequence[TableRef] = ()
+    pipeline: str | None = None
+
+
+def open_tables(request: TablesRequest) -> ParquetTables:
+    """Become the identity that writes, and find the tables.
+
+    Of a pipeline: its tables by the names it gives them; of a destination: every table with a log,
+    as `schema.table`. Raises `InvalidDocuments`, `InvalidInput` for a glob without a match,
+    `Refused`.
+    """
+    if isinstance(request.document, DestinationDocument):
+        destination = destination_spec(request.document)
+        session = enter(destination, request)
+        objects = Objects(session, destination)
+        tables = of_destination(objects, destination.prefix, request.globs)
+        found = TableSet(destination, session, tables, None)
+    else:
+        found = open_pipeline(request.document, request)
+        objects = Objects(found.session, found.destination)
+    return ParquetTables(
+        objects,
+        GlueCatalog(found.session, found.destination),
+        found.destination.parquet.upload_parallelism,
+        request.notify,
+        found.tables,
+        found.pipeline,
+    )
+
+
+def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[TableRef]:
+    """Return every table with a log whose `schema.table` matches one of the globs, or all.
+
+    Raises `InvalidInput` for a glob without a match, `AwsError`.
+    """
+    tables = [TableRef(_target(found), found) for found in find_tables(objects, prefix)]
+    names = [table.target for table in tables]
+    for glob in globs:
+        if not any(fnmatch.fnmatchcase(name, glob) for name in names):
+            root = objects.url(prefix)
+            raise InvalidInput(
+                f"`--table {glob}` matches no table with a log in `{root}`",
+                hint=did_you_mean(glob, names) or _there_are(names),
+            )
+    return [
+        table
+        for table in tables
+        if not globs or any(fnmatch.fnmatchcase(table.target, glob) for glob in globs)
+    ]
+
+
+def _target(location: TableLocation) -> str:
+    return f"{location.schema}.{location.table}" if location.schema else location.table
+
+
+def _there_are(names: Sequence[str], most: int = 10) -> str:
+    if not names:
+        return "no table has been loaded there yet"
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"there are {shown}{more}"
