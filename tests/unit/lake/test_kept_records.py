@@ -1,0 +1,156 @@
+"""What was written by each lakeload so far is read by this one.
+
+`tests/cases/kept/` holds objects of logs and properties of tables in folders named by the commit
+whose code wrote them, one for each commit at which a shape changed: 227677c is the last with the
+first shape of records and checkpoints, 67f4b59 the first with Glue's partitions and source files,
+7dc0885 with claims of targets and with settings in checkpoints, 5208ecd with the state of source
+files, 9d9be6b with Iceberg's state and lists of files. They are never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, read_entry, read_evidence
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
+from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint
+from lakeload_jobs.formats.parquet.log.records import (
+    CatMarker,
+    CleanMarker,
+    EndMarker,
+    LoadRecord,
+    LogObject,
+    decode,
+    decode_record,
+)
+from lakeload_jobs.formats.parquet.log.target_claims import Binding
+from lakeload_jobs.sources.files.bookmark import compare, read_state
+from lakeload_jobs.sources.files.known_files import files_of, known_files
+from lakeload_jobs.storage.objects import Objects
+
+KEPT = Path(__file__).parents[2] / "cases" / "kept"
+FILES = sorted(path for path in KEPT.glob("*/*") if path.is_file())
+KINDS: dict[str, type[LogObject]] = {
+    "checkpoint": Checkpoint,
+    "binding": Binding,
+    "outcome": EndMarker,
+    "voided": CleanMarker,
+    "catalog": CatMarker,
+}
+
+
+class Bucket:
+    """What lists of loaded files are read from."""
+
+    def __init__(self, bodies: dict[str, bytes]) -> None:
+        self._bodies = bodies
+
+    def get(self, key: str) -> bytes | None:
+        return self._bodies.get(key)
+
+    def url(self, key: str) -> str:
+        return f"s3://lake/{key}"
+
+
+def kind_of(path: Path) -> str:
+    return path.name.partition(".")[0].partition("-")[0]
+
+
+def read(path: Path) -> Any:
+    """Read a file as the log, the ledger or the table's properties are read."""
+    kind, data = kind_of(path), path.read_bytes()
+    if kind in ("load", "fence"):
+        return decode_record(data, path.name)
+    if kind == "ledger":
+        return read_entry(cast(Objects, Bucket({path.name: data})), path.name)
+    if kind == "state":
+        return PipelineState.from_property(data.decode(), path.name)
+    return decode(KINDS[kind], data, path.name)
+
+
+def lost(before: Any, after: Any, where: str = "$") -> Iterator[str]:
+    """Yield where `after` has not what `before` has; it may have more."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            if key in after:
+                yield from lost(value, after[key], f"{where}.{key}")
+            else:
+                yield f"{where}.{key}"
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for number, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from lost(one, other, f"{where}[{number}]")
+    elif before != after:
+        yield f"{where}: {before!r} became {after!r}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_was_written_is_read_and_nothing_of_it_is_lost(path: Path) -> None:
+    found = read(path)
+
+    document = json.loads(path.read_bytes())
+    if kind_of(path) not in ("ledger", "state"):
+        assert (document.pop("format"), document.pop("kind")) == (1, found.KIND)
+    after = json.loads(found.to_property()) if kind_of(path) == "state" else to_json(found)
+    assert list(lost(document, json.loads(json.dumps(after)))) == []
+
+
+def test_every_kind_of_object_is_kept() -> None:
+    assert {kind_of(path) for path in FILES} == {"load", "fence", "ledger", "state", *KINDS}
+    assert len({path.parent for path in FILES}) == 5
+
+
+def states() -> list[Any]:
+    """Every state of a source of files that any of them holds."""
+    found: list[Any] = []
+    for path in FILES:
+        document = json.loads(path.read_bytes())
+        state = document.get("state") or {}
+        found += [state, state.get("before"), state.get("after")]
+    return [state for state in found if isinstance(state, dict) and state.get("kind") == "FILES"]
+
+
+def test_the_state_of_source_files_is_read() -> None:
+    assert len(states()) > 5
+    for state in states():
+        found = read_state(state)
+        assert found is not None
+        assert list(lost(state, to_json(found))) == []
+
+
+def test_the_files_of_a_first_load_are_known_by_its_state() -> None:
+    """The hashes of before are computed as before: nothing is loaded twice."""
+    seen = 0
+    for path in FILES:
+        record = read(path)
+        if isinstance(record, LoadRecord) and record.inputs and record.state is not None:
+            if record.state.before is not None:
+                continue
+            files = tuple(files_of(record.inputs))
+            compared = compare(read_state(record.state.after), files)
+            assert (compared.new, compared.unclear) == ((), ())
+            seen += 1
+        elif isinstance(record, PipelineState) and record.state is not None:
+            (first,) = (path for path in FILES if path.name == "ledger-1.json")
+            entry = read(first)
+            assert isinstance(entry, LedgerEntry)
+            compared = compare(read_state(record.state), files_of(entry.inputs))
+            assert (compared.new, compared.unclear) == ((), ())
+            seen += 1
+    assert seen > 2
+
+
+def test_lists_of_loaded_files_are_followed_to_the_first() -> None:
+    first, second = (path.read_bytes() for path in FILES if kind_of(path) == "ledger")
+    bucket = Bucket({json.loads(second)["previous"]: first, "newest": second})
+
+    noted = read_evidence(cast(Objects, bucket), "newest", 1)
+
+    assert [len(list(files_of(one.inputs))) for one in noted] == [2, 1]
+    names = sorted(file.path for file in known_files(noted).files)
+    assert names == ["data/a.csv", "data/c.csv", "s3://raw/orders/b.csv"]
