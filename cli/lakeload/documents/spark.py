@@ -10,6 +10,7 @@ from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import DriverMemory, Text
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.runtimes.registry import find_runtime, masters_written, misspelt
+from lakeload_jobs.contract.spec import ReaderChoice
 
 OWNED: dict[str, str] = {
     "spark.app.name": "it names the pipeline",
@@ -114,5 +115,8 @@ class Spark(Model):
     """`local[N]`, `local[*]`, `local-cluster[…]` or `spark://HOST:PORT`."""
     driver_memory: DriverMemory | None = None
     """The driver's heap, such as `4g`. Default: half of this machine's memory, at most 8 GiB."""
+    reader: ReaderChoice = "AUTO"
+    """`DIRECT` reads Parquet files without Spark's reader, with less CPU, or refuses the table;
+    `JVM` always reads through Spark. `AUTO` reads direct where every value is the same."""
     conf: Conf = Field(default_factory=dict)
     """Further properties of Spark; those lakeload needs for itself are refused."""

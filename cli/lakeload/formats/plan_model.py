@@ -126,7 +126,8 @@ class SchemaFound:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What would become of one table. `numbering` says how `_supa_index` gets its numbers.
+    """What would become of one table. `reader` is jvm or direct, None where only a look into the
+    files tells. `numbering` says how `_supa_index` gets its numbers.
 
     `example` is the URL of the first Parquet file; Iceberg names its files itself.
     """
@@ -135,7 +136,7 @@ class TablePlan:
     target: str
     action: Action
     mode: str
-    reader: str
+    reader: str | None
     index: str
     numbering: Numbering
     example: str
@@ -150,6 +151,8 @@ class TablePlan:
     warnings: tuple[str, ...] = ()
     iceberg: IcebergPlan | None = None
     schema: SchemaFound | None = None
+    why_jvm: str = ""
+    """Why only Spark can read the rows, where the job that looked at them said so."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:

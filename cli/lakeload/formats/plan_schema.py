@@ -66,7 +66,10 @@ def with_schema(
     specs = {table.source: table for table in tables}
     judge = commands_of(spec.destination.table_format).judge
     return tuple(
-        _with(plan, _judged(judge, known[plan.table], spec, specs[plan.table]))
+        _with(
+            replace(plan, reader=known[plan.table].reader, why_jvm=known[plan.table].why_jvm),
+            _judged(judge, known[plan.table], spec, specs[plan.table]),
+        )
         if plan.table in known
         else plan
         for plan in plans

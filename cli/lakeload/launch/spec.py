@@ -126,6 +126,7 @@ def build_job_spec(
         concurrency=pipeline.concurrency,
         options=options,
         nested=document.nested,
+        reader=pipeline.spark.reader,
         on_bad_value=pipeline.on_bad_value,
         schema_changes=document.schema_changes,
         tracking_columns=pipeline.tracking_columns,

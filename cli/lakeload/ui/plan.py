@@ -123,6 +123,8 @@ def _details(plan: TablePlan) -> list[str]:
         lines.append(_new_files(plan.incremental))
     if plan.schema is not None:
         lines += _schema(plan.schema)
+    if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
+        lines.append(_reader(plan))
     if plan.action == "LOAD":
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
     for job in plan.recovery:
@@ -130,6 +132,13 @@ def _details(plan: TablePlan) -> list[str]:
         amount = f"{counted(job.files, 'file')}, {counted(job.rows, 'row')}"
         lines.append(f"  {amount} of pipeline {job.pipeline}")
     return lines
+
+
+def _reader(plan: TablePlan) -> str:
+    """Say who would read the rows, and why it is Spark."""
+    if plan.reader == "direct":
+        return "read without Spark's reader"
+    return f"read by Spark: {plan.why_jvm}"
 
 
 def _new_files(found: IncrementalPlan) -> str:

@@ -149,6 +149,7 @@ def _table_document(table: TableResult) -> dict[str, Any]:
         "snapshot_id": table.snapshot_id,
         "changes": to_json(table.changes),
         "reader": table.reader,
+        "why_jvm": table.why_jvm,
         "index": table.index,
         "warnings": list(table.warnings),
         "notes": list(table.notes),

@@ -40,6 +40,9 @@ class TableColumns:
     """In target names; None: not given."""
     existing: ExistingColumns | None = None
     """None: there is no table yet."""
+    reader: str = "jvm"
+    why_jvm: str = ""
+    """Why only Spark can read the rows, as a clause."""
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
     """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""

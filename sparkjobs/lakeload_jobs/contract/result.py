@@ -68,6 +68,8 @@ class TableResult:
     seconds: float = 0.0
     files: tuple[FileResult, ...] = ()
     reader: str | None = None
+    why_jvm: str = ""
+    """Why only Spark could read the rows, as a clause."""
     index: IndexKind | None = None
     snapshot_id: int | None = None
     """The Iceberg snapshot that this job published."""

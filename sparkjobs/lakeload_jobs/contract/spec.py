@@ -28,6 +28,7 @@ PartitionStrategy = Literal["NONE", "DAY", "HOUR", "SYNC_ID"]
 FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
 TableHandling = Literal["FAIL", "APPEND"]
 Nested = Literal["JSON", "NATIVE"]
+ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
 OnBadValue = Literal["FAIL", "NULL"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
@@ -278,6 +279,8 @@ class JobSpec:
     result_path: str
     concurrency: int = 4
     options: RunOptions = RunOptions()
+    reader: ReaderChoice = "AUTO"
+    """Who reads where there is a choice; DIRECT refuses tables that only Spark can read."""
     nested: Nested = "NATIVE"
     on_bad_value: OnBadValue = "FAIL"
     schema_changes: SchemaChanges = "ADD_COLUMNS"

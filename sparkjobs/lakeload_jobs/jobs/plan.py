@@ -101,6 +101,8 @@ def _parquet(
         prepared.columns,
         prepared.mapping.key,
         existing=ExistingColumns(before) if before else None,
+        reader=prepared.reader,
+        why_jvm=prepared.why_jvm,
     )
 
 

@@ -66,9 +66,11 @@ class Slice(Protocol):
     def evidence(self) -> Evidence | None:
         """What to note beside the state; None for nothing."""
 
-    def open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
         """Return the rows. `earlier` are the types that columns had in earlier loads: a source that
-        infers types keeps to them where it can.
+        infers types keeps to them where it can. Without `splits` nobody asks for `Rows.splits`.
 
         Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
         """
@@ -88,11 +90,15 @@ class Rows(Protocol):
 
     @property
     def reader(self) -> Reader:
-        """Who reads `frame`, or `splits` where there are any."""
+        """Who reads `frame`."""
 
     @property
     def splits(self) -> Splits | None:
         """The same rows, read by Python inside the tasks; None where only Spark can read them."""
+
+    @property
+    def why_no_splits(self) -> str:
+        """Why only Spark can read the rows, as a clause; '' where there are splits."""
 
     @property
     def repeatable(self) -> bool:
@@ -121,10 +127,10 @@ class Splits:
     """Rows as Arrow record batches, in parts that tasks read on their own.
 
     `parts` and `read` travel to the tasks, so both can be pickled and hold references to secrets,
-    never a secret; part n becomes partition n, and the rows of parts in order are the rows of
-    `frame` in order. `read` yields the batches of one part, with the columns of `Rows.names` in the
-    types in which Spark hands over those of `frame`. What the iterator returns when it ends (the
-    value of its StopIteration; JSON) is told to `Rows.finish`.
+    never a secret; part n becomes partition n. Together they have the rows of `frame`, perhaps in
+    another order. `read` yields the batches of one part, with those columns of `Rows.names` that
+    the table loads, in the types in which Spark hands over those of `frame`. What the iterator
+    returns when it ends (the value of its StopIteration; JSON) is told to `Rows.finish`.
 
     `counts` are the rows of each part where that is known without reading them.
     """

@@ -81,7 +81,7 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     ]
     assert list(ended.document["tables"][0]) == [
         *("table", "target", "status", "rows", "bytes", "seconds", "files", "snapshot_id"),
-        *("changes", "reader", "index", "warnings", "notes", "error"),
+        *("changes", "reader", "why_jvm", "index", "warnings", "notes", "error"),
     ]
     assert ended.document["status"] == "SUCCEEDED"
     assert ended.document["error"] is None

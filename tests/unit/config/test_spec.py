@@ -176,6 +176,7 @@ CHANGES_HOW_IT_RUNS = {
     "concurrency": (PIPELINE + "concurrency: 9\n", TABLES),
     "handling": (PIPELINE + "table_handling: APPEND\n", TABLES),
     "spark": (PIPELINE + "spark: {driver_memory: 2g}\n", TABLES),
+    "reader": (PIPELINE + "spark: {reader: JVM}\n", TABLES),
     "credentials": (PIPELINE.replace("bucket", "credentials: {profile: x}, bucket"), TABLES),
     "source credentials": (PIPELINE.replace("CSV", "CSV, credentials: {profile: x}"), TABLES),
     "unused prefix": (PIPELINE.replace("bucket", "glue_database_prefix: x, bucket"), TABLES),

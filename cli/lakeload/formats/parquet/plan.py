@@ -51,6 +51,8 @@ def plan_states(
     return tuple(
         replace(
             plan_table(state, request.options, local=local),
+            # Of Parquet files only a look into them tells.
+            reader=None if state.table.input.format == "PARQUET" else "jvm",
             example=_example(state, request),
             recovery=tuple(
                 Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)

@@ -71,6 +71,11 @@ def prepare(
     `recorded` is the column map of this pipeline's earlier loads. Raises `InvalidInput` for
     settings the source does not bear out, `LoadFailed` for files that cannot be read.
     """
+    if spec.reader == "DIRECT":
+        raise InvalidInput(
+            "the table cannot be read with `spark.reader: DIRECT`: Spark writes Iceberg tables",
+            hint="`spark.reader: AUTO` lets Spark read where it has to",
+        )
     rows = found.open(spark, _earlier(facts, recorded))
     if not rows.names:
         return _without_columns(rows)

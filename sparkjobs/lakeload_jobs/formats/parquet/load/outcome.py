@@ -81,6 +81,7 @@ def table_result(
     warnings: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
     reader: Reader = "jvm",
+    why_jvm: str = "",
     catalog_error: LakeloadError | None = None,
 ) -> TableResult:
     """Return what the user is told of a table that is in, perhaps without its catalog."""
@@ -93,6 +94,7 @@ def table_result(
         seconds=round(seconds, 3),
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         reader=reader,
+        why_jvm=why_jvm,
         index=record.index,
         warnings=warnings,
         notes=notes,

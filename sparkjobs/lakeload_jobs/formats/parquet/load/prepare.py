@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
+from lakeload_jobs.formats.parquet.load.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.log.table_log import Opened
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.base import Rows, Slice
+from lakeload_jobs.sources.base import Reader, Rows, Slice
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Prepared:
     """The frame that is written, and what it was made of.
 
     `columns` are target names → Spark types, tracking columns included; none when the source has
-    no columns, and then it has no rows.
+    no columns, and then it has no rows. `direct` are the rows of `frame` where these can be read
+    without Spark; `why_jvm` says why they cannot.
     """
 
     rows: Rows
@@ -29,6 +31,13 @@ class Prepared:
     frame: DataFrame
     columns: dict[str, str]
     warnings: tuple[str, ...]
+    direct: DirectRows | None = None
+    why_jvm: str = ""
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads the rows."""
+        return "jvm" if self.direct is None else "direct"
 
 
 def prepare(
@@ -47,7 +56,7 @@ def prepare(
     earlier = {
         name: before[target] for name, target in opened.column_map.items() if target in before
     }
-    rows = found.open(spark, earlier)
+    rows = found.open(spark, earlier, splits=True)
     if not rows.names:
         return _without_columns(rows)
     mapping = map_columns(
@@ -76,10 +85,11 @@ def prepare(
         f"column `{name}` is not in the source any more: it is null in the rows of this load"
         for name in difference.removed
     )
+    direct, why_jvm = direct_rows(spec, table, rows, mapping, frame)
     if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
         frame = frame.coalesce(1).limit(spec.options.limit)
-    return Prepared(rows, mapping, frame, columns, warnings)
+    return Prepared(rows, mapping, frame, columns, warnings, direct, why_jvm)
 
 
 def _difference(

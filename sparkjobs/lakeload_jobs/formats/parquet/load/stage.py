@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -70,6 +70,10 @@ class PartitionWriter:
         """Stage one partition and yield one row: its report."""
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
+        yield pa.RecordBatch.from_pylist([{"report": self.report(partition, batches)}])
+
+    def report(self, partition: int, batches: Iterator[pa.RecordBatch]) -> str:
+        """Do what `stage` does, with report and failures as they cross to the driver."""
         try:
             report = self.stage(partition, batches)
         except BaseException as error:
@@ -77,7 +81,7 @@ class PartitionWriter:
             if failure is None:
                 raise
             raise TaskFailed(ErrorInfo.of(failure, "stage")) from error
-        yield pa.RecordBatch.from_pylist([{"report": json.dumps(to_json(report))}])
+        return json.dumps(to_json(report))
 
     def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:
         """Encode and upload the batches; on any failure abort what this call has opened."""
@@ -140,6 +144,19 @@ class PartitionWriter:
                 hint="load files that are complete and that nobody writes to",
                 retryable=True,
             )
+
+
+@dataclass(frozen=True)
+class SplitWriter:
+    """What Spark runs over partitions of one part each: `read` reads it, `writer` stages it."""
+
+    writer: PartitionWriter
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+
+    def __call__(self, partition: int, parts: Iterable[Any]) -> Iterator[str]:
+        """Stage the part of one partition and yield its report."""
+        for part in parts:
+            yield self.writer.report(partition, self.read(part))
 
 
 class _TrackedRows:

@@ -31,6 +31,7 @@ from lakeload_jobs.formats.parquet.load.stage import (
     REPORT_SCHEMA,
     PartitionReport,
     PartitionWriter,
+    SplitWriter,
     read_report,
 )
 from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
@@ -108,7 +109,8 @@ def load_table(load: TableLoad) -> TableResult:
         committed.record,
         seconds=time.monotonic() - started,
         notes=() if committed.already else _notes(found),
-        reader=prepared.rows.reader,
+        reader=prepared.reader,
+        why_jvm=prepared.why_jvm,
         warnings=(
             *opened.warnings,
             *lagging(opened.catalog_error),
@@ -203,6 +205,8 @@ def _staged(load: TableLoad, prepared: Prepared) -> list[PartitionReport]:
 
 def _count(load: TableLoad, prepared: Prepared) -> tuple[int, ...] | None:
     """Return the rows of each partition, or None where one partition needs no count."""
+    if prepared.direct is not None:
+        return prepared.direct.counts
     partitions = partition_count(prepared.frame)
     if partitions <= 1:
         return None
@@ -227,8 +231,8 @@ def _stage(
         registry=str(_registry_folder(load)) if shared else None,
         on_executor=not shared,
     )
-    rows = map_batches(prepared.frame, writer, REPORT_SCHEMA).collect()
-    reports = sorted((read_report(row["report"]) for row in rows), key=lambda r: r.partition)
+    texts = _texts(load.spark, prepared, writer)
+    reports = sorted((read_report(text) for text in texts), key=lambda r: r.partition)
     expected = len(counts) if counts is not None else partition_count(prepared.frame)
     if len(reports) != expected:
         raise LoadFailed(
@@ -237,6 +241,18 @@ def _stage(
             retryable=True,
         )
     return reports
+
+
+def _texts(spark: SparkSession, prepared: Prepared, writer: PartitionWriter) -> list[str]:
+    """Run a task for each partition, and return what it reports."""
+    direct = prepared.direct
+    if direct is None:
+        rows = map_batches(prepared.frame, writer, REPORT_SCHEMA).collect()
+        return [row["report"] for row in rows]
+    if not direct.parts:
+        return []
+    parts = spark.sparkContext.parallelize(direct.parts, len(direct.parts))
+    return parts.mapPartitionsWithIndex(SplitWriter(writer, direct.read)).collect()
 
 
 def _registry_folder(load: TableLoad) -> Path:

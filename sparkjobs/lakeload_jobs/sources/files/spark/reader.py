@@ -47,6 +47,7 @@ class FilesRows:
     s3: S3Source | None = None
     reader: Reader = "jvm"
     splits: Splits | None = None
+    why_no_splits: str = ""
     repeatable: bool = True
 
     def check_unchanged(self) -> None:

@@ -6,7 +6,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -14,10 +14,12 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.bookmark import refuse_limit
+from lakeload_jobs.sources.files.direct_parquet import NotDirect
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
+from lakeload_jobs.sources.files.spark.direct import split_rows
 from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import s3_source
 
@@ -93,10 +95,12 @@ class FilesSlice:
         """The files, as they were listed."""
         return self.selection.evidence if self.selection else None
 
-    def open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
-        """Open the files with Spark's readers."""
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
+        """Open the files with Spark's readers, and for those that can read them so with Arrow."""
         files: Sequence[FileState] | None = self.selection.files if self.selection else None
-        return open_files(
+        rows = open_files(
             spark,
             self.table.input,
             self.table.columns,
@@ -106,3 +110,11 @@ class FilesSlice:
             earlier=earlier,
             filtered=self.table.where is not None,
         )
+        if not splits:
+            return rows
+        if self.spec.reader == "JVM":
+            return replace(rows, why_no_splits="`spark.reader` is `JVM`")
+        try:
+            return replace(rows, splits=split_rows(spark, rows, self.table.columns))
+        except NotDirect as reason:
+            return replace(rows, why_no_splits=str(reason))

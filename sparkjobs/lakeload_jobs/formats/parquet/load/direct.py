@@ -1,0 +1,158 @@
+"""Rows that a source reads inside the tasks, under the names and types that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.rows.row_id import Column, Kind, with_child
+from lakeload_jobs.sources.base import Rows, Splits
+
+
+class OnlySpark(Exception):
+    """Only Spark can make the rows that are written; the message says why, as a clause."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a source's splits, and how many of its rows are loaded."""
+
+    source: Any
+    rows: int
+
+
+@dataclass(frozen=True)
+class DirectRows:
+    """The rows of a table, part by part, as they are written; no row passes through Spark."""
+
+    parts: tuple[Part, ...]
+    read: ReadWritten
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The rows of each part."""
+        return tuple(part.rows for part in self.parts)
+
+
+@dataclass(frozen=True)
+class ReadWritten:
+    """Reads parts; it travels to the tasks. `columns` are names in the source, in the order of
+    `schema`, whose names and types are those of the target."""
+
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    columns: tuple[str, ...]
+    schema: pa.Schema
+
+    def __call__(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one part."""
+        left = part.rows
+        for batch in self.read(part.source):
+            rows = batch.slice(0, left)
+            yield pa.RecordBatch.from_arrays(
+                [
+                    relabelled(rows.column(name), field.type)
+                    for name, field in zip(self.columns, self.schema, strict=True)
+                ],
+                schema=self.schema,
+            )
+            left -= rows.num_rows
+            if left == 0:
+                return
+
+
+def direct_rows(
+    spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, frame: DataFrame
+) -> tuple[DirectRows | None, str]:
+    """Return the rows of `frame`, read without Spark; else None, and why only Spark can.
+
+    Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
+    """
+    try:
+        return _direct(spec, table, rows, mapping, frame), ""
+    except OnlySpark as reason:
+        refuse_direct(spec, str(reason))
+        return None, str(reason)
+
+
+def refuse_direct(spec: JobSpec, reason: str) -> None:
+    """Raise `InvalidInput` if nothing but the direct reader may read."""
+    if spec.reader == "DIRECT":
+        raise InvalidInput(
+            f"the table cannot be read with `spark.reader: DIRECT`: {reason}",
+            hint="`spark.reader: AUTO` lets Spark read where it has to",
+        )
+
+
+def _direct(
+    spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, frame: DataFrame
+) -> DirectRows:
+    splits = rows.splits
+    if splits is None or splits.counts is None:
+        raise OnlySpark(rows.why_no_splits or "nobody knows how many rows there are")
+    for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
+        if value is not None:
+            raise OnlySpark(f"`{setting}` is SQL of Spark")
+    names = tuple(column.source for column in mapping.columns)
+    try:
+        read = to_arrow_schema(StructType([rows.frame.schema[name] for name in names]))
+        written = to_arrow_schema(StructType(frame.schema.fields[: len(names)]))
+    except PySparkException as error:
+        raise OnlySpark("a column has a type that only Spark has") from error
+    for name, field in zip(names, written, strict=True):
+        if not _same_shape(read.field(name).type, field.type):
+            raise OnlySpark(f"column `{name}` is written as `{field.type}`")
+    return DirectRows(
+        _limited(splits, splits.counts, spec.options.limit),
+        ReadWritten(splits.read, names, written),
+    )
+
+
+def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tuple[Part, ...]:
+    """Return the parts, up to the one in which the limit is reached, without those of no rows."""
+    most = sum(counts) if limit is None else limit
+    before = accumulate(counts, initial=0)
+    rows = (min(count, most - done) for count, done in zip(counts, before, strict=False))
+    parts = (Part(part, left) for part, left in zip(splits.parts, rows, strict=True))
+    return tuple(part for part in parts if part.rows > 0)
+
+
+def _same_shape(own: Kind, kind: Kind) -> bool:
+    """Whether two types differ in nothing but the names of fields."""
+    if own == kind:
+        return True
+    if pt.is_struct(own) and pt.is_struct(kind) and own.num_fields == kind.num_fields:
+        return all(_same_shape(a.type, b.type) for a, b in zip(own, kind, strict=True))
+    if pt.is_map(own) and pt.is_map(kind):
+        return _same_shape(own.key_type, kind.key_type) and _same_shape(
+            own.item_type, kind.item_type
+        )
+    if pt.is_list(own) and pt.is_list(kind):
+        return _same_shape(own.value_type, kind.value_type)
+    return False
+
+
+def relabelled(column: Column, kind: Kind) -> Column:
+    """Return a column as `kind`, which has the same shape, by the position of fields."""
+    if column.type == kind:
+        return column
+    if pt.is_struct(kind):
+        fields = [relabelled(column.field(n), kind[n].type) for n in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=column.is_null())
+    if pt.is_map(kind):
+        pairs = zip((column.keys, column.items), (kind.key_type, kind.item_type), strict=True)
+        entries = [relabelled(values, wanted) for values, wanted in pairs]
+        fields = [kind.key_field, kind.item_field]
+        return with_child(column, kind, pa.StructArray.from_arrays(entries, fields=fields))
+    return with_child(column, kind, relabelled(column.values, kind.value_type))

@@ -1,0 +1,425 @@
+"""The direct Parquet reader loads what Spark's reader loads, value by value, or says why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, RunOptions, TableSpec
+from tests.integration.job.conftest import Job
+
+U8, U16, U32, U64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()
+NTZ, LTZ = pa.timestamp("us"), pa.timestamp("us", "UTC")
+OLD = [datetime(1, 1, 1), datetime(1500, 2, 3, 4, 5, 6, 7), datetime(9999, 12, 31, 23, 59, 59, 7)]
+INNER = pa.struct([("x", pa.int32()), ("y y", pa.list_(pa.struct([("z", pa.string())])))])
+
+
+@dataclass(frozen=True)
+class Case:
+    """Files of one table, how they are written, and the settings of the table."""
+
+    tables: Sequence[pa.Table]
+    written: dict[str, Any] = field(default_factory=dict)
+    columns: ColumnsSpec = field(default_factory=ColumnsSpec)
+
+
+def table(**columns: Any) -> Case:
+    return Case([pa.table(columns)])
+
+
+def stamps(unit: Any, zone: str | None) -> pa.Array[Any]:
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    return pa.array([0, -1, 123_456_789, -62_135_596_800 * ticks, None], pa.timestamp(unit, zone))
+
+
+CASES = {
+    "integers": Case(
+        [
+            pa.table(
+                {
+                    str(kind): pa.array([0, 1, None, 127], kind)
+                    for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), U8, U16, U32, U64)
+                }
+            ),
+        ]
+    ),
+    "largest": table(
+        a=pa.array([255], U8),
+        b=pa.array([65_535], U16),
+        c=pa.array([2**32 - 1], U32),
+        d=pa.array([2**64 - 1], U64),
+    ),
+    "floats": table(
+        f=pa.array([1.5, float("nan"), -0.0, float("inf"), None], pa.float32()),
+        d=[1e308, float("nan"), -0.0, float("-inf"), None],
+    ),
+    "texts": table(
+        s=["a", "é🚀", "", None],
+        b=[b"\x00\xff", b"", None, b"x"],
+        large=pa.array(["a", None, "b", "c"], pa.large_string()),
+        bytes=pa.array([b"a", None, b"b", b"c"], pa.large_binary()),
+        fixed=pa.array([b"ab", None, b"cd", b"ef"], pa.binary(2)),
+        boolean=[True, False, None, True],
+    ),
+    "dictionaries": table(
+        s=pa.array(["a", "b", None, "a"]).dictionary_encode(),
+        n=pa.array([1, 2, None, 1]).dictionary_encode(),
+        nothing=pa.nulls(4),
+    ),
+    "dates": table(
+        d=pa.array([0, -719_162, 2_932_896, None, -141_428, -141_427], pa.date32()),
+        e=pa.array([0, 86_400_000, None, -86_400_000, 0, 0], pa.date64()),
+    ),
+    "timestamps": table(
+        **{
+            f"{unit} {zone}": stamps(unit, zone)
+            for unit in ("s", "ms", "us")
+            for zone in (None, "UTC", "Europe/Berlin")
+        }
+    ),
+    "old timestamps": table(n=pa.array(OLD, NTZ), z=pa.array(OLD, LTZ)),
+    "INT96": Case(
+        [pa.table({"t": pa.array([*OLD, None], NTZ)})], {"use_deprecated_int96_timestamps": True}
+    ),
+    "durations": table(d=pa.array([1, None], pa.duration("us"))),
+    "decimals": table(
+        a=pa.array([Decimal("0.12"), None], pa.decimal128(5, 2)),
+        b=pa.array([Decimal(-1), None], pa.decimal128(18, 0)),
+        c=pa.array([Decimal("-1.5"), None], pa.decimal128(38, 10)),
+        d=pa.array([Decimal("1.12"), None], pa.decimal32(5, 2)),
+        e=pa.array([Decimal("1.12"), None], pa.decimal64(15, 2)),
+    ),
+    "decimals as integers": Case(
+        [
+            pa.table(
+                {
+                    "a": pa.array([Decimal("0.12"), None], pa.decimal128(5, 2)),
+                    "b": pa.array([Decimal("-1.12"), None], pa.decimal128(15, 2)),
+                }
+            )
+        ],
+        {"store_decimal_as_integer": True},
+    ),
+    "structs": table(
+        s=pa.array([{"x": 1, "y y": [{"z": "a"}, None, {"z": None}]}, None, {"x": None}], INNER)
+    ),
+    "lists": table(
+        l=pa.array([[1, None], [], None, [3]], pa.list_(pa.int64())),
+        ll=pa.array([[[1]], [[], None], None, []], pa.list_(pa.list_(pa.int32()))),
+        large=pa.array([["a"], None, [], ["b", None]], pa.large_list(pa.large_string())),
+        times=pa.array([[OLD[1]], None, [], [None]], pa.list_(pa.timestamp("ms", "UTC"))),
+    ),
+    "maps": table(
+        m=pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int32())),
+        n=pa.array(
+            [[(1, [{"q q": 1.5}])], None, []],
+            pa.map_(pa.int32(), pa.list_(pa.struct([("q q", pa.float64())]))),
+        ),
+    ),
+    "columns that come and go": Case(
+        [
+            pa.table({"a": [1], "b": ["x"]}),
+            pa.table({"b": ["y"], "c": [1.5]}),
+            pa.table({"c": [2.5], "a": [7]}),
+        ]
+    ),
+    "fields that come and go": Case(
+        [
+            pa.table({"s": pa.array([{"a": 1}, None], pa.struct([("a", pa.int32())]))}),
+            pa.table({"s": [{"b": "x", "a": 2}, None]}).cast(
+                pa.schema([("s", pa.struct([("a", pa.int32()), ("b", pa.string())]))])
+            ),
+            pa.table({"s": pa.array([{"b": "only"}, None], pa.struct([("b", pa.string())]))}),
+        ]
+    ),
+    "names": Case(
+        [pa.table({"a": [1], "a.b": [2], "c d": [3], "A": [4], "left out": [5], "é": [6]})],
+        columns=ColumnsSpec(exclude=("left out",), rename={"c d": "renamed"}),
+    ),
+    "wider types": Case(
+        [
+            pa.table(
+                {
+                    "i": pa.array([1, None], pa.int32()),
+                    "f": pa.array([1.1, None], pa.float32()),
+                    "d": pa.array([Decimal("1.1"), None], pa.decimal128(5, 1)),
+                    "n": pa.array([OLD[1], None], NTZ),
+                }
+            )
+        ],
+        columns=ColumnsSpec(
+            types={"i": "bigint", "f": "double", "d": "decimal(12,1)", "n": "timestamp"}
+        ),
+    ),
+    "many row groups": Case(
+        [pa.table({"n": range(5_000), "s": [str(n) * 5 for n in range(5_000)]})],
+        {"row_group_size": 777},
+    ),
+    "other encodings": Case(
+        [
+            pa.table(
+                {"n": range(900), "s": [str(n) for n in range(900)], "l": [[n] for n in range(900)]}
+            )
+        ],
+        {
+            "data_page_version": "2.0",
+            "compression": "zstd",
+            "use_dictionary": False,
+            "column_encoding": {"n": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"},
+        },
+    ),
+    "old lists": Case([pa.table({"l": [[1, 2], None]})], {"use_compliant_nested_type": False}),
+    "an empty file among others": Case(
+        [pa.table({"a": pa.array([], pa.int32())}), pa.table({"a": pa.array([1], pa.int32())})]
+    ),
+}
+
+
+@dataclass
+class Twins:
+    """Loads one table through both readers and compares what was written."""
+
+    job: Job
+    folder: Path
+
+    def files(self, case: Case) -> str:
+        for number, content in enumerate(case.tables):
+            pq.write_table(content, self.folder / f"{number}.parquet", **case.written)
+        return str(self.folder)
+
+    def load(self, given: TableSpec, reader: ReaderChoice, **changes: Any) -> TableResult:
+        name = f"{given.table}_{reader.lower()}"
+        named = replace(given, source=name, table=name, fingerprint=name)
+        return self.job.load_one(named, reader=reader, **changes)
+
+    def equal(self, given: TableSpec, **changes: Any) -> TableResult:
+        """Load through both readers; return the direct one's result."""
+        jvm, direct = (self.load(given, reader, **changes) for reader in ("JVM", "DIRECT"))
+        assert (jvm.error, direct.error) == (None, None)
+        assert (jvm.reader, direct.reader, direct.why_jvm) == ("jvm", "direct", "")
+        assert (direct.rows, direct.status) == (jvm.rows, jvm.status)
+        assert self.seen(direct) == self.seen(jvm)
+        if jvm.files:
+            wanted, found = self.job.rows(jvm), self.job.rows(direct)
+            assert found.schema == wanted.schema
+            assert found["_supa_index"].to_pylist() == list(range(1, found.num_rows + 1))
+        return direct
+
+    def seen(self, result: TableResult) -> list[str]:
+        """The rows as a reader sees them that neither side uses, in no order."""
+        copies = []
+        for number, file in enumerate(result.files):
+            copies.append(str(self.folder.parent / f"{result.table}-{number}.parquet"))
+            Path(copies[-1]).write_bytes(self.job.lake.read(file.key))
+        if not copies:
+            return []
+        relation = duckdb.connect().read_parquet(copies, union_by_name=True)
+        names = [name for name in relation.columns if name not in ("_supa_index", "_supa_job_id")]
+        # As text: DuckDB has no Python values for all of its own.
+        quoted = ", ".join('"' + name.replace('"', '""') + '"::varchar' for name in names)
+        return sorted(map(repr, relation.project(quoted).fetchall()))
+
+
+@pytest.fixture
+def twins(job: Job, tmp_path: Path) -> Twins:
+    folder = tmp_path / "parquet"
+    folder.mkdir()
+    return Twins(job, folder)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_readers_load_the_same_values(twins: Twins, name: str) -> None:
+    case = CASES[name]
+    path = twins.files(case)
+
+    twins.equal(twins.job.table(path, file_format="PARQUET", columns=case.columns))
+
+
+def _by_spark(spark: SparkSession, folder: Path, **conf: str) -> None:
+    for name, value in conf.items():
+        spark.conf.set(f"spark.sql.parquet.{name}", value)
+    try:
+        spark.sql(
+            """select id, cast(id as decimal(20,3)) d, date'1500-01-01' + cast(id as int) day,
+            timestamp'1500-01-01 01:02:03.000004' t, timestamp_ntz'1500-01-01 01:02:03' n,
+            named_struct('k', array(map('k', id)), 'b', cast(null as int)) s, cast('x' as binary) b
+            from range(100)"""
+        ).coalesce(1).write.mode("overwrite").parquet(str(folder))
+    finally:
+        for name in conf:
+            spark.conf.unset(f"spark.sql.parquet.{name}")
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"])
+def test_what_spark_wrote_is_read_alike(twins: Twins, kind: str) -> None:
+    _by_spark(twins.job.spark, twins.folder, outputTimestampType=kind)
+
+    twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
+
+
+def test_what_duckdb_wrote_is_read_alike(twins: Twins) -> None:
+    duckdb.sql(
+        f"""copy (select i::int a, i::utinyint u, 'x' || i s, {{'a': i, 'b': [i]}} st,
+        map {{'k': i}} m, timestamp '2020-01-01' + interval (i) second t,
+        timestamptz '2020-01-01 00:00:00+00' z, date '2020-01-01' d, i::decimal(18,3) de,
+        (case when i % 2 = 0 then 'p' else 'q' end)::enum('p', 'q') e
+        from range(200) r(i)) to '{twins.folder}/x.parquet' (format parquet)"""  # noqa: S608
+    )
+
+    twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
+
+
+def test_folders_are_columns_for_both(twins: Twins) -> None:
+    for day in ("2026-01-01", "2026-01-02", "__HIVE_DEFAULT_PARTITION__"):
+        for number in ("1", "02"):
+            folder = twins.folder / f"day={day}" / f"n={number}" / "t=a%20b%3A"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"id": [1, 2], "t": ["in", "file"]}), folder / "x.parquet")
+    given = twins.job.table(str(twins.folder), file_format="PARQUET")
+
+    twins.equal(given)
+    (twins.folder / "elsewhere").mkdir()
+    based = twins.job.table(
+        f"{twins.folder}/day=2026*/*/*/*.parquet",
+        name="based",
+        file_format="PARQUET",
+        options={"basePath": f"{twins.folder}/elsewhere/.."},
+    )
+    assert twins.equal(based).rows == 8
+
+
+def test_nested_names_are_normalised_alike_and_keys_are_hashed_alike(twins: Twins) -> None:
+    kind = pa.struct([("A b", pa.list_(pa.struct([("c-d", pa.int32()), ("c d", pa.int32())])))])
+    rows = [{"A b": [{"c-d": 1, "c d": 2}, None]}, None]
+    path = twins.files(table(k=[1, 2], s=pa.array(rows, kind)))
+
+    twins.equal(twins.job.table(path, file_format="PARQUET", primary_key=("k",)))
+
+
+def test_files_are_loaded_once_and_parts_are_numbered_through(twins: Twins) -> None:
+    for number in range(5):
+        rows = pa.table({"n": range(number * 1000, number * 1000 + 1000), "s": ["x" * 3000] * 1000})
+        pq.write_table(
+            rows, twins.folder / f"{number}.parquet", compression="none", use_dictionary=False
+        )
+
+    result = twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
+
+    assert (result.rows, len(result.files) > 1) == (5000, True)
+    assert sorted(row["n"] for row in twins.job.values(result)) == list(range(5000))
+
+
+@pytest.mark.parametrize("limit", [1, 777, 800, 10_000])
+def test_a_limit_is_kept(twins: Twins, limit: int) -> None:
+    path = twins.files(CASES["many row groups"])
+    given = twins.job.table(path, file_format="PARQUET")
+
+    result = twins.load(given, "DIRECT", options=RunOptions(limit=limit, table_handling="APPEND"))
+
+    assert (result.error, result.reader, result.rows) == (None, "direct", min(limit, 5000))
+    assert twins.job.rows(result)["_supa_index"].to_pylist() == list(range(1, result.rows + 1))
+
+
+def test_a_table_without_rows_has_no_files(twins: Twins) -> None:
+    path = twins.files(table(a=pa.array([], pa.int32())))
+
+    result = twins.equal(twins.job.table(path, file_format="PARQUET"))
+
+    assert (result.status, result.rows, result.files) == ("LOADED", 0, ())
+
+
+def _legacy(twins: Twins) -> TableSpec:
+    _by_spark(twins.job.spark, twins.folder, datetimeRebaseModeInWrite="LEGACY")
+    return twins.job.table(str(twins.folder), file_format="PARQUET")
+
+
+def _plain(twins: Twins, **changes: Any) -> TableSpec:
+    path = twins.files(table(a=[1, 2], s=[{"x": 1}, None]))
+    return twins.job.table(path, file_format="PARQUET", **changes)
+
+
+FALLBACKS: dict[str, tuple[Callable[[Twins], TableSpec], str]] = {
+    "where": (lambda twins: _plain(twins, where="a > 1"), "`where` is SQL"),
+    "deleted_when": (lambda twins: _plain(twins, deleted_when="a > 1"), "`deleted_when` is SQL"),
+    "cast": (
+        lambda twins: _plain(twins, columns=ColumnsSpec(types={"a": "string"})),
+        "column `a` is `int64` in",
+    ),
+    "calendar": (_legacy, "Julian calendar"),
+    "option": (
+        lambda twins: _plain(twins, options={"datetimeRebaseMode": "LEGACY"}),
+        "`spark.sql.parquet.datetimeRebaseModeInRead` is set",
+    ),
+    "csv": (
+        lambda twins: twins.job.table(twins.job.file("a.csv", "a\n1\n")),
+        "CSV is read by Spark",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FALLBACKS)
+def test_what_only_spark_can_read_is_read_by_spark_and_says_why(twins: Twins, name: str) -> None:
+    make, reason = FALLBACKS[name]
+    given = make(twins)
+
+    refused = twins.load(given, "DIRECT")
+    jvm, auto = twins.load(given, "JVM"), twins.load(given, "AUTO")
+
+    assert refused.error is not None
+    assert (refused.status, refused.error.exit_code) == ("FAILED", 2)
+    assert "`spark.reader: DIRECT`" in refused.error.message
+    assert reason in refused.error.message
+    assert (auto.error, auto.reader) == (None, "jvm")
+    assert reason in auto.why_jvm
+    assert twins.seen(auto) == twins.seen(jvm)
+
+
+def test_nested_values_as_text_are_written_by_spark(twins: Twins) -> None:
+    auto = twins.load(_plain(twins), "AUTO", nested="JSON")
+
+    assert (auto.error, auto.reader) == (None, "jvm")
+    assert "column `s` is written as `string`" in auto.why_jvm
+
+
+def test_the_reader_may_be_chosen(twins: Twins) -> None:
+    auto, jvm = (twins.load(_plain(twins), reader) for reader in ("AUTO", "JVM"))
+
+    assert (auto.reader, jvm.reader) == ("direct", "jvm")
+    assert jvm.why_jvm == "`spark.reader` is `JVM`"
+
+
+def test_a_file_that_is_damaged_inside_is_named(twins: Twins) -> None:
+    path = twins.folder / "a.parquet"
+    pq.write_table(pa.table({"a": range(100_000)}), path, compression="gzip")
+    content = bytearray(path.read_bytes())
+    content[20_000:40_000] = os.urandom(20_000)
+    path.write_bytes(content)
+
+    result = twins.load(twins.job.table(str(path), file_format="PARQUET"), "DIRECT")
+
+    assert result.error is not None
+    assert f"reading `{path}`" in result.error.message
+    assert result.error.exit_code == 1
+    assert twins.job.lake.data_keys() == []
+    assert twins.job.lake.uploads() == []
+
+
+def test_utc_is_utc(twins: Twins) -> None:
+    moment = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    path = twins.files(table(t=pa.array([moment], pa.timestamp("us", "Europe/Berlin"))))
+
+    result = twins.equal(twins.job.table(path, file_format="PARQUET"))
+
+    assert twins.job.values(result) == [{"t": moment}]
