@@ -9,32 +9,19 @@ Credentials, endpoints, sizes and parallelism change how a load runs, not what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
+from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import PipelineDocument
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     DestinationSpec,
-    PartitionField,
     RunOptions,
-    TableFormat,
     TableSpec,
 )
 from lakeload_jobs.core.fingerprint import fingerprint
-
-Identity = Mapping[str, Any]
-"""Settings that tell one load from another, by name."""
-
-
-@dataclass(frozen=True)
-class FormatIdentity:
-    """What takes part for one table format: of the destination, and of each table."""
-
-    destination: Callable[[DestinationSpec], Identity]
-    table: Callable[[TableSpec], Identity]
 
 
 def load_fingerprint(
@@ -47,7 +34,7 @@ def load_fingerprint(
 
     `written` has its paths as in the document, no fingerprint and no credentials.
     """
-    model, identity = document.model, FORMATS[destination.table_format]
+    model, rules = document.model, FORMAT_RULES[destination.table_format]
     return fingerprint(
         {
             "bucket": destination.bucket,
@@ -56,14 +43,14 @@ def load_fingerprint(
             "nested": document.nested,
             "on_bad_value": model.on_bad_value,
             "tracking_columns": model.tracking_columns,
-            "table": {**_table(written), **identity.table(written)},
-            **identity.destination(destination),
+            "table": {**_table(written), **rules.table_identity(written)},
+            **rules.destination_identity(destination),
             **_run(options),
         }
     )
 
 
-def _table(table: TableSpec) -> Identity:
+def _table(table: TableSpec) -> Mapping[str, Any]:
     """Return what takes part whatever the format is."""
     return {
         "source": table.source,
@@ -79,7 +66,7 @@ def _table(table: TableSpec) -> Identity:
     }
 
 
-def _columns(columns: ColumnsSpec) -> Identity:
+def _columns(columns: ColumnsSpec) -> Mapping[str, Any]:
     return {
         "include": columns.include,
         "exclude": columns.exclude,
@@ -88,60 +75,7 @@ def _columns(columns: ColumnsSpec) -> Identity:
     }
 
 
-def _run(options: RunOptions) -> Identity:
+def _run(options: RunOptions) -> Mapping[str, Any]:
     # A key of its own only where it is asked for: older fingerprints are without it.
     refresh = {"full_refresh": True} if options.full_refresh else {}
     return {"limit": options.limit, "reload": options.reload, **refresh}
-
-
-def _parquet(destination: DestinationSpec) -> Identity:
-    parquet = destination.parquet
-    return {
-        "partition_strategy": parquet.partition_strategy,
-        "file_name_pattern": parquet.file_name_pattern,
-        "update_glue_catalog": parquet.update_glue_catalog,
-        "partition_projection": parquet.partition_projection,
-    }
-
-
-def _parquet_table(_: TableSpec) -> Identity:
-    """Nothing: fingerprints of Parquet tables are older than modes (docs/decisions/0087)."""
-    return {}
-
-
-def _iceberg(destination: DestinationSpec) -> Identity:
-    """Name the catalog and the place in it; how a table is made does not change its rows."""
-    iceberg = destination.iceberg
-    catalog = iceberg.catalog
-    return {
-        "table_format": "ICEBERG",
-        "catalog": {
-            "type": catalog.type,
-            "glue_id": catalog.glue_id,
-            "uri": catalog.uri,
-            "warehouse": catalog.warehouse,
-            "ref": catalog.ref,
-        },
-        "warehouse_location": iceberg.warehouse_location,
-        "branch": iceberg.branch,
-    }
-
-
-def _iceberg_table(table: TableSpec) -> Identity:
-    return {
-        "mode": table.mode,
-        "cursor": table.cursor,
-        "deletes": table.deletes,
-        # Not given or empty: the same rows land in the same table.
-        "partition_by": [_partition(field) for field in table.partition_by or ()],
-    }
-
-
-def _partition(field: PartitionField) -> Identity:
-    return {"transform": field.transform, "column": field.column, "width": field.width}
-
-
-FORMATS: Mapping[TableFormat, FormatIdentity] = {
-    "PARQUET": FormatIdentity(_parquet, _parquet_table),
-    "ICEBERG": FormatIdentity(_iceberg, _iceberg_table),
-}

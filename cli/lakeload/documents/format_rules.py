@@ -10,7 +10,7 @@ from lakeload.config.model import Finding
 from lakeload.documents import iceberg_rules, parquet_rules
 from lakeload.documents.destination import Destination
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import DestinationSpec, TableFormat
+from lakeload_jobs.contract.spec import DestinationSpec, TableFormat, TableSpec
 
 
 class FormatRules(Protocol):
@@ -38,6 +38,15 @@ class FormatRules(Protocol):
 
         Paths of secret files are relative to `folder`.
         """
+
+    def destination_identity(self, spec: DestinationSpec) -> Mapping[str, Any]:
+        """Return the settings of a destination that tell one load from another, for fingerprints.
+
+        Those that are in fingerprints already stay; a later one takes part only where it is given.
+        """
+
+    def table_identity(self, table: TableSpec) -> Mapping[str, Any]:
+        """Return the same of a table: what takes part beside what does whatever the format is."""
 
     def uses_glue(self, model: Destination) -> bool:
         """Tell whether tables are registered in AWS Glue (F28, F17)."""

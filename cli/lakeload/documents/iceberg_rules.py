@@ -19,7 +19,7 @@ from lakeload.documents.iceberg import Catalog
 from lakeload.documents.iceberg_spec import iceberg_spec
 from lakeload.documents.modes import mode_findings, mode_notes
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import CatalogType, DestinationSpec
+from lakeload_jobs.contract.spec import CatalogType, DestinationSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS
 
@@ -237,3 +237,36 @@ CATALOG_SETTINGS: Mapping[CatalogType, CatalogSettings] = {
         findings=_region,
     ),
 }
+
+
+def destination_identity(spec: DestinationSpec) -> Mapping[str, Any]:
+    """Name the catalog and the place in it; how a table is made does not change its rows."""
+    iceberg = spec.iceberg
+    catalog = iceberg.catalog
+    return {
+        "table_format": "ICEBERG",
+        "catalog": {
+            "type": catalog.type,
+            "glue_id": catalog.glue_id,
+            "uri": catalog.uri,
+            "warehouse": catalog.warehouse,
+            "ref": catalog.ref,
+        },
+        "warehouse_location": iceberg.warehouse_location,
+        "branch": iceberg.branch,
+    }
+
+
+def table_identity(table: TableSpec) -> Mapping[str, Any]:
+    """Return what becomes of its rows, and how the table is laid out."""
+    return {
+        "mode": table.mode,
+        "cursor": table.cursor,
+        "deletes": table.deletes,
+        # Not given or empty: the same rows land in the same table.
+        "partition_by": [_partition(field) for field in table.partition_by or ()],
+    }
+
+
+def _partition(field: PartitionField) -> Mapping[str, Any]:
+    return {"transform": field.transform, "column": field.column, "width": field.width}

@@ -15,7 +15,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At
 from lakeload.documents.pipeline import Table
 from lakeload.documents.valid_tables import Numbered
-from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec
+from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 
 BLOCK = "parquet"
@@ -109,3 +109,19 @@ def _append_only(mode: str, at: At) -> Finding:
         at,
         "append-only",
     )
+
+
+def destination_identity(spec: DestinationSpec) -> Mapping[str, Any]:
+    """Return where files lie, how they are called and whether Glue has them."""
+    parquet = spec.parquet
+    return {
+        "partition_strategy": parquet.partition_strategy,
+        "file_name_pattern": parquet.file_name_pattern,
+        "update_glue_catalog": parquet.update_glue_catalog,
+        "partition_projection": parquet.partition_projection,
+    }
+
+
+def table_identity(table: TableSpec) -> Mapping[str, Any]:
+    """Return nothing: fingerprints of Parquet tables are older than modes (docs/decisions/0087)."""
+    return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 from lakeload_jobs.contract.errors import InvalidInput
 
@@ -50,23 +50,35 @@ def resolve_locally(reference: SecretReference) -> Secret:
     Raises `InvalidInput` when the variable is unset or empty or the file cannot be read.
     References into AWS are resolved by `lakeload_jobs.aws`.
     """
-    if reference.kind == "env":
-        value = os.environ.get(reference.name, "")
-        if not value:
-            raise InvalidInput(
-                f"the environment variable `{reference.name}` is not set",
-                hint=f"export {reference.name}=… before running this command; lakeload reads no "
-                "`.env`, a shell does: `set -a; . ./.env; set +a`",
-            )
-        return Secret(value)
-    if reference.kind == "file":
-        try:
-            text = Path(reference.name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InvalidInput(
-                f"the secret file `{reference.name}` cannot be read: {reason}",
-                hint="create the file with the secret as its only content, mode 0600",
-            ) from error
-        return Secret(text.removesuffix("\n"))
-    raise ValueError(f"{reference.kind} is not a local reference")
+    match reference.kind:
+        case "env":
+            return _from_variable(reference.name)
+        case "file":
+            return _from_file(reference.name)
+        case "aws_secret" | "aws_parameter":
+            raise ValueError(f"{reference.kind} is not a local reference")
+        case _:
+            assert_never(reference.kind)
+
+
+def _from_variable(name: str) -> Secret:
+    value = os.environ.get(name, "")
+    if not value:
+        raise InvalidInput(
+            f"the environment variable `{name}` is not set",
+            hint=f"export {name}=… before running this command; lakeload reads no `.env`, a shell "
+            "does: `set -a; . ./.env; set +a`",
+        )
+    return Secret(value)
+
+
+def _from_file(name: str) -> Secret:
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(
+            f"the secret file `{name}` cannot be read: {reason}",
+            hint="create the file with the secret as its only content, mode 0600",
+        ) from error
+    return Secret(text.removesuffix("\n"))

@@ -11,7 +11,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from lakeload.documents.fingerprints import FORMATS, load_fingerprint
+from lakeload.documents.fingerprints import load_fingerprint
+from lakeload.documents.format_rules import FORMAT_RULES as FORMATS
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.pipeline import Pipeline
 from lakeload.documents.spec import destination_spec, table_specs

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.creation import (
@@ -29,9 +30,6 @@ from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_st
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
 from lakeload_jobs.sources.base import Slice
-
-LEFT_AFTER = timedelta(hours=24)
-"""Staging branches older than this are taken for left by dead loads."""
 
 
 class Again(Exception):
@@ -165,7 +163,7 @@ def _drop_left(
 ) -> None:
     """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
     earlier attempts. A live one loses work by it, never rows (I7)."""
-    left = set(left_branches(facts.refs, datetime.now(UTC), LEFT_AFTER))
+    left = set(left_branches(facts.refs, datetime.now(UTC), DEAD_AFTER))
     for name, number in facts.refs.items():
         parsed = parse_staging_branch(name)
         known = facts.snapshots.get(number)
