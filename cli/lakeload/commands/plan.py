@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,8 +15,16 @@ from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
+    from lakeload.formats.inspection import InspectionRequest
+    from lakeload.formats.plan_model import TablePlan
     from lakeload.launch.spec import Attempt
     from lakeload_jobs.contract.spec import RunOptions, TableSpec
+
+
+STARTED = (
+    "Spark is started to see the columns of the source; it writes nothing. "
+    "`--no-schema` does without"
+)
 
 
 def plan(
@@ -81,9 +90,7 @@ def show_plan(
     local = runtime.traits.tasks_share_driver
     plans = commands.plan(session, tables, request, local=local)
     if schema if schema is not None else format_of(destination).plan_reads_columns:
-        from lakeload.commands.plan_schema import add_schema
-
-        plans = add_schema(plans, document, tables, request, master, conf)
+        plans = _with_schema(plans, document, tables, request, master, conf)
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, attempt, plans))
     else:
@@ -94,3 +101,47 @@ def show_plan(
         quiet = console.quiet()
         show_text(plans, console.out, console.err, quiet=quiet, readers=engines, file=file)
     raise typer.Exit(exit_code_of(plans))
+
+
+def _with_schema(
+    plans: tuple[TablePlan, ...],
+    document: PipelineDocument,
+    tables: tuple[TableSpec, ...],
+    request: InspectionRequest,
+    master: str | None,
+    conf: Sequence[str] = (),
+) -> tuple[TablePlan, ...]:
+    """Return the plans with the change of columns of each table that would be loaded.
+
+    Raises `MachineLacks` without Java, Spark or jars, and what ends the job.
+    """
+    from lakeload.commands.installation import find_installation
+    from lakeload.commands.spark_job import prepared, spark_settings
+    from lakeload.formats.plan_schema import find_columns, with_schema
+    from lakeload.launch.run import Launcher
+    from lakeload.launch.run_folder import prune_run_folders
+    from lakeload.launch.spec import build_job_spec
+    from lakeload.launch.stop import StopRequests
+    from lakeload.machine.jars.pins import features_of
+    from lakeload.ui.progress import Progress
+
+    wanted = {plan.table for plan in plans if plan.action == "LOAD"}
+    chosen = tuple(table for table in tables if table.source in wanted)
+    if not chosen:
+        return plans
+    console.note(f"note: {STARTED}")
+    settings = spark_settings(document, master, conf)
+    installation = find_installation()
+    features = features_of((table.input for table in chosen), request.destination.table_format)
+    settings, folder = prepared(document, settings, installation, features, request.attempt)
+    spec = build_job_spec(document, chosen, request.attempt, folder, request.options)
+    spec = replace(spec, job="plan")
+    names = [table.source for table in chosen]
+    with (
+        StopRequests() as stop,
+        Progress(console.err, names, quiet=console.quiet(), doing="planning") as progress,
+    ):
+        launcher = Launcher(installation, settings, os.environ, stop, progress.show)
+        found = find_columns(spec, folder, launcher)
+    prune_run_folders(folder.path.parent)
+    return with_schema(plans, found, spec, chosen)

@@ -175,14 +175,14 @@ def _without_spark(job: _Job, master: str) -> tuple[Outcome | None, set[str | No
 def _conditional_writes(job: _Job) -> str | None:
     """Refuse a store in which two writers could damage a table; say what a single one risks.
 
-    The commits of Iceberg tables are the catalog's: the store is asked for nothing.
+    Where the commits are a catalog's, the store is asked for nothing.
     """
     from lakeload.documents.spec import destination_spec
     from lakeload.probes.preflight import conditional_writes
+    from lakeload_jobs.contract.traits import format_of
 
-    if job.document.destination.model.table_format == "ICEBERG":
-        return None
-    return conditional_writes(destination_spec(job.document.destination))
+    destination = destination_spec(job.document.destination)
+    return conditional_writes(destination) if format_of(destination).commits_in_store else None
 
 
 def _features(job: _Job) -> tuple[str, ...]:

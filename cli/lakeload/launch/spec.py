@@ -21,6 +21,7 @@ from lakeload_jobs.contract.spec import (
     TableFormat,
     TableSpec,
 )
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.bookmark import refuse_limit
@@ -133,7 +134,7 @@ def build_job_spec(
         author=author(),
         dead_attempts=(
             dead_attempts(folder.path.parent)
-            if document.destination.model.table_format == "ICEBERG"
+            if FORMATS[document.destination.model.table_format].tracks_dead_attempts
             else ()
         ),
     )
