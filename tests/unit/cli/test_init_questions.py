@@ -186,7 +186,7 @@ def test_a_path_tells_format_and_table(path: str, file_format: str | None, table
     ("name", "content", "file_format"),
     [
         ("a.json", b'{"id": 1}\n{"id": 2}\n', "NDJSON"),
-        ("a.json.gz", gzip.compress(b'\xef\xbb\xbf{"id": 1}\r\n\r\n{"id": 2}'), "NDJSON"),
+        ("a.json.gz", gzip.compress(b'\xef\xbb\xbf{"id": 1}\r\n\r\n{"id": 2}', mtime=0), "NDJSON"),
         ("a.json", b'{"id": 1}\n', None),
         ("a.json", b'[\n{"id": 1}\n]', None),
         ("a.json", b"", None),
