@@ -68,7 +68,7 @@ def show_plan(
 ) -> None:
     """Inspect, show, exit with the plan's code.
 
-    `schema` None: the format says whether the columns are looked at. `master` and `conf` are
+    `schema` None: the format says whether the columns are read. `master` and `conf` are
     the flags of a load.
     """
     from lakeload.commands.spark_job import chosen_master

@@ -39,7 +39,7 @@ class Inspects(Protocol):
         *,
         local: bool,
     ) -> tuple[TablePlan, ...]:
-        """Return what a load would do; with a `local` master the input files are looked at."""
+        """Return what a load would do; with a `local` master the input files are counted."""
 
 
 class Judge(Protocol):
@@ -75,7 +75,7 @@ class Operates(Protocol):
 
 
 class Maintains(Protocol):
-    """Upkeep of tables that are loaded often."""
+    """Maintenance of tables that are loaded often."""
 
     def maintain(
         self, destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec, /

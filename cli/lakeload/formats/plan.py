@@ -18,7 +18,7 @@ _ONE_PARTITION = 4 * 1024 * 1024
 
 def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TablePlan:
     """Return what is planned for a table of any format; with a `local` master its input files are
-    looked at. The format adds what it alone knows."""
+    counted. The format adds what it alone knows."""
     table = state.table
     found = _input(state) if local else InputFound(0, 0, ())
     error = state.result.error if state.error else None

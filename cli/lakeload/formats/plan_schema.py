@@ -61,7 +61,7 @@ def with_schema(
     spec: JobSpec,
     tables: Sequence[TableSpec],
 ) -> tuple[TablePlan, ...]:
-    """Return the plans with the change of columns of each table that the job looked at."""
+    """Return the plans with the change of columns of each table that the job read."""
     known = {one.table: one for one in found}
     specs = {table.source: table for table in tables}
     judge = commands_of(spec.destination.table_format).judge

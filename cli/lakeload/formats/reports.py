@@ -121,7 +121,7 @@ class DamagedJob:
 class RecoveredTable:
     """One table after its recovery, or in a dry run before it.
 
-    `actions` say what was done, or would be; `remarks` are told below the tables. In a dry run the
+    `actions` say what was done, or would be; `remarks` are shown below the tables. In a dry run the
     status UNFINISHED stands for RECOVERED. `errors`: the worst first.
     """
 

@@ -1,1 +1,1 @@
-"""Iceberg tables, as the command line sees them: inspected, planned, looked after."""
+"""Iceberg tables, in the command line: inspection, plan and table operations."""

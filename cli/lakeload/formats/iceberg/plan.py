@@ -38,7 +38,7 @@ def plan(
 def plan_states(
     states: Sequence[IcebergState], request: InspectionRequest, *, local: bool
 ) -> tuple[TablePlan, ...]:
-    """Return the plan of each table; with a `local` master its input files are looked at."""
+    """Return the plan of each table; with a `local` master its input files are counted."""
     return tuple(
         replace(
             plan_table(state, request.options, local=local),

@@ -29,7 +29,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 
 _TRIES = 4
-"""Commits of others come first now and then; each try looks again."""
+"""Commits of others come first now and then; each try reads the table again."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def recover_branches(
     abort_older_than: timedelta,
     dry_run: bool,
 ) -> tuple[BranchRecovery, ...]:
-    """Drop the left branches of each table, several tables at a time; trouble with one leaves the
+    """Drop the left branches of each table, several tables at a time; one that fails leaves the
     others alone."""
     before = datetime.now(UTC) - abort_older_than
     return each_table(
@@ -99,7 +99,7 @@ def _drop_old(
             try:
                 gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
             except CatalogError as error:
-                # Another commit came first, or nobody knows: the next look tells.
+                # Another commit came first, or the outcome is unknown: the next read shows it.
                 if attempt + 1 < _TRIES and (error.retryable or error.may_have_acted):
                     continue
                 raise

@@ -1,1 +1,1 @@
-"""Tables of Parquet files, as the command line sees them: inspected, planned, looked after."""
+"""Tables of Parquet files, in the command line: inspection, plan and table operations."""

@@ -47,7 +47,7 @@ def plan(
 def plan_states(
     states: Sequence[ParquetState], request: InspectionRequest, *, local: bool
 ) -> tuple[TablePlan, ...]:
-    """Return the plan of each table without Glue; with a `local` master its input is looked at."""
+    """Return the plan of each table without Glue; with a `local` master its input is counted."""
     return tuple(
         replace(
             plan_table(state, request.options, local=local),
