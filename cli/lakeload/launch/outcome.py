@@ -22,9 +22,6 @@ OutcomeKind = Literal[
 ]
 
 NOTHING_COMMITTED = "nothing was committed"
-MAYBE_COMMITTED = "committed or unknown: the next sync or `lakeload recover` finishes it"
-MAYBE_IN = "committed or unknown: the same `--job-id`, run again, loads it only if it is not in"
-"""Of an Iceberg table: its commit happened or did not, and leaves nothing to be finished."""
 
 _IN: dict[str, TableStatus] = {
     "LOADED": "LOADED",
@@ -98,7 +95,7 @@ def decide(
     specs: Sequence[TableSpec],
     cause: Cause,
     *,
-    maybe: str = MAYBE_COMMITTED,
+    maybe: str,
 ) -> Outcome:
     """Return the outcome. `cause` is what the log suggests; it is used where no result tells.
 

@@ -13,7 +13,6 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.runtimes.base import Runtime
 from lakeload.runtimes.registry import runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.traits import FORMATS
 
 REDACTION = (
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|api[._-]?key"
@@ -53,8 +52,8 @@ class LaunchRequest:
     """Those of this machine."""
     input_bytes: int | None = None
     """What the job will read; None where that is not known."""
-    iceberg: bool = False
-    """Whether tables are Iceberg's."""
+    session_settings: Mapping[str, str] = field(default_factory=dict)
+    """What the tables' format needs of a session from its start."""
     executor_options: tuple[str, ...] = ()
     """What else executors are started with."""
 
@@ -79,8 +78,7 @@ def spark_properties(request: LaunchRequest) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if request.iceberg:
-        properties.update(FORMATS["ICEBERG"].session_settings)
+    properties.update(request.session_settings)
     properties.update(settings.conf)
     properties.update(settings.runtime.properties(settings.jars, settings.conf))
     for role, text in _java_options(request).items():

@@ -15,8 +15,6 @@ from lakeload.launch.jvm import executor_options
 from lakeload.launch.log_diagnosis import Cause, probable_cause
 from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import (
-    MAYBE_COMMITTED,
-    MAYBE_IN,
     Ending,
     Observed,
     Outcome,
@@ -35,6 +33,7 @@ from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import JobSpec
+from lakeload_jobs.contract.traits import format_of
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +64,7 @@ def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     """Load what `spec` names and return what became of it. Raises as `run_job` does."""
     ended = run_job(spec, folder, launcher)
     result = read_result(folder.result, spec.attempt_id)
-    iceberg = spec.destination.table_format == "ICEBERG"
-    maybe = MAYBE_IN if iceberg else MAYBE_COMMITTED
+    maybe = format_of(spec.destination).commit_unknown
     return decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
 
 
@@ -96,7 +94,7 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
 
 def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     """Write spec.json, spark.conf and log4j's settings into the run folder."""
-    iceberg = spec.destination.table_format == "ICEBERG"
+    traits = format_of(spec.destination)
     request = LaunchRequest(
         launcher.settings,
         folder,
@@ -104,8 +102,8 @@ def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
         cores=os.cpu_count() or 1,
         # Another job reads no input.
         input_bytes=input_bytes(spec.tables) if spec.job == "load" else None,
-        iceberg=iceberg,
-        executor_options=executor_options(spec.destination) if iceberg else (),
+        session_settings=traits.session_settings,
+        executor_options=executor_options(spec.destination) if traits.has_catalog else (),
     )
     properties = render(spark_properties(request))
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.

@@ -90,7 +90,7 @@ def _check_full_refresh(
             "`--full-refresh` and `--reload` exclude each other",
             hint="the one replaces the rows of a table, the other adds to them",
         )
-    if table_format == "PARQUET":
+    if FORMATS[table_format].append_only:
         raise InvalidInput(
             "`--full-refresh`: the rows of a table of Parquet files cannot be replaced",
             hint=_INSTEAD,

@@ -23,6 +23,7 @@ from lakeload.launch.properties import (
 from lakeload.launch.run import log_settings
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.traits import FORMATS
 
 _CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")
 """Java tells of each class that it leaves out."""
@@ -64,7 +65,14 @@ def train(
     option = f'"-XX:ArchiveClassesAtExit={target}"'
     settings = SparkSettings(MASTER, MEMORY, {"spark.driver.extraJavaOptions": option}, tuple(jars))
     cores = os.cpu_count() or 1
-    request = LaunchRequest(settings, run, environment, cores=cores, input_bytes=0, iceberg=iceberg)
+    request = LaunchRequest(
+        settings,
+        run,
+        environment,
+        cores=cores,
+        input_bytes=0,
+        session_settings=FORMATS["ICEBERG"].session_settings if iceberg else {},
+    )
     run.write(run.log_settings, log_settings())
     run.write(run.properties, render(spark_properties(request)))
     status = _run(started, run)

@@ -17,6 +17,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.spec import build_job_spec, new_attempt
 from lakeload.machine.jars.fetch import fetch
 from lakeload.machine.jars.pins import pinned
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from lakeload_jobs.session import configure
@@ -49,7 +50,9 @@ def _session(folder: Path) -> SparkSession:
     run_folder.log_settings.write_text("rootLogger.level = off\n")
     jars = fetch(pinned("iceberg"), CACHE / "jars", REPOSITORY)
     settings = SparkSettings("local[2]", "600m", {}, jars)
-    properties = spark_properties(LaunchRequest(settings, run_folder, iceberg=True))
+    properties = spark_properties(
+        LaunchRequest(settings, run_folder, session_settings=FORMATS["ICEBERG"].session_settings)
+    )
     os.environ |= {"PYSPARK_PYTHON": sys.executable}
     builder = SparkSession.builder.master("local[2]")
     for name, value in properties.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeload.launch.outcome import MAYBE_IN
 from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.traits import FORMATS
 from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
 from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, Point, points
@@ -114,7 +114,7 @@ def _stop(world: World, name: str, group: Sequence[Case], where: dict[str, Point
     for case in group:
         case.told.append(told)
         case.counted = case.table in traps.held
-        if where[case.table].kind == COMMIT and MAYBE_IN not in said:
+        if where[case.table].kind == COMMIT and FORMATS["ICEBERG"].commit_unknown not in said:
             case.findings.problems.append(f"{case.name}: nobody was told that it may be in: {said}")
         status = told.tables.get(case.table, {}).get("status")
         if (told.code, status, left) != (ExitCode.INTERRUPTED, "INTERRUPTED", []):

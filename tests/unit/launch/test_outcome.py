@@ -8,7 +8,6 @@ import pytest
 
 from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.outcome import (
-    MAYBE_IN,
     NOTHING_COMMITTED,
     Ending,
     Observed,
@@ -18,6 +17,7 @@ from lakeload.launch.outcome import (
 from lakeload.launch.result_file import ResultProblem
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
+from lakeload_jobs.contract.traits import FORMATS
 from tests.unit.launch.specs import table
 
 
@@ -50,16 +50,17 @@ def test_the_tables_decide_the_exit_code(tables: list[TableResult], code: ExitCo
 
 def test_a_stopped_commit_of_iceberg_is_said_to_be_in_or_not() -> None:
     observed = Observed(opened=True, stages={"orders": "commit"}, committing={"orders"})
+    maybe = FORMATS["ICEBERG"].commit_unknown
     outcome = decide(
         Ending(143, signal.SIGTERM),
         ResultProblem("no result", missing=True),
         observed,
         [table("orders"), table("customers")],
         Cause("stopped", None, ExitCode.TABLE_FAILED),
-        maybe=MAYBE_IN,
+        maybe=maybe,
     )
     assert outcome.exit_code == ExitCode.INTERRUPTED
     assert outcome.error is not None
-    assert outcome.error.message == f"stopped by SIGTERM: `orders` is {MAYBE_IN}"
+    assert outcome.error.message == f"stopped by SIGTERM: `orders` is {maybe}"
     said = [one.error.message for one in outcome.tables if one.error]
-    assert said == [MAYBE_IN, NOTHING_COMMITTED]
+    assert said == [maybe, NOTHING_COMMITTED]

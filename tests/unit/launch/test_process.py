@@ -15,7 +15,6 @@ import pytest
 from lakeload.launch.log_diagnosis import probable_cause
 from lakeload.launch.log_file import LIMIT, read_log
 from lakeload.launch.outcome import (
-    MAYBE_COMMITTED,
     NOTHING_COMMITTED,
     Ending,
     Outcome,
@@ -29,8 +28,10 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.traits import FORMATS
 from tests.unit.launch.specs import prepared
 
+MAYBE = FORMATS["PARQUET"].commit_unknown
 SHORT = Patience(term=1.5, survivors=3.0, stragglers=0.3)
 
 
@@ -61,6 +62,7 @@ def run(runs: Path, scenario: str, when: Callable[[Event, RunFolder], None] | No
         running.observed,
         spec.tables,
         probable_cause(read_log(folder.log), ending.exit_status, running.observed.opened),
+        maybe=MAYBE,
     )
     seconds = time.monotonic() - started
     assert members(running.pid) == [], "a process was left behind"
@@ -144,7 +146,7 @@ def test_a_table_in_its_commit_when_the_driver_died_is_unknown(tmp_path: Path) -
     first, second = run(tmp_path, "killed").outcome.tables
     assert first.error is not None
     assert second.error is not None
-    assert (first.error.message, first.error.stage) == (MAYBE_COMMITTED, "commit")
+    assert (first.error.message, first.error.stage) == (MAYBE, "commit")
     assert second.error.message == NOTHING_COMMITTED
 
 
@@ -183,7 +185,7 @@ def test_interrupting_during_a_commit_means_it_is_unknown(tmp_path: Path) -> Non
     outcome = run(tmp_path, "stops_while_committing", interrupt_once_at("commit")).outcome
     assert outcome.exit_code == ExitCode.INTERRUPTED
     assert outcome.error is not None
-    assert outcome.error.message.endswith(f"`orders` is {MAYBE_COMMITTED}")
+    assert outcome.error.message.endswith(f"`orders` is {MAYBE}")
 
 
 def test_a_job_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from lakeload.launch.properties import (
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, EndpointsSpec
+from lakeload_jobs.contract.traits import FORMATS
 
 FOLDER = RunFolder(Path("/r"))
 GOLDEN = Path(__file__).parents[2] / "cases" / "launch"
@@ -54,7 +55,7 @@ def test_iceberg_tables_bring_their_sql_and_their_executors_options() -> None:
         LaunchRequest(
             SparkSettings("local-cluster[2,1,1024]", "1g", conf, jars),
             FOLDER,
-            iceberg=True,
+            session_settings=FORMATS["ICEBERG"].session_settings,
             executor_options=executor_options(destination),
         )
     )

@@ -29,7 +29,6 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.traits import (
-    Interface,
     catalog_of,
     catalog_traits,
     needs_aws_identity,
@@ -157,7 +156,7 @@ def _check_snowflake(destination: DestinationSpec, catalog: CatalogSpec) -> None
         )
     client = catalog.client_id is not None and catalog.client_secret is not None
     login = client or catalog.credential or catalog.token or catalog.sigv4
-    if traits.interface is Interface.REST and not login:
+    if not traits.in_glue and not login:
         raise InvalidInput(
             f"{start}the catalog `{catalog.uri}` is used without a login, and Snowflake connects "
             "with OAuth, a token or SigV4 only",
@@ -195,7 +194,7 @@ def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, An
         "traits": traits,
         "in_catalog": catalog_of(destination) is not None,
         "native": traits.spark_only,
-        "glue": traits.interface is Interface.GLUE,
+        "glue": traits.in_glue,
         "vends": vends(catalog),
         "needs_aws": needs_aws_identity(catalog),
         "path_style": destination.addressing_style != "VIRTUAL",
