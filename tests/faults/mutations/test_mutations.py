@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
 
 from tests.faults.mutations.mutate import mutate, read_mutation
+from tests.faults.mutations.run_mutated import run, server
 from tests.servers.ministack import ENDPOINT_VARIABLE, AwsServer
 
 _HERE = Path(__file__).parent
@@ -26,23 +26,28 @@ _BROKEN = re.compile(r"^E +(\w*Import|Syntax|Name|Attribute|Type|Indentation)Err
 """What a test says that fails because the patch makes no sense, not because rows are in danger."""
 
 
+@pytest.fixture(scope="module")
+def forks() -> ForkServerContext:
+    """What starts the processes of mutated tests."""
+    return server()
+
+
 @pytest.mark.parametrize("file", _MUTATIONS, ids=lambda file: file.stem)
-def test_a_missing_safety_is_noticed(file: Path, aws: AwsServer, tmp_path: Path) -> None:
+def test_a_missing_safety_is_noticed(
+    file: Path, aws: AwsServer, forks: ForkServerContext, tmp_path: Path
+) -> None:
     mutation = read_mutation(file)
     sources = tmp_path / "sparkjobs"
-    shutil.copytree(_ROOT / "sparkjobs", sources, ignore=shutil.ignore_patterns("__pycache__"))
+    # With the byte code, which is valid for copies that keep the time of the source.
+    shutil.copytree(_ROOT / "sparkjobs", sources)
     for changed, text in mutate(mutation, sources).items():
         changed.write_text(text, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutation.test],
-        cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": str(sources), ENDPOINT_VARIABLE: aws.endpoint},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 1, f"without this: {mutation.rule}\n{run.stdout[-4000:]}"
-    assert not _BROKEN.search(run.stdout), run.stdout[-4000:]
+        for code in changed.parent.glob(f"__pycache__/{changed.stem}.*.pyc"):
+            code.unlink()
+    environment = {**os.environ, ENDPOINT_VARIABLE: aws.endpoint}
+    ended, said = run(forks, mutation.test, sources, tmp_path / "log", environment)
+    assert ended == 1, f"without this: {mutation.rule}\n{said[-4000:]}"
+    assert not _BROKEN.search(said), said[-4000:]
 
 
 def test_there_are_mutations() -> None:
