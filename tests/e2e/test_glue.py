@@ -63,7 +63,9 @@ def answers(lake: Lake, folder: Path) -> dict[str, list[int]]:
     return found
 
 
-def test_a_table_in_glue_from_plan_to_query(lake: Lake, folder: Path) -> None:
+def test_a_catalog_that_a_sync_may_not_change_is_brought_into_step_by_recover(
+    lake: Lake, folder: Path
+) -> None:
     allow_glue(lake, [action for action in LOAD_ACTIONS if action != "BatchCreatePartition"])
     plan = lakeload(lake, folder, "plan", "pipeline.yml")
     assert plan.code == 0, plan.stderr
@@ -89,6 +91,13 @@ def test_a_table_in_glue_from_plan_to_query(lake: Lake, folder: Path) -> None:
     ]
     assert query(lake) == expected
 
+
+def test_a_table_in_glue_gets_a_new_column_and_answers_the_queries_of_policy(
+    lake: Lake, folder: Path
+) -> None:
+    allow_glue(lake)
+    first = sync(lake, folder)
+    assert first.code == 0, first.stderr
     (folder / "orders.csv").write_text("ID,Näme,Extra\n3,c,x\n")
     ended = sync(lake, folder)
     assert ended.code == 0, ended.stderr

@@ -90,7 +90,7 @@ def test_ctrl_c_before_the_commit_leaves_nothing_and_says_so(
 
 
 def test_sigterm_after_the_record_says_committed_and_the_next_run_finishes_it(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     slow = fault_proxy.on("CompleteMultipartUpload", delay(30))
@@ -105,7 +105,7 @@ def test_sigterm_after_the_record_says_committed_and_the_next_run_finishes_it(
     assert "next sync" in stderr
     slow.action = delay(0)
 
-    ended = sync(lake, tmp_path, "--job-id", "job-1")
+    ended = sync(lake, tmp_path, "--job-id", "job-1", SPARK_HOME=str(warm_spark_home))
     assert ended.code == 0, ended.stderr
     assert ended.tables["people"]["status"] == "NO_OP"
     assert _rows(lake, tmp_path / "seen") == (ROWS, ROWS)

@@ -194,6 +194,7 @@ def test_another_way_to_be_let_in_loads_as_well(
     batch = [row(2, version=2), row(5)]
     life.load(life.spec(batch, mode="UPSERT"), batch)
     life.travel()
+    _nothing_of_lakeload_is_left(life)
     _was_asked_as_configured(life.world)
     _token_is_shown_nowhere(life)
 
