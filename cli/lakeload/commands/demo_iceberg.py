@@ -8,11 +8,7 @@ from typing import Any
 
 from lakeload.commands.demo_run import SCHEMA, Demo
 from lakeload.demo.changes import CANCELLED, CHANGED, NEW, write_first_day, write_second_day
-from lakeload.demo.documents import (
-    DATABASE_PREFIX,
-    iceberg_destination_document,
-    iceberg_pipeline_document,
-)
+from lakeload.demo.documents import DATABASE_PREFIX
 from lakeload.demo.lake import Answer
 from lakeload.demo.questions import NOW_AND_MONDAY, ORDERS_OF_EACH_JOB, PAYMENTS_OF_EACH_JOB
 from lakeload.demo.samples import ORDERS, PAYMENTS
@@ -35,11 +31,7 @@ def tour(demo: Demo, endpoint: str, days: tuple[date, date]) -> dict[str, Any]:
         ("trust", f"only the user {lake.user}, and only with the ExternalId"),
         ("policy", "what `lakeload policy destination.yml` writes"),
     ]
-    documents = {
-        "destination.yml": iceberg_destination_document(lake, endpoint),
-        "pipeline.yml": iceberg_pipeline_document(),
-    }
-    demo.introduce(facts, documents)
+    demo.introduce(facts)
     screen.show_heading(demo.console, "Monday's export of a small shop")
     samples = write_first_day(demo.folder / "export", monday)
     screen.show_facts(demo.console, [(one.path.name, f"{one.rows:,} rows") for one in samples])

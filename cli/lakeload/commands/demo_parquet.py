@@ -8,7 +8,6 @@ from datetime import date
 from typing import Any
 
 from lakeload.commands.demo_run import PREFIX, SCHEMA, Demo
-from lakeload.demo.documents import destination_document, pipeline_document
 from lakeload.demo.lake import Answer, query
 from lakeload.demo.questions import BEST_SELLERS, CITIES, ROWS_OF_EACH_JOB
 from lakeload.demo.samples import ORDER_HEADER, Sample, write_samples
@@ -27,11 +26,7 @@ def tour(demo: Demo, endpoint: str, days: tuple[date, date]) -> dict[str, Any]:
         ("trust", f"only the user {lake.user}, and only with the ExternalId"),
         ("policy", f"list, read and write below {lake.prefix}/; delete probes, never data"),
     ]
-    documents = {
-        "destination.yml": destination_document(lake, endpoint),
-        "pipeline.yml": pipeline_document(),
-    }
-    demo.introduce(facts, documents)
+    demo.introduce(facts)
     samples = write_samples(demo.folder / "export", monday)
     screen.show_heading(demo.console, "Monday's export of a small shop, as messy as exports are")
     files = [(sample.path.name, f"{sample.rows:,} rows") for sample in samples]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Demo:
     folder: Path
     console: Console
     lake: SeededLake
+    documents: Mapping[str, str]
+    """By the names of the files, which are in `folder`."""
     destination: DestinationSpec
     as_json: bool
     commands: list[dict[str, Any]] = field(default_factory=list)
@@ -39,13 +41,12 @@ class Demo:
         self.session = AwsSession(self.destination, label="demo")
         self._objects = Objects(self.session, self.destination)
 
-    def introduce(self, facts: Sequence[tuple[str, str]], documents: dict[str, str]) -> None:
-        """Show the embedded AWS, and write and show the documents."""
+    def introduce(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Show the embedded AWS and the documents."""
         screen.show_heading(self.console, "An AWS of its own, which enforces IAM")
         screen.show_facts(self.console, facts)
         screen.show_heading(self.console, "Two documents")
-        for name, text in documents.items():
-            (self.folder / name).write_text(text, encoding="utf-8")
+        for name, text in self.documents.items():
             screen.show_document(self.console, name, text)
 
     def run(self, *arguments: str) -> None:

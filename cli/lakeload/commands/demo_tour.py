@@ -20,14 +20,15 @@ from lakeload.commands import demo_iceberg, demo_parquet
 from lakeload.commands.demo_run import BUCKET, PREFIX, Demo
 from lakeload.demo.aws import EmbeddedAws, SeededLake
 from lakeload.demo.aws_policies import embedded_policy
-from lakeload.demo.documents import demo_environment, destination_spec, iceberg_destination_spec
+from lakeload.demo.documents import demo_environment, iceberg_documents, parquet_documents
 from lakeload.demo.steps import environment
+from lakeload.documents.load import load_destination
+from lakeload.documents.spec import destination_spec
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.local.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks
-from lakeload_jobs.contract.spec import DestinationSpec
 
 DAYS = date(2026, 3, 2), date(2026, 3, 3)
 """A Monday and a Tuesday."""
@@ -37,15 +38,15 @@ DAYS = date(2026, 3, 2), date(2026, 3, 3)
 class Tour:
     """The demo of one table format."""
 
-    destination: Callable[[SeededLake, str], DestinationSpec]
+    documents: Callable[[SeededLake, str], dict[str, str]]
     show: Callable[[Demo, str, tuple[date, date]], dict[str, Any]]
     own_policy: bool = False
     """The role gets what `lakeload policy` writes, in place of what it was seeded with."""
 
 
 TOURS: Mapping[str, Tour] = {
-    "PARQUET": Tour(destination_spec, demo_parquet.tour),
-    "ICEBERG": Tour(iceberg_destination_spec, demo_iceberg.tour, own_policy=True),
+    "PARQUET": Tour(parquet_documents, demo_parquet.tour),
+    "ICEBERG": Tour(iceberg_documents, demo_iceberg.tour, own_policy=True),
 }
 """By the name of the format."""
 
@@ -75,11 +76,14 @@ def give_tour(tour: Tour, *, keep: bool, as_json: bool) -> None:
 def _show(tour: Tour, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
     with EmbeddedAws(folder / "aws") as aws:
         lake = aws.seed(bucket=BUCKET, prefix=PREFIX)
-        destination = tour.destination(lake, aws.endpoint)
+        documents = tour.documents(lake, aws.endpoint)
+        for name, text in documents.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        destination = destination_spec(load_destination(folder / "destination.yml", os.environ))
         if tour.own_policy:
             aws.admin().put_role_policy(lake.role, embedded_policy(destination))
         with environment(demo_environment(os.environ, lake, folder)):
-            demo = Demo(folder, console, lake, destination, as_json)
+            demo = Demo(folder, console, lake, documents, destination, as_json)
             return tour.show(demo, aws.endpoint, DAYS)
 
 

@@ -3,75 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from lakeload.demo.aws import SeededLake
-from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 
 EXTERNAL_ID_VARIABLE = "LAKELOAD_EXTERNAL_ID"
 DATABASE_PREFIX = "demo"
 """The first part of the names of the Iceberg demo's databases in Glue."""
 
 
-def destination_document(lake: SeededLake, endpoint: str) -> str:
-    """Return destination.yml: what a user would write, and the endpoints of the embedded AWS."""
-    return f"{_plain_destination(lake, endpoint)}addressing_style: PATH\n"
-
-
-def _plain_destination(lake: SeededLake, endpoint: str) -> str:
-    return f"""\
-version: 1
-bucket: {lake.bucket}
-region: {lake.region}
-prefix: {lake.prefix}
-credentials:
-  role_arn: {lake.role_arn}
-  external_id: {{env: {EXTERNAL_ID_VARIABLE}}}
-endpoints:                # of the embedded AWS; the real one needs none
-  s3: {endpoint}
-  sts: {endpoint}
-"""
-
-
-def iceberg_destination_document(lake: SeededLake, endpoint: str) -> str:
-    """Return destination.yml of Iceberg tables in Glue."""
-    return f"""\
-{_plain_destination(lake, endpoint)}\
-  glue: {endpoint}
-addressing_style: PATH
-table_format: ICEBERG     # and with it the catalog is Glue
-glue_database_prefix: {DATABASE_PREFIX}
-"""
-
-
-def destination_spec(lake: SeededLake, endpoint: str) -> DestinationSpec:
-    """Return what destination.yml says, for the demo's own look at the lake."""
-    external_id = SecretReference("env", EXTERNAL_ID_VARIABLE)
-    return DestinationSpec(
-        bucket=lake.bucket,
-        region=lake.region,
-        prefix=lake.prefix,
-        credentials=CredentialsSpec(role_arn=lake.role_arn, external_id=external_id),
-        endpoints=EndpointsSpec(s3=endpoint, sts=endpoint),
-        addressing_style="PATH",
-    )
-
-
-def iceberg_destination_spec(lake: SeededLake, endpoint: str) -> DestinationSpec:
-    """Return what destination.yml of Iceberg tables says."""
-    return replace(
-        destination_spec(lake, endpoint),
-        endpoints=EndpointsSpec(s3=endpoint, sts=endpoint, glue=endpoint),
-        table_format="ICEBERG",
-        glue_database_prefix=DATABASE_PREFIX,
-    )
-
-
-def pipeline_document() -> str:
-    """Return pipeline.yml: three tables of three formats."""
-    return """\
+_THREE_TABLES = """\
 version: 1
 name: shop
 destination: destination.yml
@@ -92,11 +33,8 @@ tables:
     path: export/payments.parquet
     format: PARQUET
 """
-
-
-def iceberg_pipeline_document() -> str:
-    """Return pipeline.yml: one table that changes, and one that grows."""
-    return """\
+"""Of three formats."""
+_CHANGING_TABLES = """\
 version: 1
 name: shop
 destination: destination.yml
@@ -121,6 +59,40 @@ tables:
     path: export/payments.parquet
     format: PARQUET
     partition_by: [day(value date)]
+"""
+"""One table that changes, and one that grows."""
+
+
+def parquet_documents(lake: SeededLake, endpoint: str) -> dict[str, str]:
+    """Return the documents that a user would write, and the endpoints of the embedded AWS."""
+    destination = f"{_destination(lake, endpoint)}addressing_style: PATH\n"
+    return {"destination.yml": destination, "pipeline.yml": _THREE_TABLES}
+
+
+def iceberg_documents(lake: SeededLake, endpoint: str) -> dict[str, str]:
+    """Return the documents of Iceberg tables in Glue."""
+    destination = f"""\
+{_destination(lake, endpoint)}\
+  glue: {endpoint}
+addressing_style: PATH
+table_format: ICEBERG     # and with it the catalog is Glue
+glue_database_prefix: {DATABASE_PREFIX}
+"""
+    return {"destination.yml": destination, "pipeline.yml": _CHANGING_TABLES}
+
+
+def _destination(lake: SeededLake, endpoint: str) -> str:
+    return f"""\
+version: 1
+bucket: {lake.bucket}
+region: {lake.region}
+prefix: {lake.prefix}
+credentials:
+  role_arn: {lake.role_arn}
+  external_id: {{env: {EXTERNAL_ID_VARIABLE}}}
+endpoints:                # of the embedded AWS; the real one needs none
+  s3: {endpoint}
+  sts: {endpoint}
 """
 
 
