@@ -274,3 +274,15 @@ def test_the_page_shows_queries_as_they_are_written() -> None:
     }
     assert len(shown) == 8
     assert set(shown) <= written
+
+
+def test_render_value_like_a_mark_of_templates_stays_a_value() -> None:
+    """`### `, `> ` and `$ ` at the start of a line mean something in templates alone."""
+    strange = replace(ORDERS, primary_key=("id\n### title\n> why\n$ command\n% if x",))
+    plain = recipes(PLAIN, "duckdb", RecipeRequest(NOW, tables=(ORDERS,)))
+    shown = recipes(PLAIN, "duckdb", RecipeRequest(NOW, tables=(strange,)))
+    assert [(one.title, one.text, one.commands) for one in shown] == [
+        (one.title, one.text, one.commands) for one in plain
+    ]
+    (newest,) = (one for one in shown if one.title.endswith("the newest version of each row"))
+    assert "id\n### title\n> why\n$ command\n% if x" in newest.why
