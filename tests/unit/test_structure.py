@@ -8,7 +8,7 @@ import pytest
 
 from tests.structure import PRODUCT, comparisons
 
-MOST = 8
+MOST = 7
 """As many as there are; it only goes down."""
 
 
