@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -20,9 +19,6 @@ schema    its columns are compared (plan)     commit    it is made visible: in, 
 open      the table is being read             catalog   its columns are made known after a commit
 count     the rows of its source are counted
 """
-
-Enter = Callable[[Stage], None]
-"""Is told each stage as it begins; raises `Interrupted` when the run is to stop."""
 
 EventKind = Literal["opened", "stage", "progress", "note", "table", "closed"]
 

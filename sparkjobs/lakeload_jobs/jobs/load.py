@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -10,14 +11,11 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, shared_exit
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
-from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
-from lakeload_jobs.formats.parquet.glue import GlueCatalog
+from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.scheduler import GOOD, Tables
-from lakeload_jobs.storage.objects import Objects
 
 
 def main(spec_path: str) -> int:
@@ -35,20 +33,17 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     committed and is told in their results.
     """
     started_at = datetime.now(UTC)
-    destination = spec.destination
-    session = AwsSession(destination, label=spec.attempt_id)
+    kind = FORMATS[spec.destination.table_format]
+    aws = AwsSession(spec.destination, label=spec.attempt_id)
     try:
         # Once, before any table: a refused role is one message, not one for each table.
-        if destination.table_format == "PARQUET" or not vends(destination.iceberg.catalog):
-            _ = session.s3
-        if destination.table_format == "ICEBERG":
-            connect(spark, destination, session)
+        if kind.uses_own_identity(spec.destination):
+            _ = aws.s3
+        session = kind.connect(spark, spec, aws)
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
-    catalog = GlueCatalog(session, destination)
-    tables = Tables(spark, spec, Objects(session, destination), catalog, events, session)
-    with Progress(spark.sparkContext, events):
-        results = tables.load_all()
+    with closing(session), Progress(spark.sparkContext, events):
+        results = Tables(spark, spec, session, events).load_all()
     good = all(result.status in GOOD for result in results)
     return RunResult(
         contract=CONTRACT_VERSION,

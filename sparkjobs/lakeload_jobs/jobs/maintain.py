@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError
@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
-from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
     MaintainSpec,
@@ -23,10 +22,8 @@ from lakeload_jobs.contract.maintain import (
 )
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
-from lakeload_jobs.formats.iceberg.load.tables import load
-from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
-from lakeload_jobs.formats.iceberg.maintain.work import LostRace, Work
+from lakeload_jobs.formats.base import FormatSession, LostRace, MaintenanceStep
+from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
@@ -39,18 +36,13 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    return exit_status(attempt(spec_path, _connected_run, _failed))
-
-
-def _connected_run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
-    connect(spark, spec.destination, AwsSession(spec.destination, label=spec.attempt_id))
-    return run(spark, spec, events)
+    return exit_status(attempt(spec_path, run, _failed))
 
 
 def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
     """Take the steps of the spec with each table and return what became of them.
 
-    The catalog is connected already. Never raises for what happens to a table; an interruption ends
+    Raises what the connection raises, and never for what happens to a table; an interruption ends
     the work and is the run's error.
     """
     started_at = datetime.now(UTC)
@@ -59,10 +51,12 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
         raise InvalidInput("the spec does not say which maintenance is wanted")
     done: list[TableMaintenance] = []
     error = None
-    with Progress(spark.sparkContext, events):
+    aws = AwsSession(spec.destination, label=spec.attempt_id)
+    session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
+    with closing(session), Progress(spark.sparkContext, events):
         try:
             for table in spec.tables:
-                done.append(_maintain(spark, spec, wanted, table, events))
+                done.append(_maintain(session, wanted, table, events))
         except Interrupted as stop:
             error = describe(stop, None)
     return _result(spec, started_at, tuple(done), error)
@@ -76,17 +70,15 @@ def exit_status(result: MaintainResult) -> int:
 
 
 def _maintain(
-    spark: SparkSession, spec: JobSpec, wanted: MaintainSpec, table: TableSpec, events: EventLog
+    session: FormatSession, wanted: MaintainSpec, table: TableSpec, events: EventLog
 ) -> TableMaintenance:
     started = time.monotonic()
     steps: list[StepResult] = []
     error = None
     try:
-        found = load(spark, table.schema, table.table)
-        if found is not None:
-            branch = spec.destination.iceberg.branch
-            work = Work(spark, found, table.schema, table.table, branch, wanted)
-            steps += _steps(work, table, events)
+        for step in session.maintenance(table, wanted):
+            events.emit("stage", table=table.source, stage=step.name)
+            steps.append(_step(step, table))
     except (LakeloadError, PySparkException, Py4JError) as failure:
         if isinstance(failure, Interrupted):
             raise
@@ -98,23 +90,17 @@ def _maintain(
     )
 
 
-def _steps(work: Work, table: TableSpec, events: EventLog) -> Iterator[StepResult]:
-    for step in work.spec.steps:
-        events.emit("stage", table=table.source, stage=step)
-        yield _step(work, step)
-
-
-def _step(work: Work, step: Step) -> StepResult:
+def _step(step: MaintenanceStep, table: TableSpec) -> StepResult:
     """Take one step; one that fails does not keep the next from being taken."""
     try:
-        return STEPS[step](work)
+        return step.act()
     except Interrupted:
         raise
     except LostRace as race:
-        return StepResult(step, "LOST_RACE", error=describe(race, step))
+        return StepResult(step.name, "LOST_RACE", error=describe(race, step.name))
     except (LakeloadError, PySparkException, Py4JError) as failure:
-        logger.warning("%s of %s failed", step, work.target, exc_info=True)
-        return StepResult(step, "FAILED", error=describe(failure, step))
+        logger.warning("%s of %s failed", step.name, table.target, exc_info=True)
+        return StepResult(step.name, "FAILED", error=describe(failure, step.name))
 
 
 def _result(

@@ -5,26 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.write import IcebergLoad
-from lakeload_jobs.formats.iceberg.load.write import load_table as load_iceberg_table
-from lakeload_jobs.formats.parquet.load.write import TableLoad, load_table
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
+from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.formats.base import FormatSession
+from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import JAVA_GONE, describe
-from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +32,23 @@ _STOP_SECONDS = 8.0
 """How long tables may tidy up after a stop signal; the command line waits a little longer."""
 
 
+@dataclass(frozen=True)
+class _TableReporter:
+    """The reports of one table."""
+
+    table: TableSpec
+    enter: Callable[[TableSpec, Stage], None]
+    note: Callable[[TableSpec, str], None]
+
+    def on_stage(self, stage: Stage) -> None:
+        """Note the step. Raises `Interrupted` when the run is to stop."""
+        self.enter(self.table, stage)
+
+    def on_message(self, text: str) -> None:
+        """Note what takes long."""
+        self.note(self.table, text)
+
+
 class Tables:
     """The tables of one run, `concurrency` at a time."""
 
@@ -42,17 +56,13 @@ class Tables:
         self,
         spark: SparkSession,
         spec: JobSpec,
-        objects: Objects,
-        catalog: Catalog,
+        session: FormatSession,
         events: EventLog,
-        session: AwsSession,
     ) -> None:
         self._spark = spark
         self._spec = spec
-        self._objects = objects
-        self._catalog = catalog
-        self._events = events
         self._session = session
+        self._events = events
         self._stopping = threading.Event()
         self._stages: dict[str, Stage] = {}
 
@@ -76,29 +86,16 @@ class Tables:
         try:
             # Tables in pools of their own share the executors fairly.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
-            result = self._load_table(table)
+            reporter = _TableReporter(table, self._enter, self._note)
+            result = load_table(TableLoad(self._session, self._spec, table, reporter))
         except Exception as error:
             logger.warning("table %s failed", table.source, exc_info=True)
             result = self._ended(table, error, round(time.monotonic() - started, 3))
         message = result.error.message if result.error else None
         for warning in result.warnings:
-            self._note(table, "warning", warning)
+            self._note(table, warning, "warning")
         self._events.emit("table", table=table.source, name=result.status, message=message)
         return result
-
-    def _load_table(self, table: TableSpec) -> TableResult:
-        def enter(stage: Stage) -> None:
-            self._enter(table, stage)
-
-        def notify(text: str) -> None:
-            self._note(table, "info", text)
-
-        spark, spec, objects = self._spark, self._spec, self._objects
-        if spec.destination.table_format == "ICEBERG":
-            return load_iceberg_table(
-                IcebergLoad(spark, spec, table, objects, self._session, enter, notify)
-            )
-        return load_table(TableLoad(spark, spec, table, objects, self._catalog, enter, notify))
 
     def _ended(self, table: TableSpec, error: Exception, seconds: float) -> TableResult:
         """Return the result of a table that is not in, or not known to be."""
@@ -127,7 +124,9 @@ class Tables:
         self._stages[table.source] = stage
         self._events.emit("stage", table=table.source, stage=stage)
 
-    def _note(self, table: TableSpec, level: Literal["info", "warning"], message: str) -> None:
+    def _note(
+        self, table: TableSpec, message: str, level: Literal["info", "warning"] = "info"
+    ) -> None:
         self._events.emit("note", table=table.source, level=level, message=message)
 
     def _stop(self, pool: ThreadPoolExecutor, futures: Iterable[Future[TableResult]]) -> None:
@@ -164,9 +163,5 @@ class Tables:
 
     def _finishing(self) -> str:
         """Say how to learn, or bring about, the end of a commit that was cut off."""
-        if self._spec.destination.table_format == "ICEBERG":
-            return (
-                "it is in, or it is not; run again with "
-                f"`--job-id {self._spec.job_id}`, which loads it only if it is not"
-            )
-        return "the next sync or `recover` finishes it"
+        cut_off = format_of(self._spec.destination).cut_off
+        return cut_off.format(job_id=self._spec.job_id)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataFrame:
+def map_batches(frame: DataFrame, function: BatchFunction, schema: str | StructType) -> DataFrame:
     """Do what `DataFrame.mapInArrow` does, without pandas.
 
     pyspark 4.1 refuses `mapInArrow` on a machine without pandas although neither driver nor
@@ -24,3 +27,39 @@ def map_batches(frame: DataFrame, function: BatchFunction, schema: str) -> DataF
     )
     column = udf(*[frame[name] for name in frame.columns])
     return ClassicDataFrame(frame._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)
+
+
+def frame_of(
+    spark: SparkSession,
+    parts: Sequence[Any],
+    read: Callable[[Any], Iterator[pa.RecordBatch]],
+    schema: str | StructType,
+) -> DataFrame:
+    """Return what `read` yields of each part as a DataFrame, part n as its partition n.
+
+    Both travel to the tasks. Each pass over the frame reads every part.
+    """
+    return map_batches(part_numbers(spark, len(parts)), _ReadParts(tuple(parts), read), schema)
+
+
+def part_numbers(spark: SparkSession, count: int) -> DataFrame:
+    """Return the numbers from 0 to `count`, without the latter, each in a partition of its own."""
+    return spark.range(0, count, 1, max(count, 1))
+
+
+def numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    """Yield the numbers that a task of `part_numbers` is given."""
+    for batch in batches:
+        yield from (int(value) for value in batch.column(0).to_pylist() if value is not None)
+
+
+@dataclass(frozen=True)
+class _ReadParts:
+    """The function of tasks that hand on what they read."""
+
+    parts: tuple[Any, ...]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in numbers(batches):
+            yield from self.read(self.parts[number])

@@ -1,28 +1,85 @@
-"""How many rows each partition has, before any of them is encoded (DESIGN section 5, step 1)."""
+"""One pass over the source before anything is written: the rows of each partition, values that
+became null, and the bounds of columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+
+_BOUNDED = (
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.DecimalType,
+    T.StringType,
+    T.DateType,
+)
+"""Types whose values come back from Python as they went: instants would take its time zone."""
 
 
-def partition_rows(frame: DataFrame, *, all_columns: bool) -> tuple[int, ...]:
-    """Count the rows of each partition of `frame` in one pass, in partition order.
+@dataclass(frozen=True)
+class Counted:
+    """`partitions` are rows in partition order; `bounds` the least and greatest value of columns;
+    `bad_values` became null under `on_bad_value: NULL`."""
+
+    partitions: tuple[int, ...]
+    bad_values: int = 0
+    bounds: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return sum(self.partitions)
+
+
+def count_rows(
+    frame: DataFrame, *, all_columns: bool, bad_values: bool = False, bounded: Sequence[str] = ()
+) -> Counted:
+    """Count the rows of each partition of `frame` in one pass, in partition order; with
+    `bad_values` what `BAD_VALUES_HELPER` counts too, and the bounds of the columns `bounded`.
 
     The frame must read its source without a shuffle: then the partitions are those of any other
     pass over the same frame in this session. With `all_columns` every column is computed, so a
     row that cannot be read fails here as it would in the load.
     """
     partitions = partition_count(frame)
-    numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
-    counts = [F.count(F.lit(1)).alias("rows")]
-    if all_columns:
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    keys = [name for name in bounded if isinstance(kinds[name], _BOUNDED)]
+    names = {name: f"c{position}" for position, name in enumerate(frame.columns)}
+    numbered = frame.toDF(*names.values())
+    bad_values = bad_values and BAD_VALUES_HELPER in names
+    wanted = [F.count(F.lit(1)).alias("rows")]
+    if bad_values:
+        wanted.append(F.sum(names[BAD_VALUES_HELPER]).alias("bad"))
+    if all_columns or bad_values:
         # Maps cannot be hashed; whether they are null can be asked of every column.
         tests = [F.col(name).isNull().cast("int") for name in numbered.columns]
-        counts.append(F.sum(sum(tests[1:], tests[0])).alias("nulls"))
-    found = numbered.groupBy(F.spark_partition_id().alias("partition")).agg(*counts).collect()
+        wanted.append(F.sum(sum(tests[1:], tests[0])).alias("nulls"))
+    for key in keys:
+        wanted.append(F.min(names[key]).alias(f"low_{names[key]}"))
+        wanted.append(F.max(names[key]).alias(f"high_{names[key]}"))
+    found = numbered.groupBy(F.spark_partition_id().alias("partition")).agg(*wanted).collect()
     rows = {row["partition"]: row["rows"] for row in found}
-    return tuple(rows.get(partition, 0) for partition in range(partitions))
+    return Counted(
+        tuple(rows.get(partition, 0) for partition in range(partitions)),
+        sum(row["bad"] or 0 for row in found) if bad_values else 0,
+        {
+            key: (
+                min(row[f"low_{names[key]}"] for row in found),
+                max(row[f"high_{names[key]}"] for row in found),
+            )
+            for key in keys
+            if found
+        },
+    )
 
 
 def partition_count(frame: DataFrame) -> int:

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, TRACKING_TYPES
-from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
+from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
@@ -114,16 +114,13 @@ TRACKING_SQL_TYPES: dict[str, T.DataType] = {
     name: _KINDS[kind] for name, kind in TRACKING_TYPES.items()
 }
 
-_POSITION_BITS = 33
-"""Spark's monotonically increasing id is the partition above and the position in it below."""
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def with_tracking(
     frame: DataFrame,
     *,
-    counts: Sequence[int],
+    counts: Sequence[int] | None,
     synced: datetime,
     job_id: str,
     key_columns: Sequence[str],
@@ -131,8 +128,9 @@ def with_tracking(
 ) -> DataFrame:
     """Return the frame with the tracking columns `columns` behind its data columns.
 
-    `counts` are the rows of each partition of `frame`, as they were counted. Helpers stay, at the
-    end. `key_columns` are target names; without any, all data columns make `_supa_id`.
+    `counts` are the rows of each partition of `frame`, as they were counted; without them the index
+    has gaps. Helpers stay, at the end. `key_columns` are target names; without any, all data
+    columns make `_supa_id`.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     data = [name for name in frame.columns if not name.startswith(HELPER_PREFIX)]
@@ -155,9 +153,11 @@ def deleted(frame: DataFrame) -> Column:
     return F.coalesce(F.col(DELETED_HELPER), F.lit(False))
 
 
-def _index(counts: Sequence[int]) -> Column:
+def _index(counts: Sequence[int] | None) -> Column:
     """Number rows from 1: those of the partitions before, and the position in this one."""
-    position = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << _POSITION_BITS) - 1))
+    if counts is None:
+        return F.monotonically_increasing_id() + F.lit(1)
+    position = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << POSITION_BITS) - 1))
     if len(counts) <= 1:
         return position + F.lit(1)
     before = [sum(counts[:number]) + 1 for number in range(len(counts))]

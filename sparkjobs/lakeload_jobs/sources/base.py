@@ -23,6 +23,10 @@ Reader = Literal["jvm", "direct"]
 class Source(Protocol):
     """One table's input, in one run."""
 
+    @property
+    def incremental(self) -> bool:
+        """Whether loads go on from where the last one ended, and do not read all each time."""
+
     def slice(self, bookmark: Bookmark) -> Slice:
         """Return what a load has to read, going on from `bookmark`.
 
@@ -55,12 +59,9 @@ class Slice(Protocol):
         """How much is to be read, as far as that is known."""
 
     @property
-    def keeps_state(self) -> bool:
-        """Whether the load moves the pipeline's state: by `change`, or by what `finish` says."""
-
-    @property
     def change(self) -> StateChange | None:
-        """The change of the state, where it is known before the read."""
+        """The change of the pipeline's state, where it is known before the read; None where nothing
+        is kept, or only `Rows.finish` knows it."""
 
     @property
     def evidence(self) -> Evidence | None:
@@ -70,7 +71,8 @@ class Slice(Protocol):
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
         """Return the rows. `earlier` are the types that columns had in earlier loads: a source that
-        infers types keeps to them where it can. Without `splits` nobody asks for `Rows.splits`.
+        infers types keeps to them where it can. Without `splits` nobody
+        asks for `Rows.splits` of repeatable rows.
 
         Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
         """
@@ -118,7 +120,7 @@ class Rows(Protocol):
         holds.
 
         `ends` is what the read of each split returned, in their order: those attempts at tasks
-        whose output is about to be committed, and no other.
+        whose output is about to be committed, and no other. Empty where rows are repeatable.
         """
 
 

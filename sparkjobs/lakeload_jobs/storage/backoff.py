@@ -43,3 +43,9 @@ class Waits:
             pause = min(self.longest_pause, pause * 2)
             number += 1
             yield number
+
+
+def pause(tries: int, *, first: float = 0.1, longest: float = 5.0) -> None:
+    """Sleep after so many tries, longer and longer, and not as long as the others do."""
+    most = max(min(longest, first * 2 ** min(tries, 10)), first * 2)
+    time.sleep(random.uniform(first, most))  # noqa: S311

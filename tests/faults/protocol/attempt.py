@@ -151,6 +151,7 @@ def _stage(
         synced=_synced(action),
         tracking_columns=TRACKING_COLUMNS,
         key_columns=(),
+        partitions=len(files),
         counts=tuple(len(rows) for rows in files),
         registry=None,
         on_executor=False,

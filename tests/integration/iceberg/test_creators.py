@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
 from lakeload_jobs.core.fingerprint import fingerprint
+from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
-from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, load_table
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.formats.load_table import TableLoad, load_table
 from tests.integration.iceberg.catalog_worlds import worlds
+from tests.integration.iceberg.conftest import Silent
 from tests.integration.iceberg.table_oracle import row, write_rows
 
 CREATORS = 8
@@ -35,12 +36,8 @@ def test_first_loads_at_once_all_come_in(
 
         def load(number: int) -> str:
             spec = _spec(world.destination, world.schema, tmp_path, number)
-            objects = Objects(session, spec.destination)
-            table = spec.tables[0]
-            given = IcebergLoad(
-                spark, spec, table, objects, session, enter=_say_nothing, notify=_say_nothing
-            )
-            return load_table(given).status
+            tables = IcebergSession(spark, spec, session)
+            return load_table(TableLoad(tables, spec, spec.tables[0], Silent())).status
 
         with ThreadPoolExecutor(CREATORS) as pool:
             statuses = list(pool.map(load, range(1, CREATORS + 1)))
@@ -75,7 +72,3 @@ def _spec(destination: DestinationSpec, schema: str, folder: Path, number: int) 
         schema_changes="EVOLVE",
         nested="JSON",
     )
-
-
-def _say_nothing(_: str) -> None:
-    """What a load tells while it runs is no matter here."""

@@ -14,14 +14,15 @@ from pyiceberg.catalog import load_catalog
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
 from lakeload_jobs.formats.iceberg.load import write as write_module
 from lakeload_jobs.formats.iceberg.load.branches import assert_branch, create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.java import spark_name
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
-from lakeload_jobs.storage.objects import Objects
-from tests.integration.iceberg.conftest import Loads
+from lakeload_jobs.formats.load_table import TableLoad, load_table
+from tests.integration.iceberg.conftest import Loads, Silent
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
     Action,
@@ -262,15 +263,5 @@ def test_loads_at_once_all_come_in(loads: Loads) -> None:
 
 def loads_one(loads: Loads, spec: Any) -> Any:
     """Load the one table of a spec, in the session that has the catalog open."""
-    session = AwsSession(spec.destination)
-    objects = Objects(session, spec.destination)
-    load = write_module.IcebergLoad(
-        loads.spark,
-        spec,
-        spec.tables[0],
-        objects,
-        session,
-        enter=lambda _: None,
-        notify=lambda _: None,
-    )
-    return write_module.load_table(load)
+    session = IcebergSession(loads.spark, spec, AwsSession(spec.destination))
+    return load_table(TableLoad(session, spec, spec.tables[0], Silent()))

@@ -15,7 +15,7 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
-from lakeload_jobs.formats.parquet.load import write
+from lakeload_jobs.formats.parquet.load.write import ParquetWriter
 from lakeload_jobs.sources.files import listing as input_listing
 from tests.integration.job.conftest import Job
 
@@ -207,8 +207,8 @@ def test_a_file_that_changes_while_it_is_read_fails_the_load_and_is_loaded_once_
             other.rename(path)
         return original(*arguments, **named)
 
-    original = getattr(write, f"_{moment}")
-    monkeypatch.setattr(write, f"_{moment}", meddle)
+    original = getattr(ParquetWriter, moment)
+    monkeypatch.setattr(ParquetWriter, moment, meddle)
     result = job.load_one(table(job))
     assert result.status == "FAILED", result
     assert numbers(job) == []

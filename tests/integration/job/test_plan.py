@@ -7,9 +7,9 @@ from dataclasses import replace
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.spec import ColumnsSpec, JobSpec
+from lakeload_jobs.formats.parquet.format import ParquetFormat
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
-from lakeload_jobs.storage.objects import Objects
 from tests.integration.job.conftest import Job
 
 TYPED = {"header": "true", "inferSchema": "true"}
@@ -17,9 +17,9 @@ TYPED = {"header": "true", "inferSchema": "true"}
 
 def looked(job: Job, spec: JobSpec) -> dict[str, TableColumns]:
     """Return what the job finds out, by source table."""
-    objects = Objects(AwsSession(spec.destination), spec.destination)
+    session = ParquetFormat().connect(job.spark, spec, AwsSession(spec.destination))
     with EventLog(spec.events_path) as events:
-        return {found.table: found for found in look(job.spark, spec, objects, events)}
+        return {found.table: found for found in look(session, spec, events)}
 
 
 def test_columns_are_those_of_the_load_and_of_the_table(job: Job) -> None:

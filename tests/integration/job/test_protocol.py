@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, RunOptions
 from lakeload_jobs.formats.parquet.load import write
-from lakeload_jobs.rows.counting import partition_rows
+from lakeload_jobs.rows.counting import Counted, count_rows
 from tests.integration.job.conftest import Job
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Rule, after, answer, before
@@ -235,16 +235,16 @@ def test_other_rows_than_counted_are_not_loaded(
     job, _, endpoints = behind_proxy
     paths = [Path(job.file(f"{n}.csv", many_rows(100))) for n in range(4)]
     spec = job.spec(job.table(*map(str, paths)), destination={"endpoints": endpoints})
-    real = partition_rows
+    real = count_rows
 
-    def count(frame: DataFrame, *, all_columns: bool) -> tuple[int, ...]:
+    def count(frame: DataFrame, *, all_columns: bool) -> Counted:
         rows = real(frame, all_columns=all_columns)
         for path in paths:
             path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
         return rows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write, "partition_rows", count)
+        patch.setattr(write, "count_rows", count)
         (result,) = job.run(spec).tables
 
     assert result.error is not None

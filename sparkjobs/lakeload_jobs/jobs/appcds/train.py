@@ -7,6 +7,7 @@ import json
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -33,17 +35,16 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
-from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, load_table
-from lakeload_jobs.formats.parquet.load.prepare import prepare
+from lakeload_jobs.formats.base import ExpectedColumns
+from lakeload_jobs.formats.iceberg.format import IcebergFormat
+from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.formats.parquet.load.stage import REPORT_SCHEMA
-from lakeload_jobs.formats.parquet.log.table_log import Opened
+from lakeload_jobs.formats.read_rows import prepare_rows
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.rows.batches import map_batches
-from lakeload_jobs.rows.counting import partition_rows
+from lakeload_jobs.rows.counting import count_rows
 from lakeload_jobs.session import build_session
 from lakeload_jobs.sources.registry import source_of
-from lakeload_jobs.storage.objects import Objects
 
 _XML = "application/xml"
 _JSON = "application/x-amz-json-1.1"
@@ -211,23 +212,23 @@ def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> Non
             destination=_destination(aws.endpoint, folder),
             nested="JSON",
         )
-        session = AwsSession(spec.destination, label=spec.attempt_id)
-        connect(spark, spec.destination, session)
-        objects = Objects(session, spec.destination)
         for job in _JOBS:
-            attempt = replace(spec, job_id=job)
-            for number, table in enumerate(spec.tables):
-                load_table(
-                    IcebergLoad(
-                        spark,
-                        attempt,
-                        _table(table, merged=bool(number)),
-                        objects,
-                        session,
-                        enter=lambda stage: None,
-                        notify=lambda text: None,
-                    )
-                )
+            tables = tuple(_table(table, merged=bool(n)) for n, table in enumerate(spec.tables))
+            attempt = replace(spec, job_id=job, tables=tables)
+            aws_session = AwsSession(attempt.destination, label=attempt.attempt_id)
+            with closing(IcebergFormat().connect(spark, attempt, aws_session)) as session:
+                for table in tables:
+                    load_table(TableLoad(session, attempt, table, _Silent()))
+
+
+class _Silent:
+    """Tells nobody."""
+
+    def on_stage(self, stage: Stage) -> None:
+        """Tell nobody."""
+
+    def on_message(self, text: str) -> None:
+        """Tell nobody."""
 
 
 def _table(table: TableSpec, *, merged: bool) -> TableSpec:
@@ -274,13 +275,13 @@ def main(spec_path: str) -> int:
 
 
 def _load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> None:
-    opened = Opened(next_number=1, already=None, first_run=True, column_map={}, columns=())
     bookmark = Bookmark(None, first_run=True, next_number=1, evidence=lambda since: ())
-    prepared = prepare(spark, spec, table, opened, source_of(spec, table).slice(bookmark))
+    rows = source_of(spec, table).slice(bookmark).open(spark, {})
+    prepared = prepare_rows(spec, table, rows, ExpectedColumns())
     for all_columns in (False, True):
-        partition_rows(prepared.frame, all_columns=all_columns)
+        count_rows(prepared.frame, all_columns=all_columns)
     map_batches(prepared.frame, _count, REPORT_SCHEMA).collect()
-    prepared.rows.check_unchanged()
+    rows.check_unchanged()
 
 
 def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

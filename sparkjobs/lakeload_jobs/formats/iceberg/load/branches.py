@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
@@ -16,6 +14,7 @@ from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by
 from lakeload_jobs.formats.iceberg.load.tables import facts_of, load
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
+from lakeload_jobs.storage.backoff import pause
 
 LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
 """Clear answers: somebody else's commit came first, and ours did not happen."""
@@ -32,15 +31,8 @@ UNSURE = (
 
 REF_AGE = timedelta(days=1)
 _TRIES = 60
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 _T = TypeVar("_T")
-
-
-def pause(tries: int) -> None:
-    """Wait a little, longer and longer, and not as long as the others do."""
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 10))
-    time.sleep(random.uniform(_FIRST_PAUSE, max(longest, _FIRST_PAUSE * 2)))  # noqa: S311
 
 
 def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: str) -> int | None:

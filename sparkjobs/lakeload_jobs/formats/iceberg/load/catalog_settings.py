@@ -17,7 +17,7 @@ from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
 from lakeload_jobs.formats.iceberg.load.catalog_errors import opening_refused
 from lakeload_jobs.formats.iceberg.load.java import CATALOG, active, java_catalog, jvm
-from lakeload_jobs.formats.iceberg.load.jvm_credentials import set_base_identity
+from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_uri,
@@ -51,14 +51,34 @@ def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
     return {SETTING: "org.apache.iceberg.spark.SparkCatalog", **named}
 
 
-def connect(spark: SparkSession, destination: DestinationSpec, session: AwsSession) -> None:
-    """Open the catalog `lake` in the running session.
+def connect(
+    spark: SparkSession, destination: DestinationSpec, session: AwsSession
+) -> JvmCredentials:
+    """Give the JVM its credentials, and open the catalog `lake` in the running session.
 
-    Secrets are resolved now, and leave the settings again once the catalog has taken them. Raises
-    `InvalidInput` for a missing secret, `AwsError`, and `Refused` for what the catalog refuses.
+    Once in a run; whoever calls closes the credentials when it ends. Raises `AwsError`, and as
+    `open_catalog` does.
     """
     secrets = _secrets(destination, session)
-    set_base_identity(spark, destination, session)
+    credentials = JvmCredentials(spark, destination, session)
+    try:
+        _open(spark, destination, secrets)
+    except BaseException:
+        credentials.close()
+        raise
+    return credentials
+
+
+def open_catalog(spark: SparkSession, destination: DestinationSpec, session: AwsSession) -> None:
+    """Open the catalog `lake` in one more session of a JVM that has its credentials.
+
+    Secrets are resolved now, and leave the settings again once the catalog has taken them. Raises
+    `InvalidInput` for a missing secret, and `Refused` for what the catalog refuses.
+    """
+    _open(spark, destination, _secrets(destination, session))
+
+
+def _open(spark: SparkSession, destination: DestinationSpec, secrets: dict[str, Secret]) -> None:
     # Spark looks catalogs up in the settings of the thread's session, whichever is asked.
     jvm(spark).SparkSession.setActiveSession(spark._jsparkSession)
     spark._jsparkSession.sessionState().catalogManager().reset()

@@ -8,6 +8,7 @@ and no task; Spark shows them redacted. Executors of other JVMs have an identity
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -21,56 +22,79 @@ from lakeload_jobs.formats.iceberg.load.java import jvm
 _KEYS = ("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken")
 _EARLY_SECONDS = 600.0
 _LEAST_SECONDS = 30.0
+_THREAD = "renew-jvm-credentials"
 
 
-def set_base_identity(
-    spark: SparkSession, destination: DestinationSpec, session: AwsSession
-) -> None:
-    """Give the driver's JVM the endpoints, the region and the keys of the base identity, so that
-    both sides of the process are one identity; keys that expire are renewed while it lives.
+class JvmCredentials:
+    """The endpoints, the region and the keys of the base identity in the driver's JVM, so that both
+    sides of the process are one identity. There is one for a run: all its tables share it.
 
-    A catalog that lends keys needs none, unless requests to it are signed. Raises `AwsError` and
-    `InvalidInput` as `AwsSession` does.
+    Keys that expire are renewed by one thread until `close`.
     """
-    endpoints = destination.endpoints
-    _set(spark, "aws.endpointUrlSts", endpoints.sts)
-    _set(spark, "aws.endpointUrlGlue", endpoints.glue)
-    _set(spark, "aws.region", destination.region)
-    catalog = destination.iceberg.catalog
-    if not needs_aws_identity(catalog):
-        for name in _KEYS:
-            _set(spark, name, None)
-        return
-    keys = session.base_keys()
-    _set_keys(spark, keys)
-    if keys.expires is not None:
-        threading.Thread(target=_renew, args=(spark, session, keys), daemon=True).start()
+
+    def __init__(self, spark: SparkSession, destination: DestinationSpec, aws: AwsSession) -> None:
+        """Set them. A catalog that lends keys needs none, unless requests to it are signed.
+
+        Raises `AwsError` and `InvalidInput` as `AwsSession` does.
+        """
+        self._spark = spark
+        self._aws = aws
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        endpoints, catalog = destination.endpoints, destination.iceberg.catalog
+        properties = {
+            "aws.endpointUrlSts": endpoints.sts,
+            "aws.endpointUrlGlue": endpoints.glue,
+            "aws.region": destination.region,
+        }
+        if not needs_aws_identity(catalog):
+            self._set({**properties, **dict.fromkeys(_KEYS)})
+            return
+        keys = aws.base_keys()
+        self._set({**properties, **_properties(keys)})
+        if keys.expires is not None:
+            self._thread = threading.Thread(
+                target=self._renew, args=(keys.expires,), name=_THREAD, daemon=True
+            )
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the renewal. What is set stays: catalogs that are open go on using it."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _set(self, properties: Mapping[str, str | None]) -> None:
+        """Set all properties in one call, under the lock of Java's own table: who copies the table
+        sees keys of one identity, and no reader waits for Python between two of them."""
+        java = jvm(self._spark).java
+        values = java.util.HashMap()
+        for name, value in properties.items():
+            if value is not None:
+                values.put(name, value)
+        table = java.lang.System.getProperties()
+        for name, value in properties.items():
+            if value is None:
+                table.remove(name)
+        table.putAll(values)
+
+    def _renew(self, expires: datetime) -> None:
+        """Replace keys before they expire, until the run ends or they cannot be renewed."""
+        until: datetime | None = expires
+        while until is not None:
+            left = (until - datetime.now(UTC)).total_seconds() - _EARLY_SECONDS
+            if self._closed.wait(max(left, _LEAST_SECONDS)):
+                return
+            try:
+                keys = self._aws.base_keys()
+                self._set(_properties(keys))
+            except (AwsError, OSError):
+                # The next call that needs them says what is wrong, in its own words.
+                return
+            until = keys.expires
 
 
-def _set_keys(spark: SparkSession, keys: Keys) -> None:
+def _properties(keys: Keys) -> dict[str, str | None]:
     token = keys.session_token.reveal() if keys.session_token else None
     values = (keys.access_key_id, keys.secret_access_key.reveal(), token)
-    for name, value in zip(_KEYS, values, strict=True):
-        _set(spark, name, value)
-
-
-def _set(spark: SparkSession, name: str, value: str | None) -> None:
-    system = jvm(spark).java.lang.System
-    if value is None:
-        system.clearProperty(name)
-    else:
-        system.setProperty(name, value)
-
-
-def _renew(spark: SparkSession, session: AwsSession, keys: Keys) -> None:
-    """Replace keys before they expire, until the process ends or they cannot be renewed."""
-    wait = threading.Event()
-    while keys.expires is not None:
-        left = (keys.expires - datetime.now(UTC)).total_seconds() - _EARLY_SECONDS
-        wait.wait(max(left, _LEAST_SECONDS))
-        try:
-            keys = session.base_keys()
-            _set_keys(spark, keys)
-        except (AwsError, OSError):
-            # The next call that needs them says what is wrong, in its own words.
-            return
+    return dict(zip(_KEYS, values, strict=True))

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.creation import (
     Definition,
@@ -22,18 +23,13 @@ from lakeload_jobs.formats.iceberg.load.creation import (
     ensure_namespace,
 )
 from lakeload_jobs.formats.iceberg.load.java import spark_name
-from lakeload_jobs.formats.iceberg.load.prepare import Prepared, prepare
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.table_changes import make_changes, plan_changes
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
 from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, find_job
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
-from lakeload_jobs.sources.base import Slice
-
-
-class Again(Exception):
-    """The load has to begin anew, for this reason: nothing of it is in."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +52,16 @@ class Ready:
     """Rows to be staged, and a table that takes them."""
 
     opened: Opened
-    prepared: Prepared
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
+    rows: FittedRows
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> Opened:
+def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec, job: Job) -> Opened:
     """Look at the table: is the job in, may it be loaded, and what state does it go on from.
 
     Branches of dead attempts are dropped. Raises `InvalidInput` and `LoadFailed`.
     """
-    job = _job(spec, table)
     branch = spec.destination.iceberg.branch
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
@@ -87,30 +82,22 @@ def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> Opened:
 
 
 def ready(
-    spark: SparkSession,
-    spec: JobSpec,
-    table: TableSpec,
-    opened: Opened,
-    found: Slice,
+    spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened, rows: FittedRows
 ) -> Ready | None:
-    """Open the source, and create the table or bring its columns into step.
+    """Create the table, or bring its columns into step with the rows.
 
-    None when there is neither a table nor a column to make one of. Raises `Again` when another
+    None when there is neither a table nor a column to make one of. Raises `RetryLoad` when another
     load made the table meanwhile, and `InvalidInput` and `LoadFailed`.
     """
-    prepared = prepare(
-        spark, spec, table, facts=opened.facts, recorded=opened.recorded, found=found
-    )
-    if not prepared.columns.fields:
-        return None if opened.facts is None else Ready(opened, prepared, (), ())
-    partition_by = prepared.partition_by or ()
-    made = definition(spark, spec, table, prepared.columns, prepared.key, partition_by)
+    if not rows.columns.fields:
+        return None if opened.facts is None else Ready(opened, rows)
+    made = definition(spark, spec, table, rows.columns, rows.key, rows.partition_by or ())
     if opened.facts is None:
         ensure_namespace(spark, spec.destination, table.schema)
         if not create(spark, table, made):
-            raise Again(f"another load has created `{table.target}` meanwhile")
-        return Ready(open_load(spark, spec, table), prepared, (), made.notes)
-    return _evolved(spark, spec, table, opened, prepared, made)
+            raise RetryLoad(f"another load has created `{table.target}` meanwhile")
+        return Ready(open_load(spark, spec, table, opened.job), rows, notes=made.notes)
+    return _evolved(spark, spec, table, opened, rows, made)
 
 
 def _evolved(
@@ -118,22 +105,22 @@ def _evolved(
     spec: JobSpec,
     table: TableSpec,
     opened: Opened,
-    prepared: Prepared,
+    rows: FittedRows,
     made: Definition,
 ) -> Ready:
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
-        raise Again(f"`{table.target}` was dropped meanwhile")
+        raise RetryLoad(f"`{table.target}` was dropped meanwhile")
     facts = read_facts(java_table)
     try:
-        plan = plan_changes(spark, spec, table, facts, prepared, made)
+        plan = plan_changes(spark, spec, table, facts, rows, made)
     except LoadFailed:
-        if not prepared.frame.isEmpty():
+        if not rows.frame.isEmpty():
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
-        return Ready(opened, replace(prepared, columns=StructType()), (), ())
-    if not make_changes(spark, java_table, facts, opened.job, prepared, made, plan):
-        raise Again(f"somebody else has changed the definition of `{table.target}`")
+        return Ready(opened, replace(rows, columns=StructType()))
+    if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
+        raise RetryLoad(f"somebody else has changed the definition of `{table.target}`")
     warnings = tuple(
         f"column `{'.'.join(path)}` is not in the source any more: it is null in the rows of this "
         "load"
@@ -141,10 +128,11 @@ def _evolved(
     )
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *plan.notes, *told)))
-    return Ready(opened, prepared, warnings, notes)
+    return Ready(opened, rows, warnings, notes)
 
 
-def _job(spec: JobSpec, table: TableSpec) -> Job:
+def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> Job:
+    """Return this attempt as the rules know it."""
     return Job(
         pipeline=spec.pipeline,
         job_id=spec.job_id,
@@ -154,7 +142,7 @@ def _job(spec: JobSpec, table: TableSpec) -> Job:
         target=table.target,
         table_handling=spec.options.table_handling,
         mode=table.mode,
-        goes_on=table.input.incremental and not spec.options.starts_over,
+        goes_on=goes_on,
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from lakeload_jobs.contract.result import FileResult, RowChanges, TableResult
+from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.java import Java
 from lakeload_jobs.formats.iceberg.load.tables import added_files
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
-from lakeload_jobs.sources.base import Reader
 
 MOST_FILES = 200
 """Beyond so many files a result counts their bytes and does not name them."""
@@ -19,15 +18,7 @@ _MERGED = "spark.merge-into.num-target-rows-"
 
 
 def loaded(
-    spec: JobSpec,
-    table: TableSpec,
-    java_table: Java,
-    snapshot: int,
-    *,
-    seconds: float,
-    reader: Reader,
-    warnings: tuple[str, ...],
-    notes: tuple[str, ...],
+    spec: JobSpec, table: TableSpec, java_table: Java, snapshot: int, *, index: IndexKind
 ) -> TableResult:
     """Return the result of a table whose snapshot is in, read from that snapshot."""
     found = java_table.snapshot(snapshot)
@@ -38,20 +29,14 @@ def loaded(
         status="LOADED",
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
-        seconds=round(seconds, 3),
         files=_files(java_table, found, summary),
-        reader=reader,
-        index="dense" if "_supa_index" in spec.tracking_columns else None,
+        index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=changes(summary),
-        warnings=warnings,
-        notes=notes,
     )
 
 
-def already(
-    table: TableSpec, facts: TableFacts, snapshot: int | None, *, seconds: float
-) -> TableResult:
+def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableResult:
     """Return the result of a job that an earlier attempt brought in."""
     known = facts.snapshots.get(snapshot) if snapshot is not None else None
     summary = dict(known.summary) if known is not None else {}
@@ -61,21 +46,8 @@ def already(
         status="NO_OP",
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
-        seconds=round(seconds, 3),
-        reader="jvm",
         snapshot_id=snapshot,
         changes=changes(summary),
-    )
-
-
-def nothing_new(table: TableSpec, *, seconds: float, notes: tuple[str, ...]) -> TableResult:
-    """Return the result of a table that has nothing to load."""
-    return TableResult(
-        table=table.source,
-        target=table.target,
-        status="NO_OP",
-        seconds=round(seconds, 3),
-        notes=notes,
     )
 
 
@@ -94,7 +66,13 @@ def changes(summary: Mapping[str, str]) -> RowChanges | None:
 
 
 def _rows(summary: Mapping[str, str]) -> int:
-    return _number(summary, SUMMARY_ROWS if SUMMARY_ROWS in summary else "added-records")
+    """Return the rows of the load as they were counted, else those that the snapshot brought."""
+    if SUMMARY_ROWS in summary:
+        return _number(summary, SUMMARY_ROWS)
+    merged = changes(summary)
+    if merged is not None:
+        return merged.inserted + merged.updated + merged.deleted
+    return _number(summary, "added-records")
 
 
 def _number(summary: Mapping[str, str], name: str) -> int:

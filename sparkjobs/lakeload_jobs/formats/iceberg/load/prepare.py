@@ -1,4 +1,4 @@
-"""A table's source → the frame whose rows are staged, under their target names and types."""
+"""Rows → the frame that is staged, spelled as the table spells its columns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
-from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
-from lakeload_jobs.rows.casts import written_frame
-from lakeload_jobs.rows.columns import ColumnMapping, map_columns
+from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
-from lakeload_jobs.sources.base import Rows, Slice
 
 _SPARK_TYPES = {
     "boolean": "boolean",
@@ -37,14 +35,14 @@ _SPARK_TYPES = {
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FittedRows:
     """The rows to be staged, without tracking columns. `columns` are the table's columns that the
     load fills, tracking columns included; none when the source has no columns, and so no rows.
 
-    `key`, `cursor` and `partition_by` are in target names.
+    `cursor` and `partition_by` are in target names.
     """
 
-    rows: Rows
+    prepared: PreparedRows
     mapping: ColumnMapping
     frame: DataFrame
     columns: StructType
@@ -57,36 +55,16 @@ class Prepared:
         return self.mapping.key
 
 
-def prepare(
-    spark: SparkSession,
-    spec: JobSpec,
-    table: TableSpec,
-    *,
-    facts: TableFacts | None,
-    recorded: Mapping[str, str],
-    found: Slice,
-) -> Prepared:
-    """Open what was found, and lay out the columns.
-
-    `recorded` is the column map of this pipeline's earlier loads. Raises `InvalidInput` for
-    settings the source does not bear out, `LoadFailed` for files that cannot be read.
-    """
-    if spec.reader == "DIRECT":
-        raise InvalidInput(
-            "the table cannot be read with `spark.reader: DIRECT`: Spark writes Iceberg tables",
-            hint="`spark.reader: AUTO` lets Spark read where it has to",
-        )
-    rows = found.open(spark, _earlier(facts, recorded))
-    if not rows.names:
-        return _without_columns(rows)
-    frame, mapping = _written(spec, table, rows, recorded)
-    frame, mapping = _spelled(frame, mapping, facts)
+def fit_rows(
+    spec: JobSpec, table: TableSpec, prepared: PreparedRows, facts: TableFacts | None
+) -> FittedRows:
+    """Lay out the columns for a table. Raises `InvalidInput` for settings that name none."""
+    if not prepared.mapping.columns:
+        return FittedRows(prepared, prepared.mapping, prepared.frame, StructType())
+    frame, mapping = _spelled(prepared.frame, prepared.mapping, facts)
     frame = _without_null_keys(frame, mapping.key, table)
-    if spec.options.limit is not None:
-        # One partition, read in order and only as far as needed; a shuffle would read them all.
-        frame = frame.coalesce(1).limit(spec.options.limit)
-    return Prepared(
-        rows,
+    return FittedRows(
+        prepared,
         mapping,
         frame,
         _columns(frame, spec.tracking_columns),
@@ -95,29 +73,7 @@ def prepare(
     )
 
 
-def _written(
-    spec: JobSpec, table: TableSpec, rows: Rows, recorded: Mapping[str, str]
-) -> tuple[DataFrame, ColumnMapping]:
-    lower = catalog_traits(spec.destination.iceberg.catalog).lower_case_names
-    mapping = map_columns(
-        rows.names,
-        table.columns,
-        primary_key=table.primary_key,
-        recorded=recorded,
-        lower=lower,
-    )
-    frame = written_frame(
-        rows.frame,
-        mapping,
-        nested=spec.nested,
-        lower=lower,
-        where=table.where,
-        deleted_when=table.deleted_when,
-    )
-    return frame, mapping
-
-
-def _earlier(facts: TableFacts | None, recorded: Mapping[str, str]) -> dict[str, str]:
+def earlier_types(facts: TableFacts | None, recorded: Mapping[str, str]) -> dict[str, str]:
     """Return the Spark types that source columns had before: inference keeps to them."""
     known = facts.columns if facts else {}
     found = {}
@@ -187,13 +143,3 @@ def _partitions(mapping: ColumnMapping, table: TableSpec) -> tuple[PartitionFiel
         replace(field, column=_target(mapping, field.column, "partition_by") or "")
         for field in table.partition_by
     )
-
-
-def _without_columns(rows: Rows) -> Prepared:
-    """An empty CSV or JSON file: no columns, and so no rows either."""
-    if not rows.frame.isEmpty():
-        raise LoadFailed(
-            "the source has rows but no columns",
-            hint="is it of another `format`, or are all its records empty?",
-        )
-    return Prepared(rows, ColumnMapping((), ()), rows.frame, StructType())

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch, pause
+from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, sentence
 from lakeload_jobs.formats.iceberg.load.tables import added_files, facts_of, load
@@ -26,6 +26,7 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
     may_publish,
     unknown_outcome,
 )
+from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
 _UNKNOWN_TRIES = 8
@@ -41,6 +42,7 @@ class Staged:
     mode: Literal["append", "replace"]
     summary: Mapping[str, str]
     """What the published snapshot says of itself, should it have to be made anew."""
+    has_rows: bool
 
 
 @dataclass(frozen=True)

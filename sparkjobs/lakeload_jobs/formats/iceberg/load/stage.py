@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,10 +15,9 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.align_schema import conform, table_columns
 from lakeload_jobs.formats.iceberg.load.branches import create_branch
 from lakeload_jobs.formats.iceberg.load.cas_check import check_compares
-from lakeload_jobs.formats.iceberg.load.counting import Counted
 from lakeload_jobs.formats.iceberg.load.java import Java, jvm, spark_name
 from lakeload_jobs.formats.iceberg.load.merge import Merge, latest, run_merge
-from lakeload_jobs.formats.iceberg.load.prepare import Prepared
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
 from lakeload_jobs.formats.iceberg.rules.facts import (
@@ -30,6 +30,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
+from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
 
@@ -43,8 +44,9 @@ class Stage:
     spark: SparkSession
     spec: JobSpec
     table: TableSpec
-    prepared: Prepared
-    counted: Counted
+    rows: FittedRows
+    counted: Counted | None
+    """None: the rows were not counted, and nobody knows how many there will be."""
     branch: str
     loaded: str
     replaces: bool
@@ -64,13 +66,13 @@ def stage(given: Stage) -> Staged:
     spark, table = given.spark, given.table
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
     begun = _head(given).id
-    summary = summary_of(given.spec, table, given.counted.rows)
+    summary = summary_of(given.spec, table, given.counted)
     java_table = load(spark, table.schema, table.table)
     if base is None and java_table is not None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
-    if given.prepared.columns.fields:
+    if given.rows.columns.fields:
         _write(given, java_table, summary)
     head = _head(given)
     if head.id == begun:
@@ -79,16 +81,18 @@ def stage(given: Stage) -> Staged:
         head = _head(given)
     _check_rows(given, head)
     replaces = given.replaces or given.merges
-    return Staged(given.branch, base, head.id, "replace" if replaces else "append", summary)
+    mode: Literal["append", "replace"] = "replace" if replaces else "append"
+    return Staged(given.branch, base, head.id, mode, summary, _has_rows(given, head))
 
 
-def summary_of(spec: JobSpec, table: TableSpec, rows: int) -> dict[str, str]:
+def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict[str, str]:
     """Return what a published snapshot says of the job that made it."""
+    rows = {} if counted is None else {SUMMARY_ROWS: str(counted.rows)}
     return {
         SUMMARY_JOB: spec.job_id,
         SUMMARY_PIPELINE: spec.pipeline,
         SUMMARY_ATTEMPT: spec.attempt_id,
-        SUMMARY_ROWS: str(rows),
+        **rows,
         SUMMARY_MODE: table.mode,
         SUMMARY_SYNCED: _instant(spec.synced),
         SUMMARY_FINGERPRINT: table.fingerprint,
@@ -99,11 +103,11 @@ def tracked(given: Stage) -> DataFrame:
     """Return the rows with their tracking columns, and with helpers at the end."""
     spec = given.spec
     return with_tracking(
-        given.prepared.frame,
-        counts=given.counted.partitions,
+        given.rows.frame,
+        counts=None if given.counted is None else given.counted.partitions,
         synced=spec.synced,
         job_id=spec.job_id,
-        key_columns=given.prepared.key,
+        key_columns=given.rows.key,
         columns=spec.tracking_columns,
     )
 
@@ -134,7 +138,7 @@ def _latest(given: Stage, rows: DataFrame) -> DataFrame:
     order = (
         F.col("_supa_index") if "_supa_index" in rows.columns else F.monotonically_increasing_id()
     )
-    return latest(rows, given.prepared.key, given.prepared.cursor, order, deleted(rows))
+    return latest(rows, given.rows.key, given.rows.cursor, order, deleted(rows))
 
 
 def _merge(
@@ -152,10 +156,10 @@ def _merge(
                 target,
                 f"lakeload_{given.branch}",
                 tuple(columns),
-                given.prepared.key,
-                given.prepared.cursor,
+                given.rows.key,
+                given.rows.cursor,
                 given.table.deletes,
-                given.counted.bounds or {},
+                given.counted.bounds if given.counted else {},
             ),
         )
     finally:
@@ -196,10 +200,17 @@ def _head(given: Stage) -> Snapshot:
     return facts.snapshots[facts.refs[given.branch]]
 
 
+def _has_rows(given: Stage, head: Snapshot) -> bool:
+    """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
+    if given.counted is not None:
+        return given.counted.rows > 0
+    return int(head.summary.get("added-records", "0")) > 0
+
+
 def _check_rows(given: Stage, head: Snapshot) -> None:
     """Compare what was written with what was counted. A MERGE does not tell how many rows it was
     given: there the files of the source are compared alone."""
-    if given.table.mode == "UPSERT":
+    if given.table.mode == "UPSERT" or given.counted is None:
         return
     written = int(head.summary.get("added-records", "0"))
     if written != given.counted.rows:

@@ -10,7 +10,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.creation import Definition
 from lakeload_jobs.formats.iceberg.load.evolution import apply_plan, count_nulls, replace_columns
 from lakeload_jobs.formats.iceberg.load.java import Java, spark_name
-from lakeload_jobs.formats.iceberg.load.prepare import Prepared
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import facts_of, schema_columns
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import Job, TableFacts
@@ -29,7 +29,7 @@ def plan_changes(
     spec: JobSpec,
     table: TableSpec,
     facts: TableFacts,
-    prepared: Prepared,
+    fitted: FittedRows,
     made: Definition,
 ) -> SchemaPlan:
     """Return the steps that the table needs before the load. Raises `LoadFailed`."""
@@ -43,7 +43,7 @@ def plan_changes(
         target=table.target,
         required=facts.required,
         identifiers=facts.identifiers,
-        keys=prepared.key,
+        keys=fitted.key,
         incoming_required=made.key,
         full_refresh=spec.options.full_refresh,
         empty=is_empty(facts, branch),
@@ -51,7 +51,7 @@ def plan_changes(
     plan = with_partitions(
         plan,
         facts.partitions,
-        prepared.partition_by,
+        fitted.partition_by,
         spec.schema_changes,
         target=table.target,
         columns=columns,
@@ -69,7 +69,7 @@ def make_changes(
     java_table: Java,
     facts: TableFacts,
     job: Job,
-    prepared: Prepared,
+    fitted: FittedRows,
     made: Definition,
     plan: SchemaPlan,
 ) -> bool:
@@ -85,7 +85,7 @@ def make_changes(
         return False
     if plan.replace:
         check_replaceable(now, "", job)
-        if prepared.partition_by is None:
+        if fitted.partition_by is None:
             kept = kept_fields(now.partitions, schema_columns(spark, made.schema))
             made = replace(made, partition_by=kept)
         replace_columns(spark, transaction, made, job.target)

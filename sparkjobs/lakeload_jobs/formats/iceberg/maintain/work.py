@@ -12,9 +12,10 @@ from typing import TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from lakeload_jobs.contract.errors import FollowUpFailed, LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
+from lakeload_jobs.formats.base import LostRace
 from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, jvm, spark_name
 from lakeload_jobs.formats.iceberg.load.tables import read_facts
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
@@ -27,10 +28,6 @@ TRIES = 3
 """Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
 
 _RACES = ("CommitFailedException", "ValidationException")
-
-
-class LostRace(FollowUpFailed):
-    """Another writer changed the same files or branches first, every time."""
 
 
 def until_won(work: Work, act: Callable[[], T]) -> T:

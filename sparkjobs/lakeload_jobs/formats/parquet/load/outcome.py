@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, IndexKind, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.contract.state import Evidence
+from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
-from lakeload_jobs.formats.parquet.load.stage import PartitionReport
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     LoadRecord,
@@ -22,7 +21,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     tool_version,
 )
-from lakeload_jobs.sources.base import Reader, Slice
 
 
 def load_record(
@@ -33,6 +31,7 @@ def load_record(
     columns: Mapping[str, str],
     column_map: Mapping[str, str],
     started_at: datetime,
+    index: IndexKind = "dense",
 ) -> LoadRecord:
     """Return the record that commits `files`: all that is needed to finish without its author.
 
@@ -58,7 +57,7 @@ def load_record(
         partition=partition_path(parquet.partition_strategy, spec.synced, spec.job_id),
         columns=tuple(Column(name, kind) for name, kind in columns.items()),
         column_map=dict(column_map),
-        index="dense",
+        index=index,
         rows=sum(file.rows for file in files),
         files=files,
         glue=glue_target(spec.destination, location),
@@ -66,23 +65,19 @@ def load_record(
     )
 
 
-def with_state(record: LoadRecord, found: Slice) -> LoadRecord:
+def with_state(
+    record: LoadRecord, change: StateChange | None, evidence: Evidence | None
+) -> LoadRecord:
     """Return the record with the state that it leaves, and the evidence of what it read."""
-    evidence = found.evidence or Evidence()
-    return replace(record, state=found.change, inputs=evidence.inputs, known=evidence.known)
+    evidence = evidence or Evidence()
+    return replace(record, state=change, inputs=evidence.inputs, known=evidence.known)
 
 
 def table_result(
     table: TableSpec,
     status: Literal["LOADED", "NO_OP"],
     record: LoadRecord,
-    *,
-    seconds: float,
-    warnings: tuple[str, ...] = (),
-    notes: tuple[str, ...] = (),
-    reader: Reader = "jvm",
-    why_jvm: str = "",
-    catalog_error: LakeloadError | None = None,
+    catalog_error: LakeloadError | None,
 ) -> TableResult:
     """Return what the user is told of a table that is in, perhaps without its catalog."""
     return TableResult(
@@ -91,42 +86,21 @@ def table_result(
         status=status if catalog_error is None else "LOADED_CATALOG_STALE",
         rows=record.rows,
         bytes=record.bytes,
-        seconds=round(seconds, 3),
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
-        reader=reader,
-        why_jvm=why_jvm,
         index=record.index,
-        warnings=warnings,
-        notes=notes,
         error=_stale(catalog_error),
     )
 
 
-def nothing_new(
-    table: TableSpec,
-    *,
-    seconds: float,
-    notes: tuple[str, ...],
-    catalog_error: LakeloadError | None,
-) -> TableResult:
+def nothing_new(table: TableSpec, catalog_error: LakeloadError | None) -> TableResult:
     """Return what the user is told of a table that has nothing to load."""
     return TableResult(
         table=table.source,
         target=table.target,
         status="NO_OP" if catalog_error is None else "LOADED_CATALOG_STALE",
-        seconds=round(seconds, 3),
-        notes=notes,
         error=_stale(catalog_error),
     )
 
 
 def _stale(catalog_error: LakeloadError | None) -> ErrorInfo | None:
     return None if catalog_error is None else ErrorInfo.of(catalog_stale(catalog_error), "catalog")
-
-
-def bad_value_warnings(reports: Sequence[PartitionReport]) -> tuple[str, ...]:
-    """Return the sentence that counts what `on_bad_value: NULL` made null, if it did."""
-    count = sum(report.bad_values for report in reports)
-    if not count:
-        return ()
-    return (f"{count} values or records could not be read and became null (`on_bad_value`)",)

@@ -30,7 +30,12 @@ from lakeload_jobs.formats.parquet.load.upload import PartWriter, UploadPool, pa
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure
-from lakeload_jobs.rows.tracking import DELETED_HELPER, add_tracking, bad_values
+from lakeload_jobs.rows.tracking import (
+    DELETED_HELPER,
+    POSITION_BITS,
+    add_tracking,
+    bad_values,
+)
 from lakeload_jobs.storage.objects import Objects
 
 REPORT_SCHEMA = "report string"
@@ -51,7 +56,8 @@ class PartitionWriter:
     """The function Spark runs over each partition; it travels to the tasks, so it holds
     references to secrets and no secret.
 
-    `counts` are the rows of each partition, None where a single partition needs no count.
+    `counts` are the rows of each of the `partitions`, None where nobody has counted them: one needs
+    no count, and over several the index then has gaps.
     `registry` is a folder of this machine when tasks run on it.
     """
 
@@ -62,6 +68,7 @@ class PartitionWriter:
     synced: datetime
     tracking_columns: tuple[str, ...]
     key_columns: tuple[str, ...]
+    partitions: int
     counts: tuple[int, ...] | None
     registry: str | None
     on_executor: bool
@@ -107,8 +114,7 @@ class PartitionWriter:
         return PartitionReport(partition, rows.count, rows.bad_values, tuple(files))
 
     def _open(self, objects: Objects, pool: UploadPool, partition: int, number: int) -> PartWriter:
-        partitions = len(self.counts) if self.counts is not None else 1
-        seq = partition + number * partitions
+        seq = partition + number * self.partitions
         key = data_key(
             self.location,
             partition_path(self.destination.parquet.partition_strategy, self.synced, self.job_id),
@@ -169,7 +175,8 @@ class _TrackedRows:
         self.bad_values = 0
         self._writer = writer
         self._batches = batches
-        self._first_index = 1 + sum((writer.counts or ())[:partition])
+        counts, sparse = writer.counts, partition << POSITION_BITS
+        self._first_index = 1 + (sparse if counts is None else sum(counts[:partition]))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:

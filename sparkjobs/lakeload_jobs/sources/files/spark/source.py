@@ -31,6 +31,11 @@ class FilesSource:
     spec: JobSpec
     table: TableSpec
 
+    @property
+    def incremental(self) -> bool:
+        """Whether account is kept of the files that were loaded."""
+        return self.table.input.incremental
+
     def slice(self, bookmark: Bookmark) -> FilesSlice:
         """Return the files to load. A source that is loaded whole is listed when it is opened.
 
@@ -79,11 +84,6 @@ class FilesSlice:
     def bytes(self) -> int | None:
         """The bytes of the files, where they are listed already."""
         return self.selection.bytes if self.selection else None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether account of files is kept."""
-        return self.selection is not None
 
     @property
     def change(self) -> StateChange | None:

@@ -1,0 +1,228 @@
+"""What every table format offers to the load of a table.
+
+A `TableFormat` connects once in a run; its `FormatSession` opens tables. An `OpenTable` says what
+it keeps and how columns are to come, takes rows into a `TableWriter`, and what that has staged is a
+`StagedLoad`: invisible until it is committed. `load_table` calls them in this order, and nothing
+else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import FollowUpFailed
+from lakeload_jobs.contract.events import Stage, Step
+from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
+from lakeload_jobs.contract.plan import TableColumns
+from lakeload_jobs.contract.result import IndexKind, TableResult
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.sources.base import Reader, Rows, Slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class RetryLoad(Exception):
+    """The load has to begin anew, for this reason: nothing of it is in."""
+
+
+class LostRace(FollowUpFailed):
+    """Another writer changed the same part of a table first, every time: nobody's load failed."""
+
+
+@dataclass(frozen=True)
+class MaintenanceStep:
+    """One step of the maintenance of a table. `act` takes it, and raises `LostRace`."""
+
+    name: Step
+    act: Callable[[], StepResult]
+
+
+class Reporter(Protocol):
+    """Told how the load of one table goes on."""
+
+    def on_stage(self, stage: Stage) -> None:
+        """Note the step that begins. Raises `Interrupted` when the run is to stop."""
+
+    def on_message(self, text: str) -> None:
+        """Note what takes long, in a sentence."""
+
+
+@dataclass(frozen=True)
+class ExpectedColumns:
+    """How a table wants its columns, from what earlier loads made of them.
+
+    `earlier` are the Spark types of source columns, `recorded` their target names; `lower` says
+    that new names are in lower case.
+    """
+
+    earlier: Mapping[str, str] = field(default_factory=dict)
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    lower: bool = False
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Rows under their target names and in the types that are written, with helper columns."""
+
+    rows: Rows
+    mapping: ColumnMapping
+    frame: DataFrame
+
+    @property
+    def index(self) -> IndexKind:
+        """Whether `_supa_index` has no gaps: only rows that can be counted first have none."""
+        return "dense" if self.rows.repeatable else "sparse"
+
+
+class TableFormat(Protocol):
+    """One format of tables."""
+
+    def uses_own_identity(self, destination: DestinationSpec) -> bool:
+        """Whether data files are written by the destination's own identity, and not by keys that
+        a catalog lends."""
+
+    def connect(self, spark: SparkSession, spec: JobSpec, aws: AwsSession) -> FormatSession:
+        """Connect to where the tables of a job are.
+
+        Raises `InvalidInput` for a missing secret, `AwsError`, and `Refused` for what the catalog
+        refuses.
+        """
+
+
+class FormatSession(Protocol):
+    """The tables of one run: identity, clients, catalog. Thread-safe: tables share it."""
+
+    def open(self, table: TableSpec, reporter: Reporter, *, incremental: bool) -> OpenTable:
+        """Open a table for a load, and bring to an end what earlier loads have left.
+
+        `incremental`: the load goes on from the table's bookmark.
+
+        Raises `LakeloadError` where this job may not load it.
+        """
+
+    def inspect(self, table: TableSpec) -> TableView:
+        """Return what a load would find; changes nothing."""
+
+    def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
+        """Yield the steps of `wanted` for a table; none where there is no table."""
+
+    def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
+        """Return why a load that ended with `error` is to begin anew; None where it is not."""
+
+    def close(self) -> None:
+        """End what the session has started."""
+
+
+class TableView(Protocol):
+    """A table as it is now."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session in which the rows for this table are read."""
+
+    @property
+    def takes_splits(self) -> bool:
+        """Whether rows may come as splits, without passing through Spark."""
+
+    @property
+    def bookmark(self) -> Bookmark:
+        """What the table keeps of this pipeline's loads."""
+
+    def expected(self) -> ExpectedColumns:
+        """Return how the columns are to come. Asked before the source is read; raises
+        `LakeloadError` where it is known by then that they cannot be taken."""
+
+    def describe(self, prepared: PreparedRows) -> TableColumns:
+        """Return the columns that a load of these rows would have, beside those that are there.
+
+        Raises `LakeloadError` as `OpenTable.check` does.
+        """
+
+
+class OpenTable(TableView, Protocol):
+    """A table that this job may load, or has loaded already."""
+
+    @property
+    def already(self) -> TableResult | None:
+        """The result, where this very job is in: nothing is left to do."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether every row is replaced: then a load without new rows is one, too."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed and may not be meant."""
+
+    def keep(self, found: Slice) -> TableResult:
+        """Return the result of a load with nothing new, after a commit without rows where `found`
+        asks for one."""
+
+    def check(self, prepared: PreparedRows) -> TableWriter | None:
+        """Make the table ready for these rows: create it, or bring its columns into step.
+
+        None when there is neither a table nor a column to make one of. Raises `RetryLoad`, and
+        `LakeloadError` for what `schema_changes` or the catalog forbids.
+        """
+
+
+class TableWriter(Protocol):
+    """Takes the rows of one load."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the rows lack."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the table for them."""
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads the rows."""
+
+    @property
+    def why_jvm(self) -> str:
+        """Why only Spark can read them, as a clause; '' where it is not asked."""
+
+    def count(self) -> Counted | None:
+        """Count the rows before they are written; None where nothing needs their number.
+
+        Not called for rows that are not repeatable.
+        """
+
+    def stage(self, counted: Counted | None) -> StagedLoad:
+        """Write the rows where no reader sees them. What fails here leaves nothing behind.
+
+        Raises `LoadFailed` when they are not the rows that were counted.
+        """
+
+
+class StagedLoad(Protocol):
+    """Rows that are written and not visible yet."""
+
+    @property
+    def bad_values(self) -> int:
+        """How many values became null because `on_bad_value` is NULL."""
+
+    def note(self, evidence: Evidence) -> None:
+        """Take what was read into account of, so that the commit can name it. Raises `AwsError`."""
+
+    def commit(self, change: StateChange | None) -> TableResult:
+        """Make the rows visible and move the pipeline's state, both or neither.
+
+        Called once, after `on_stage("commit")`, and owner of the rest from there: unless the load
+        is in, or nobody can know, nothing of it is left. The status is NO_OP when another attempt
+        at this job came first. Raises `RetryLoad`, and `LakeloadError` when it may not be
+        committed.
+        """
+
+    def abandon(self) -> None:
+        """Remove what is staged. Raises nothing: the load has failed already, and says why."""

@@ -1,0 +1,240 @@
+"""Iceberg tables: the catalog of a run, and how a load makes a table ready for its rows."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.contract.traits import catalog_traits, vends
+from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
+from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
+from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
+from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
+from lakeload_jobs.formats.iceberg.load.creation import definition
+from lakeload_jobs.formats.iceberg.load.java import caused_by
+from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
+from lakeload_jobs.formats.iceberg.load.opening import Opened, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.outcome import already
+from lakeload_jobs.formats.iceberg.load.prepare import earlier_types, fit_rows
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, schema_columns
+from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
+from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
+from lakeload_jobs.formats.iceberg.maintain.work import Work
+from lakeload_jobs.formats.iceberg.rules.admission import is_empty
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
+from lakeload_jobs.session import configure
+from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.storage.objects import Objects
+
+
+class IcebergFormat:
+    """Iceberg tables in the catalog of the destination."""
+
+    def uses_own_identity(self, destination: DestinationSpec) -> bool:
+        """Return whether the catalog lends no keys for its tables."""
+        return not vends(destination.iceberg.catalog)
+
+    def connect(self, spark: SparkSession, spec: JobSpec, aws: AwsSession) -> IcebergSession:
+        """Open the catalog in `spark`, and keep the JVM's credentials fresh until it is closed."""
+        return IcebergSession(spark, spec, aws, connect(spark, spec.destination, aws))
+
+
+class IcebergSession:
+    """The Iceberg tables of one run. `spark` has the catalog open."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        spec: JobSpec,
+        aws: AwsSession,
+        credentials: JvmCredentials | None = None,
+    ) -> None:
+        self.spark = spark
+        self.spec = spec
+        self.objects = Objects(aws, spec.destination)
+        self._aws = aws
+        self._credentials = credentials
+        self._lock = threading.Lock()
+        self._rounds: Counter[str] = Counter()
+        self._own: dict[str, SparkSession] = {}
+
+    def open(self, table: TableSpec, reporter: Reporter, *, incremental: bool) -> OpenIceberg:
+        """Look at the table, and drop the branches of dead attempts. Raises as `open_load` does."""
+        with self._lock:
+            number = self._rounds[table.source]
+            self._rounds[table.source] += 1
+        spark = self._session_for(table)
+        spec = self.spec
+        replaces = table.mode == "OVERWRITE" or (
+            spec.options.full_refresh and table.mode == "UPSERT"
+        )
+        given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
+        job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
+        return OpenIceberg(given, open_load(spark, spec, table, job))
+
+    def inspect(self, table: TableSpec) -> IcebergTable:
+        """Read the table's metadata."""
+        java_table = load(self.spark, table.schema, table.table)
+        facts = None if java_table is None else read_facts(java_table)
+        state = state_of(facts, self.spec.pipeline) if facts else None
+        given = IcebergLoad(self.spark, self.spec, table, self.objects, replaces=False, number=0)
+        return IcebergTable(given, facts, state)
+
+    def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
+        """Yield the steps for a table that exists."""
+        found = load(self.spark, table.schema, table.table)
+        if found is None:
+            return
+        branch = self.spec.destination.iceberg.branch
+        work = Work(self.spark, found, table.schema, table.table, branch, wanted)
+        for step in wanted.steps:
+            yield MaintenanceStep(step, partial(STEPS[step], work))
+
+    def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
+        """Return why others' commits ask for another round.
+
+        A publish without an answer never comes here: it is looked for where it was sent.
+        """
+        if not isinstance(error, Py4JJavaError | PySparkException):
+            return None
+        if not caused_by(error, *LOST, *UNSURE):
+            return None
+        return f"a commit to `{table.target}` was refused, or had no answer"
+
+    def close(self) -> None:
+        """End the renewal of credentials."""
+        if self._credentials is not None:
+            self._credentials.close()
+
+    def _session_for(self, table: TableSpec) -> SparkSession:
+        """A MERGE takes what its snapshot says of itself from the session's settings alone."""
+        if table.mode != "UPSERT":
+            return self.spark
+        with self._lock:
+            own = self._own.get(table.source)
+        if own is None:
+            own = self.spark.newSession()
+            configure(own)
+            open_catalog(own, self.spec.destination, self._aws)
+            with self._lock:
+                self._own[table.source] = own
+        return own
+
+
+class IcebergTable:
+    """An Iceberg table as its metadata tells of it; `facts` None where there is none."""
+
+    def __init__(
+        self, given: IcebergLoad, facts: TableFacts | None, state: PipelineState | None
+    ) -> None:
+        self._given = given
+        self._facts = facts
+        self._state = state
+
+    takes_splits = False
+
+    @property
+    def spark(self) -> SparkSession:
+        """The table's session: its own where rows are merged."""
+        return self._given.spark
+
+    @property
+    def bookmark(self) -> Bookmark:
+        """What the table keeps of this pipeline's loads. What replaces every row begins anew."""
+        full_refresh = self._given.spec.options.full_refresh
+        return bookmark_of(self._given.objects, self._state, full_refresh=full_refresh)
+
+    def expected(self) -> ExpectedColumns:
+        """Return the types and names of earlier loads. Raises `InvalidInput` where Spark is not to
+        read: nobody else writes these tables."""
+        if self._given.spec.reader == "DIRECT":
+            raise InvalidInput(
+                "the table cannot be read with `spark.reader: DIRECT`: Spark writes Iceberg tables",
+                hint="`spark.reader: AUTO` lets Spark read where it has to",
+            )
+        recorded = dict(self._state.columns) if self._state else {}
+        lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
+        return ExpectedColumns(earlier_types(self._facts, recorded), recorded, lower=lower)
+
+    def describe(self, prepared: PreparedRows) -> TableColumns:
+        """Return the columns of a load as the table would have them, and those it has."""
+        spec, table = self._given.spec, self._given.table
+        rows = fit_rows(spec, table, prepared, self._facts)
+        found = TableColumns(table.source, table.target, keys=rows.key)
+        if not rows.columns.fields:
+            return found
+        made = definition(self.spark, spec, table, rows.columns, rows.key, rows.partition_by or ())
+        branch = spec.destination.iceberg.branch
+        return replace(
+            found,
+            columns=schema_columns(self.spark, made.schema),
+            required=made.key,
+            partition_by=rows.partition_by,
+            existing=_existing(self._facts, branch) if self._facts else None,
+            warnings=made.notes,
+        )
+
+
+class OpenIceberg(IcebergTable):
+    """An Iceberg table that is being loaded."""
+
+    def __init__(self, given: IcebergLoad, opened: Opened) -> None:
+        super().__init__(given, opened.facts, opened.start.state)
+        self._opened = opened
+
+    @property
+    def already(self) -> TableResult | None:
+        """The result of the snapshot that is in."""
+        opened = self._opened
+        if opened.already is None or opened.facts is None:
+            return None
+        return already(self._given.table, opened.facts, opened.already.snapshot)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether every row is replaced."""
+        return self._given.replaces
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the start of the load has to say."""
+        return self._opened.start.warnings
+
+    def keep(self, found: Slice) -> TableResult:
+        """Report that nothing is new: no snapshot would make the next run quicker."""
+        table = self._given.table
+        return TableResult(table.source, table.target, "NO_OP")
+
+    def check(self, prepared: PreparedRows) -> IcebergWriter | None:
+        """Create the table, or bring its columns into step."""
+        given = self._given
+        rows = fit_rows(given.spec, given.table, prepared, self._opened.facts)
+        made = ready(given.spark, given.spec, given.table, self._opened, rows)
+        if made is None:
+            return None
+        self._opened = made.opened
+        return IcebergWriter(given, made)
+
+
+def _existing(facts: TableFacts, branch: str) -> ExistingColumns:
+    return ExistingColumns(
+        dict(facts.columns),
+        tuple(sorted(facts.required)),
+        facts.identifiers,
+        is_empty(facts, branch),
+        facts.partitions,
+    )

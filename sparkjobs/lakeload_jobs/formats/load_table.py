@@ -1,0 +1,131 @@
+"""The load of one table, from open to committed, whatever its format and its source."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.base import (
+    FormatSession,
+    OpenTable,
+    Reporter,
+    RetryLoad,
+    StagedLoad,
+    TableWriter,
+)
+from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
+from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.storage.backoff import pause
+
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class TableLoad:
+    """One table of one attempt."""
+
+    session: FormatSession
+    spec: JobSpec
+    table: TableSpec
+    reporter: Reporter
+
+
+def load_table(load: TableLoad) -> TableResult:
+    """Load one table, again from the beginning where others' commits ask for it.
+
+    Raises what stopped it; nothing of it is visible then, unless the error says that nobody knows.
+    """
+    started = time.monotonic()
+    target = load.table.target
+    reason = ""
+    with closing(LoadInput(load.spec, load.table, load.reporter)) as given:
+        for tries in range(ROUNDS):
+            try:
+                result = _once(load, given)
+            except Exception as error:
+                again = _reason(load, error)
+                if again is None:
+                    raise
+                reason = again
+            else:
+                return replace(result, seconds=round(time.monotonic() - started, 3))
+            load.reporter.on_message(f"`{target}` is loaded again: {reason}")
+            pause(tries + 2)
+    raise LoadFailed(
+        f"`{target}` was not loaded, {ROUNDS} times over: {reason}",
+        hint="run again when fewer loads commit to the table: nothing was committed",
+        retryable=True,
+    )
+
+
+def _reason(load: TableLoad, error: Exception) -> str | None:
+    if isinstance(error, RetryLoad):
+        return str(error)
+    return load.session.retry_reason(load.table, error)
+
+
+def _once(load: TableLoad, given: LoadInput) -> TableResult:
+    """Load once. Raises `RetryLoad`, or what the session takes for one, to begin anew."""
+    spec, table = load.spec, load.table
+    load.reporter.on_stage("open")
+    opened = load.session.open(table, load.reporter, incremental=given.source.incremental)
+    if opened.already is not None:
+        return opened.already
+    bookmark = opened.bookmark
+    found = given.slice(bookmark)
+    if found.idle and not opened.replaces:
+        return replace(opened.keep(found), notes=_notes(found))
+    expected = opened.expected()
+    rows = given.rows(opened, found, bookmark.state, expected.earlier)
+    prepared = prepare_rows(spec, table, rows, expected)
+    writer = opened.check(prepared)
+    if writer is None:
+        note = "the source has no columns yet, so there is no table to make"
+        return TableResult(table.source, table.target, "NO_OP", notes=(note,))
+    counted = None
+    if rows.repeatable:
+        load.reporter.on_stage("count")
+        counted = writer.count()
+    load.reporter.on_stage("stage")
+    staged = writer.stage(counted)
+    try:
+        rows.check_unchanged()
+        change = rows.finish(()) or found.change
+        if found.evidence is not None:
+            staged.note(found.evidence)
+        load.reporter.on_stage("commit")
+    except BaseException:
+        staged.abandon()
+        raise
+    result = staged.commit(change)
+    return _told(result, opened, found, writer, staged)
+
+
+def _told(
+    result: TableResult,
+    opened: OpenTable,
+    found: Slice,
+    writer: TableWriter,
+    staged: StagedLoad,
+) -> TableResult:
+    """Return the result with all that a user is told of the load."""
+    bad = f"{staged.bad_values} values or records could not be read and became null"
+    warnings = (
+        *opened.warnings,
+        *found.warnings,
+        *writer.warnings,
+        *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
+    )
+    if result.status == "NO_OP":
+        return replace(result, warnings=warnings)
+    notes = (*_notes(found), *writer.notes)
+    reader, why_jvm = writer.reader, writer.why_jvm
+    return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
+
+
+def _notes(found: Slice) -> tuple[str, ...]:
+    return (found.sentence,) if found.sentence else ()

@@ -1,0 +1,101 @@
+"""The rows of a load: read from their source, and laid out as a table wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
+from lakeload_jobs.formats.spool import SpooledRows, spooled
+from lakeload_jobs.rows.casts import written_frame
+from lakeload_jobs.rows.columns import ColumnMapping, map_columns
+from lakeload_jobs.sources.base import Rows, Slice
+from lakeload_jobs.sources.registry import source_of
+
+
+class LoadInput:
+    """The input of one load. What can be read once only is read once for all its rounds."""
+
+    def __init__(self, spec: JobSpec, table: TableSpec, reporter: Reporter) -> None:
+        self.source = source_of(spec, table)
+        self._name = table.source
+        self._reporter = reporter
+        self._spooled: tuple[Any, Slice, SpooledRows] | None = None
+
+    def slice(self, bookmark: Bookmark) -> Slice:
+        """Return what is new since `bookmark`.
+
+        Raises as `Source.slice` does, and `LoadFailed` when what was read goes on from a state that
+        another load has moved since.
+        """
+        if self._spooled is None:
+            return self.source.slice(bookmark)
+        state, found, _ = self._spooled
+        if bookmark.state != state:
+            raise LoadFailed(
+                f"another load of `{self._name}` was committed after this one had "
+                "read its rows, which cannot be read again",
+                hint="run again: nothing was committed, and the next load goes on from the other",
+                retryable=True,
+            )
+        return found
+
+    def rows(self, table: TableView, found: Slice, state: Any, earlier: Mapping[str, str]) -> Rows:
+        """Return the rows of the slice."""
+        if self._spooled is not None:
+            return self._spooled[2]
+        rows = found.open(table.spark, earlier, splits=table.takes_splits)
+        if rows.repeatable or not rows.names:
+            return rows
+        self._reporter.on_message(f"`{self._name}` is read once: its rows are kept on disk")
+        kept = spooled(table.spark, rows)
+        self._spooled = (state, found, kept)
+        return kept
+
+    def close(self) -> None:
+        """Give back what the rows took."""
+        if self._spooled is not None:
+            self._spooled[2].close()
+
+
+def prepare_rows(
+    spec: JobSpec, table: TableSpec, rows: Rows, expected: ExpectedColumns
+) -> PreparedRows:
+    """Return the rows under their target names; without columns there are no rows either.
+
+    Raises `InvalidInput` for settings that the source does not bear out.
+    """
+    if not rows.names:
+        return _without_columns(rows)
+    mapping = map_columns(
+        rows.names,
+        table.columns,
+        primary_key=table.primary_key,
+        recorded=expected.recorded,
+        lower=expected.lower,
+    )
+    frame = written_frame(
+        rows.frame,
+        mapping,
+        nested=spec.nested,
+        lower=expected.lower,
+        where=table.where,
+        deleted_when=table.deleted_when,
+    )
+    if spec.options.limit is not None:
+        # One partition, read in order and only as far as needed; a shuffle would read them all.
+        frame = frame.coalesce(1).limit(spec.options.limit)
+    return PreparedRows(rows, mapping, frame)
+
+
+def _without_columns(rows: Rows) -> PreparedRows:
+    """An empty CSV or JSON file: no columns, and so no rows either."""
+    if not rows.frame.isEmpty():
+        raise LoadFailed(
+            "the source has rows but no columns",
+            hint="is it of another `format`, or are all its records empty?",
+        )
+    return PreparedRows(rows, ColumnMapping((), ()), rows.frame)

@@ -1,0 +1,155 @@
+"""Rows that cannot be read twice: read once, and kept on Spark's disks until the load has ended.
+
+What is kept is the output of one attempt at each task, and what its read returned at the end is
+kept with it: rows and state cannot come from different attempts. Spark's local checkpoint knows no
+way back to the source, so a block that is lost fails the load instead of being read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import StorageLevel, TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.sources.base import Reader, Rows, Splits
+
+_SPOOL = "part bigint, batch binary, end string"
+_BLOCK_BYTES = 8 << 20
+"""One row of the spool: a record batch of about so many bytes."""
+
+
+class SpooledRows:
+    """The rows of a source that was read once (`sources.base.Rows`); close them."""
+
+    splits: Splits | None = None
+    why_no_splits = ""
+    repeatable = False
+
+    def __init__(self, rows: Rows, spool: DataFrame, frame: DataFrame, ends: Sequence[Any]) -> None:
+        self.frame = frame
+        self.names = rows.names
+        self.reader: Reader = rows.reader
+        self.count_reads_all_columns = rows.count_reads_all_columns
+        self._rows = rows
+        self._spool = spool
+        self._ends = tuple(ends)
+
+    def check_unchanged(self) -> None:
+        """Ask the source."""
+        self._rows.check_unchanged()
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return the state at the end of the read that was kept."""
+        return self._rows.finish(self._ends)
+
+    def close(self) -> None:
+        """Give back the disk. Where Java is gone, the disk was given back with it."""
+        with contextlib.suppress(Py4JError, OSError):
+            self._spool._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
+    """Read the rows, once, and return what was read.
+
+    Raises what reading raises, and `LoadFailed` where Spark tries a task again.
+    """
+    splits = rows.splits
+    if splits is None:
+        kept = rows.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+        return SpooledRows(rows, kept, kept, ())
+    spool = map_batches(part_numbers(spark, len(splits.parts)), _Read(splits), _SPOOL)
+    spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    ended = spool.where(F.col("end").isNotNull()).select("part", "end").collect()
+    ends = {row["part"]: json.loads(row["end"]) for row in ended}
+    if sorted(ends) != list(range(len(splits.parts))):
+        raise LoadFailed(
+            f"{len(ends)} of {len(splits.parts)} parts of the source were read to their end",
+            hint="run again: nothing was committed",
+            retryable=True,
+        )
+    batches = spool.where(F.col("batch").isNotNull()).select("batch")
+    frame = map_batches(batches, _unpacked, rows.frame.schema)
+    return SpooledRows(rows, spool, frame, [ends[number] for number in sorted(ends)])
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The function of tasks that pack what they read, and at last what the read returned."""
+
+    splits: Splits
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            refuse_second_attempt(TaskContext.get())
+            for number in numbers(batches):
+                yield from self._pack(number)
+        except BaseException as error:
+            failure = expected_failure(error)
+            if failure is None:
+                raise
+            raise TaskFailed(ErrorInfo.of(failure, "open")) from error
+
+    def _pack(self, number: int) -> Iterator[pa.RecordBatch]:
+        rows = self.splits.read(self.splits.parts[number])
+        while True:
+            try:
+                batch = next(rows)
+            except StopIteration as stop:
+                yield _spool_row(number, None, json.dumps(stop.value))
+                return
+            for block in _blocks(batch):
+                yield _spool_row(number, _packed(block), None)
+
+
+def refuse_second_attempt(context: TaskContext | None) -> None:
+    """Raise `LoadFailed` in a task that Spark tries again: what its first attempt has read of the
+    source may be gone."""
+    if context is not None and context.attemptNumber() > 0:
+        raise LoadFailed(
+            "a task that was reading the source failed, and what it had read cannot be read again",
+            hint="run again: nothing was committed, and the next load goes on from the last one "
+            "that was",
+            retryable=True,
+        )
+
+
+def _spool_row(part: int, batch: bytes | None, end: str | None) -> pa.RecordBatch:
+    values: list[pa.Array[Any]] = [
+        pa.array([part]),
+        pa.array([batch], pa.binary()),
+        pa.array([end], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(values, names=["part", "batch", "end"])
+
+
+def _blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * _BLOCK_BYTES // max(batch.nbytes, 1))
+    for first in range(0, batch.num_rows, rows):
+        yield batch.slice(first, rows)
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for packed in batch.column(0):
+            with pa.ipc.open_stream(packed.as_buffer()) as reader:
+                yield from reader
