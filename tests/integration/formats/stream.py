@@ -1,0 +1,117 @@
+"""A source that can be read only once: two tapes of numbers, each read further than the last time.
+
+How far nobody knows before the end, and no two reads of a part are alike: a row that is lost or
+loaded twice shows as a gap or a double in the numbers of its tape.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.batches import frame_of
+from lakeload_jobs.sources.base import Reader, Splits
+
+TAPES = 2
+BATCH = 100
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """Where the tapes note how often they were read."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """The tapes of one table."""
+
+    spec: JobSpec
+    table: TableSpec
+    incremental: bool = True
+
+    def slice(self, bookmark: Bookmark) -> StreamSlice:
+        given: Any = self.table.input
+        return StreamSlice(given.folder, bookmark.state)
+
+
+@dataclass(frozen=True)
+class StreamSlice:
+    """What lies behind the positions of the state: more, and nobody knows how much."""
+
+    folder: str
+    state: Any
+    idle: bool = False
+    records_anyway: bool = False
+    sentence: str = "what has come since"
+    warnings: tuple[str, ...] = ()
+    bytes: int | None = None
+    change: StateChange | None = None
+    evidence: Evidence | None = None
+
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> StreamRows:
+        positions = self.state or [0] * TAPES
+        parts = tuple((tape, position) for tape, position in enumerate(positions))
+        tapes = Splits(parts, Tape(self.folder))
+        schema = "tape bigint, number bigint"
+        return StreamRows(frame_of(spark, tapes.parts, tapes.read, schema), tapes, self.state)
+
+
+@dataclass(frozen=True)
+class StreamRows:
+    """Rows of both tapes."""
+
+    frame: DataFrame
+    splits: Splits
+    state: Any
+    names: tuple[str, ...] = ("tape", "number")
+    reader: Reader = "direct"
+    why_no_splits: str = ""
+    repeatable: bool = False
+    count_reads_all_columns: bool = False
+
+    def check_unchanged(self) -> None:
+        """It always is another."""
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        return StateChange(self.state, list(ends))
+
+
+@dataclass(frozen=True)
+class Tape:
+    """Reads one tape from a position on, further each time; returns where it has stopped."""
+
+    folder: str
+
+    def __call__(self, part: Any) -> Generator[pa.RecordBatch, None, int]:
+        tape, position = int(part[0]), int(part[1])
+        with Path(self.folder, f"reads-{tape}").open("a") as reads:
+            reads.write("x")
+        times = Path(self.folder, f"reads-{tape}").stat().st_size
+        for number in range(2 + times):
+            first = position + number * BATCH
+            numbers = pa.array(range(first, first + BATCH), pa.int64())
+            tapes = pa.array([tape] * BATCH, pa.int64())
+            yield pa.RecordBatch.from_arrays([tapes, numbers], names=["tape", "number"])
+            deadly = Path(self.folder, "deadly")
+            if tape == 1 and number == 1 and deadly.exists():
+                deadly.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return position + (2 + times) * BATCH
+
+
+def reads(folder: Path) -> list[int]:
+    """Return how often each tape was read."""
+    return [(folder / f"reads-{tape}").stat().st_size for tape in range(TAPES)]

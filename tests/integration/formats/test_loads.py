@@ -1,0 +1,132 @@
+"""What a load of any format does: the contract tests of `TableFormat`."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from lakeload_jobs.contract.errors import Interrupted
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, RunOptions
+from tests.integration.formats.worlds import World, incremental, load
+
+
+def ids(world: World) -> list[int]:
+    return sorted(row["id"] for row in world.rows())
+
+
+def test_a_job_that_is_in_is_told_and_not_loaded_again(world: World) -> None:
+    spec = world.spec(world.table(world.file("a.parquet", [{"id": 1}, {"id": 2}])))
+    first = world.run(spec).tables[0]
+
+    again = world.run(replace(spec, attempt_id=str(uuid.uuid4()))).tables[0]
+
+    assert (first.status, first.rows, first.index) == ("LOADED", 2, "dense")
+    assert first.reader == world.reader
+    assert (again.status, again.rows, again.snapshot_id) == ("NO_OP", 2, first.snapshot_id)
+    assert ids(world) == [1, 2]
+    assert sorted(row["_supa_index"] for row in world.rows()) == [1, 2]
+    assert world.left() == []
+
+
+def test_each_file_is_loaded_once_and_all_of_them_by_a_reload(world: World) -> None:
+    world.file("a.parquet", [{"id": 1}])
+    table = incremental(world)
+    first = load(world, table)
+    idle = load(world, table)
+    world.file("b.parquet", [{"id": 2}])
+    second = load(world, table)
+    state = world.state()
+
+    assert (first.status, first.notes) == ("LOADED", ("1 new file (0 known)",))
+    assert (idle.status, idle.rows, idle.notes) == ("NO_OP", 0, ("no new files (1 known)",))
+    assert (second.status, second.rows) == ("LOADED", 1)
+    assert (state["kind"], state["loaded"]) == ("FILES", 2)
+
+    reload = RunOptions(reload=True, table_handling="APPEND")
+    again = load(world, table, options=reload)
+    assert (again.status, again.rows) == ("LOADED", 2)
+    assert any("--reload" in warning for warning in again.warnings)
+    assert ids(world) == [1, 1, 2, 2]
+    assert load(world, table).status == "NO_OP"
+
+
+def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:
+    assert load(world, world.table(world.file("a.parquet", [{"id": 1, "old": 1}]))).error is None
+
+    changed = load(world, world.table(world.file("b.parquet", [{"id": 2, "new": "x"}])))
+
+    assert changed.status == "LOADED"
+    assert any("`old` is not in the source any more" in warning for warning in changed.warnings)
+    found = {row["id"]: (row.get("old"), row.get("new")) for row in world.rows()}
+    assert found == {1: (1, None), 2: (None, "x")}
+
+
+def test_a_change_that_is_forbidden_stops_the_load_before_a_row_is_written(world: World) -> None:
+    load(world, world.table(world.file("a.parquet", [{"id": 1}])))
+
+    path = world.file("b.parquet", [{"id": 2, "new": "x"}])
+    refused = load(world, world.table(path), schema_changes="FAIL")
+
+    assert refused.status == "FAILED"
+    assert refused.error is not None
+    assert "`new`" in refused.error.message
+    assert ids(world) == [1]
+    assert world.left() == []
+
+
+def test_bad_values_become_null_and_are_counted_or_stop_the_load(world: World) -> None:
+    path = world.file("a.parquet", [{"id": 1, "n": "7"}, {"id": 2, "n": "x"}])
+    table = world.table(path, columns=ColumnsSpec(types={"n": "int"}))
+
+    stopped = load(world, table)
+    assert stopped.error is not None
+    assert "`x` is no int" in stopped.error.message
+    assert world.left() == []
+
+    loaded = load(world, table, on_bad_value="NULL")
+    assert loaded.status == "LOADED"
+    assert any("1 values or records" in warning for warning in loaded.warnings)
+    assert {row["id"]: row["n"] for row in world.rows()} == {1: 7, 2: None}
+
+
+def test_an_interruption_before_the_commit_leaves_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(world, world.table(world.file("a.parquet", [{"id": 1}])))
+
+    def stop(*_: object, **__: object) -> None:
+        raise Interrupted("stopped")
+
+    path = world.file("b.parquet", [{"id": 2}])
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeload_jobs.sources.files.spark.reader.check_unchanged", stop)
+        stopped = load(world, world.table(path))
+
+    assert stopped.error is not None
+    assert stopped.error.type == "Interrupted"
+    assert ids(world) == [1]
+    assert world.left() == []
+    assert load(world, world.table(path)).status == "LOADED"
+
+
+def test_a_limit_loads_so_many_rows_in_the_order_of_the_source(world: World) -> None:
+    rows = [{"id": number} for number in range(20)]
+    table = world.table(world.file("a.parquet", rows), where="id >= 3")
+
+    result = load(world, table, options=RunOptions(limit=4, table_handling="APPEND"))
+
+    assert (result.status, result.rows) == ("LOADED", 4)
+    assert ids(world) == [3, 4, 5, 6]
+
+
+def test_a_source_that_is_not_there_fails_its_table_alone(world: World) -> None:
+    fine = world.table(world.file("a.parquet", [{"id": 1}]))
+    gone = FilesInput("PARQUET", (f"{world.folder()}/none.parquet",), {})
+    missing = replace(fine, source="missing", table="missing", input=gone)
+
+    result = world.run(replace(world.spec(fine), tables=(missing, fine)))
+
+    assert [table.status for table in result.tables] == ["FAILED", "LOADED"]
+    assert ids(world) == [1]
