@@ -3,46 +3,41 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lakeload.launch.command import Installation
+from lakeload.launch.command import Installation
+from lakeload.machine.appcds.archive import find_archive
+from lakeload.machine.appcds.key import archive_key
+from lakeload.machine.local.java import find_java
+from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
+from lakeload.machine.local.spark import find_spark
+from lakeload.runtimes.registry import runtime_of
 
 logger = logging.getLogger(__name__)
 
 
-def find_installation() -> Installation:
+def find_installation(environment: Mapping[str, str]) -> Installation:
     """Find Java, Spark and the job's package. Raises `MachineLacks`."""
-    from lakeload.launch.command import Installation
-    from lakeload.machine.local.java import find_java
-    from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
-    from lakeload.machine.local.spark import find_spark
-
-    java, spark = find_java(os.environ), find_spark(os.environ)
+    java, spark = find_java(environment), find_spark(environment)
     logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
     logger.info("Spark %s in %s", spark.version, spark.home)
     return Installation(
         spark_home=spark.home,
         java_home=java.home,
         python=Path(sys.executable),
-        package=jobs_package(cache_directory(os.environ)),
+        package=jobs_package(cache_directory(environment)),
         entry=entry_script(),
         load_spark_defaults=not spark.ours,
     )
 
 
-def class_data_of(installation: Installation, jars: Sequence[Path], master: str) -> Path | None:
+def class_data_of(
+    installation: Installation, jars: Sequence[Path], master: str, environment: Mapping[str, str]
+) -> Path | None:
     """Return the class-data archive for a driver with these jars, if one is there and fits."""
-    from lakeload.machine.appcds.archive import find_archive
-    from lakeload.machine.appcds.key import archive_key
-    from lakeload.machine.local.job_zip import cache_directory
-    from lakeload.runtimes.registry import runtime_of
-
     if not runtime_of(master).traits.tasks_share_driver:
         return None
-    key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
-    return find_archive(cache_directory(os.environ), key)
+    key = archive_key(installation.java_home, installation.spark_home, jars, environment)
+    return find_archive(cache_directory(environment), key)

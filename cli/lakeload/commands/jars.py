@@ -190,7 +190,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
         train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)
 
     try:
-        installation = find_installation()
+        installation = find_installation(os.environ)
         jars = class_path(cache, features)
         key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
         return make_archive(cache, key, features, run, waiting), not runs

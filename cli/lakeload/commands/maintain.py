@@ -27,8 +27,7 @@ from lakeload.commands.maintain_options import (
     seconds,
     with_steps,
 )
-from lakeload.commands.options import Output, PipelineFile, Tables
-from lakeload.commands.spark_job import Conf, Master
+from lakeload.commands.options import Conf, Master, Output, PipelineFile, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -136,8 +135,10 @@ class _Job:
 def _in_spark(
     job: _Job, destination: DestinationSpec, stop: StopRequests
 ) -> tuple[Maintained, RunFolder]:
+    from lakeload.commands.context import Context
     from lakeload.commands.installation import find_installation
     from lakeload.commands.spark_job import prepared, spark_settings
+    from lakeload.connections import Connections
     from lakeload.launch.maintain import launch_maintenance
     from lakeload.launch.run import Launcher
     from lakeload.launch.run_folder import prune_run_folders
@@ -147,15 +148,18 @@ def _in_spark(
     from lakeload.ui.progress import Progress
 
     settings = spark_settings(job.document, job.master, job.conf)
-    installation = find_installation()
-    preflight(destination)
+    context = Context(os.environ, stop, console.err, console.quiet())
+    installation = find_installation(context.environment)
+    preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
     features = features_of((), destination.table_format)
-    settings, folder = prepared(job.document, settings, installation, features, job.attempt)
+    settings, folder = prepared(
+        job.document, settings, installation, features, job.attempt, context
+    )
     spec = build_job_spec(job.document, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]
-    with Progress(console.err, names, quiet=console.quiet(), doing="maintaining") as progress:
-        launcher = Launcher(installation, settings, os.environ, stop, progress.show)
+    with Progress(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
+        launcher = Launcher(installation, settings, context.environment, stop, progress.show)
         outcome = launch_maintenance(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     return outcome, folder

@@ -52,6 +52,15 @@ Schema = Annotated[
     ),
 ]
 
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
+]
+
 _Verbose = Annotated[
     int,
     typer.Option(

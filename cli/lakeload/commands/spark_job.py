@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from lakeload.ui import console
+from lakeload.commands.context import Context
+from lakeload.commands.installation import class_data_of
+from lakeload.documents.load import PipelineDocument
+from lakeload.documents.remote import remote_findings
+from lakeload.launch.command import Installation
+from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
+from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
+from lakeload.launch.spec import Attempt
+from lakeload.machine.jars.pins import JARS, pinned
+from lakeload.machine.local.job_zip import cache_directory
+from lakeload.machine.local.memory import available_memory, driver_memory
 from lakeload_jobs.contract.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from lakeload.documents.load import PipelineDocument
-    from lakeload.launch.command import Installation
-    from lakeload.launch.properties import SparkSettings
-    from lakeload.launch.run_folder import RunFolder
-    from lakeload.launch.spec import Attempt
-
 logger = logging.getLogger(__name__)
-
-Master = Annotated[
-    str | None,
-    typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
-]
 
 
 def spark_settings(
@@ -40,9 +30,6 @@ def spark_settings(
 
     Raises `InvalidInput` for a flag that the document could not hold either.
     """
-    from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
-    from lakeload.machine.local.memory import available_memory, driver_memory
-
     spark = document.model.spark
     chosen = chosen_master(document, master)
     given = parse_conf(tuple(conf))
@@ -54,8 +41,6 @@ def spark_settings(
 def chosen_master(document: PipelineDocument, master: str | None) -> str:
     """Return the master of the document, or the flag's. Raises `InvalidInput` for a flag that the
     document could not hold."""
-    from lakeload.documents.remote import remote_findings
-
     if master is not None:
         given_here = {
             "spark": {"master": master},
@@ -67,11 +52,10 @@ def chosen_master(document: PipelineDocument, master: str | None) -> str:
     return master if master is not None else document.model.spark.master
 
 
-def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, ...]:
+def jars_of(
+    document: PipelineDocument, features: Sequence[str], context: Context
+) -> tuple[Path, ...]:
     """Return the jars of these sets, fetched if need be. Raises `MachineLacks`."""
-    from lakeload.machine.jars.pins import JARS, pinned
-    from lakeload.machine.local.job_zip import cache_directory
-
     jars = pinned(*features)
     if not jars:
         return ()
@@ -80,9 +64,9 @@ def jars_of(document: PipelineDocument, features: Sequence[str]) -> tuple[Path, 
     from lakeload.ui.fetching import FetchProgress
 
     origin = Origin(conf=document.model.spark.conf.get(REPOSITORY_PROPERTY))
-    with FetchProgress(console.err, quiet=console.quiet()) as progress:
-        folder = cache_directory(os.environ) / JARS
-        return fetch(jars, folder, os.environ, origin=origin, listener=progress)
+    with FetchProgress(context.err, quiet=context.quiet) as progress:
+        folder = cache_directory(context.environment) / JARS
+        return fetch(jars, folder, context.environment, origin=origin, listener=progress)
 
 
 def prepared(
@@ -91,14 +75,13 @@ def prepared(
     installation: Installation,
     features: Sequence[str],
     attempt: Attempt,
+    context: Context,
 ) -> tuple[SparkSettings, RunFolder]:
     """Return the settings with the jars of these sets and their class data, and a folder for the
     attempt. Raises `MachineLacks`."""
-    from lakeload.commands.installation import class_data_of
-    from lakeload.launch.run_folder import create_run_folder, runs_directory
-
-    jars = jars_of(document, features)
-    archive = class_data_of(installation, jars, settings.master)
-    folder = create_run_folder(runs_directory(os.environ), attempt.synced, attempt.attempt_id)
+    jars = jars_of(document, features, context)
+    archive = class_data_of(installation, jars, settings.master, context.environment)
+    runs = runs_directory(context.environment)
+    folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
     return replace(settings, jars=jars, archive=archive), folder

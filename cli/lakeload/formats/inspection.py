@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions, TableSpec
@@ -84,17 +83,6 @@ class TableState(ABC):
 
 
 S = TypeVar("S", bound=TableState)
-
-
-def session_before_spark(destination: DestinationSpec, attempt: Attempt) -> AwsSession:
-    """Return a session with enough connections for `AT_ONCE` tables. Nothing is called yet."""
-    return AwsSession(
-        destination,
-        label=attempt.attempt_id,
-        read_timeout=10,
-        max_attempts=3,
-        max_connections=AT_ONCE,
-    )
 
 
 def inspect_each(

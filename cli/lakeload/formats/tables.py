@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lakeload.connections import Connections
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.launch.spec import select_tables
@@ -62,14 +63,15 @@ def about(table: TableRef, notify: Notify) -> Notify:
 
 
 def open_session(destination: DestinationSpec, label: str) -> AwsSession:
-    """Return a session with enough connections for `AT_ONCE` tables. Nothing is called yet."""
-    return AwsSession(destination, label=label, read_timeout=30, max_attempts=4)
+    """Return a session for a command named `label`. Nothing is called yet."""
+    return Connections(destination, label).patient
 
 
 def enter(destination: DestinationSpec, request: TablesRequest) -> AwsSession:
     """Become the identity that writes. Raises `Refused`."""
-    preflight(destination)
-    return open_session(destination, request.command)
+    connections = Connections(destination, request.command)
+    preflight(connections)
+    return connections.patient
 
 
 def open_pipeline(document: PipelineDocument, request: TablesRequest) -> TableSet:

@@ -44,8 +44,14 @@ class StopRequests:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
+    def begin(self) -> None:
+        """Let a signal strike again, as before the first run; raise for one that came meanwhile."""
+        self._holding = False
+        if self.requested is not None:
+            raise self._stopped(self.requested)
+
     def hold(self) -> None:
-        """From here on only note what arrives."""
+        """From here on only note what arrives, until the next run begins."""
         self._holding = True
 
     def _noted(self, number: int, frame: FrameType | None) -> None:
@@ -53,6 +59,7 @@ class StopRequests:
             self.impatient = True
         self.requested = signal.Signals(number)
         if not self._holding:
-            raise Interrupted(
-                f"stopped by {self.requested.name} before Spark started: nothing was written"
-            )
+            raise self._stopped(self.requested)
+
+    def _stopped(self, by: signal.Signals) -> Interrupted:
+        return Interrupted(f"stopped by {by.name} before Spark started: nothing was written")

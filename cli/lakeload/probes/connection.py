@@ -57,12 +57,19 @@ class ConnectionOptions:
 class ConnectionTest:
     """One test. Iterate `run` to its end or close it: either way it cleans up."""
 
-    def __init__(self, destination: DestinationSpec, options: ConnectionOptions) -> None:
-        """Prepare the probes; nothing is called yet. Raises `InvalidInput` for an unknown skip."""
+    def __init__(
+        self,
+        destination: DestinationSpec,
+        options: ConnectionOptions,
+        session: AwsSession | None = None,
+    ) -> None:
+        """Prepare the probes; nothing is called yet. `session` is whose identity is tested, by
+        default one of the test's own. Raises `InvalidInput` for an unknown skip."""
         self._options = options
         self._destination = destination
         self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
-        session, objects = _clients(destination, options)
+        tested = session or AwsSession(destination, label="test-connection")
+        session, objects = _clients(destination, options, tested)
         self._objects = ProbeObjects(destination, session, objects)
         self._catalog = catalog_part(
             destination,
@@ -106,11 +113,9 @@ class ConnectionTest:
 
 
 def _clients(
-    destination: DestinationSpec, options: ConnectionOptions
+    destination: DestinationSpec, options: ConnectionOptions, tested: AwsSession
 ) -> tuple[AwsSession, Objects]:
-    session = AwsSession(
-        destination,
-        label="test-connection",
+    session = tested.waiting(
         connect_timeout=options.connect_timeout,
         read_timeout=options.read_timeout,
         max_attempts=options.attempts,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Failure, Probe
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, needs_aws_identity, vends
@@ -18,17 +18,18 @@ _CATALOG = frozenset({"catalog", "catalog-region", "catalog-token", "catalog-war
 TIMEOUT_SECONDS = 30.0
 
 
-def preflight(destination: DestinationSpec) -> None:
+def preflight(connections: Connections) -> None:
     """Make sure that the role can be assumed and the prefix listed, and that a catalog other than
     Glue lets us in; writes nothing.
 
     Raises `Refused` with what AWS said, and in the hint what to do.
     """
     # A load that gives up has to be started again by somebody: try more often than a test does.
+    destination = connections.destination
     options = ConnectionOptions(
         timeout=TIMEOUT_SECONDS, read_only=True, only=_names(destination), attempts=3
     )
-    for result in ConnectionTest(destination, options).run():
+    for result in ConnectionTest(destination, options, connections.before_spark).run():
         if result.failure is not None:
             raise Refused(
                 result.failure.message,
@@ -47,14 +48,14 @@ def _names(destination: DestinationSpec) -> frozenset[str]:
     return _CATALOG | _SIGNER if needs_aws_identity(catalog) else _CATALOG
 
 
-def conditional_writes(destination: DestinationSpec) -> str | None:
+def conditional_writes(connections: Connections) -> str | None:
     """Make sure that a table can have two writers at once; return what is lost where it cannot.
 
     Only with `single_writer: true` that is no error. Leaves one small object below the prefix.
     Raises `Refused` and what a write raises.
     """
-    session = AwsSession(destination, read_timeout=10, max_attempts=3)
-    objects = Objects(session, destination, waits=Waits(answer=TIMEOUT_SECONDS))
+    destination = connections.destination
+    objects = Objects(connections.before_spark, destination, waits=Waits(answer=TIMEOUT_SECONDS))
     if objects.has_conditional_writes():
         return None
     if destination.single_writer:

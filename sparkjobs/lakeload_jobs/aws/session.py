@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -36,13 +38,27 @@ _EXECUTOR_HINT = (
 )
 
 
+@dataclass
+class _Identity:
+    """Who a session is: one, however many ways of waiting for answers there are."""
+
+    clock: ServerClock = field(default_factory=ServerClock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    secrets: dict[SecretReference, Secret] = field(default_factory=dict)
+    final: boto3.Session | None = None
+    begun: bool = False
+    """The role has been assumed for `final`."""
+    assumed: dict[str, str] | None = None
+    """The role's keys from before `final` needed some."""
+
+
 class AwsSession:
     """Clients of one destination with its final identity (DESIGN section 8). Thread-safe.
 
     Driver and tasks each build their own from the spec: credentials never travel. Times in
-    seconds. `label` (a job or attempt id) becomes part of the role session name, which CloudTrail
-    shows. `on_executor` makes a missing identity say what an executor needs. Nothing is called
-    before a client is asked for; every property raises `AwsError` or `InvalidInput`.
+    seconds. `label` (a command, and an attempt's id) becomes part of the role session name, which
+    CloudTrail shows. `on_executor` makes a missing identity say what an executor needs. Nothing is
+    called before a client is asked for; every property raises `AwsError` or `InvalidInput`.
     """
 
     def __init__(
@@ -66,11 +82,41 @@ class AwsSession:
         self._max_connections = max_connections
         self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
         self._on_executor = on_executor
-        self.clock = ServerClock()
-        self._lock = threading.RLock()
+        self._identity = _Identity()
         self._clients: dict[str, Any] = {}
-        self._secrets: dict[SecretReference, Secret] = {}
-        self._final: boto3.Session | None = None
+
+    def waiting(
+        self,
+        *,
+        connect_timeout: float = 5,
+        read_timeout: float = 60,
+        max_attempts: int = 5,
+        max_connections: int = 32,
+    ) -> AwsSession:
+        """Return the same identity with clients that wait otherwise: no role is assumed again."""
+        other = copy.copy(self)
+        other._clients = {}
+        other._connect_timeout = connect_timeout
+        other._read_timeout = read_timeout
+        other._max_attempts = max_attempts
+        other._max_connections = max_connections
+        return other
+
+    def reading(self, credentials: CredentialsSpec | None) -> AwsSession:
+        """Return the session of those who read with `credentials`; None means with ours."""
+        if credentials is None or credentials == self._credentials:
+            return self
+        other = self.waiting()
+        other._destination = replace(self._destination, credentials=credentials)
+        other._credentials = credentials
+        other._refresh = RefreshWindow.for_duration(credentials.session_duration)
+        other._identity = _Identity()
+        return other
+
+    @property
+    def clock(self) -> ServerClock:
+        """The clock of the servers that answered."""
+        return self._identity.clock
 
     @property
     def s3(self) -> S3Client:
@@ -106,11 +152,15 @@ class AwsSession:
         return client
 
     def assume(self, *, with_external_id: bool = True) -> None:
-        """Call AssumeRole once and drop the result, as the connection test does.
+        """Call AssumeRole once, as the connection test does; clients made later begin with it.
 
-        Without the ExternalId the call should be refused (confused deputy). Raises `AwsError`.
+        Without the ExternalId the call should be refused (confused deputy), and what it gives is
+        dropped. Raises `AwsError`.
         """
-        self._assume(with_external_id=with_external_id)
+        keys = self._assume(with_external_id=with_external_id)
+        with self._identity.lock:
+            if with_external_id and not self._identity.begun:
+                self._identity.assumed = keys
 
     def keys(self) -> Keys:
         """Return the final identity's keys, for a program that cannot call this one.
@@ -135,14 +185,15 @@ class AwsSession:
         """Return the value behind a reference; one in AWS is read once, with the base identity."""
         if reference.kind in ("env", "file"):
             return self._resolve_locally(reference)
-        with self._lock:
-            if reference not in self._secrets:
-                self._secrets[reference] = self._fetch_secret(reference)
-            return self._secrets[reference]
+        with self._identity.lock:
+            secrets = self._identity.secrets
+            if reference not in secrets:
+                secrets[reference] = self._fetch_secret(reference)
+            return secrets[reference]
 
     def _client(self, service: str, *, base: bool = False, attempts: int | None = None) -> Any:
         key = f"{service}:{base}:{attempts}"
-        with self._lock:
+        with self._identity.lock:
             if key not in self._clients:
                 session = self._base() if base else self._final_session()
                 self._clients[key] = self._build(session, service, attempts)
@@ -157,17 +208,24 @@ class AwsSession:
             connections=self._max_connections,
         )
         client = make_client(session, service, self._destination, config)
-        client.meta.events.register("response-received", self.clock.note)
+        client.meta.events.register("response-received", self._identity.clock.note)
         return client
 
     def _final_session(self) -> boto3.Session:
-        if self._final is None:
-            if self._credentials.role_arn:
-                region = self._destination.region
-                self._final = role_session(self._assume, region, self._refresh)
-            else:
-                self._final = self._base()
-        return self._final
+        with self._identity.lock:
+            if self._identity.final is None:
+                if self._credentials.role_arn:
+                    region = self._destination.region
+                    self._identity.final = role_session(self._role_keys, region, self._refresh)
+                else:
+                    self._identity.final = self._base()
+            return self._identity.final
+
+    def _role_keys(self) -> dict[str, str]:
+        with self._identity.lock:
+            assumed, self._identity.assumed = self._identity.assumed, None
+            self._identity.begun = True
+        return assumed or self._assume()
 
     def _base(self) -> boto3.Session:
         with aws_call("reading the base credentials"):

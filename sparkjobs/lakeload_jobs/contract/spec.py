@@ -294,3 +294,8 @@ class JobSpec:
     """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""
     maintain: MaintainSpec | None = None
     """With `job` maintain: what is done with the tables."""
+
+    @property
+    def label(self) -> str:
+        """What the job's AWS sessions are called after: the command, and the attempt."""
+        return f"{'sync' if self.job == 'load' else self.job}-{self.attempt_id}"

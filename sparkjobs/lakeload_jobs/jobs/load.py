@@ -34,7 +34,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     """
     started_at = datetime.now(UTC)
     kind = FORMATS[spec.destination.table_format]
-    aws = AwsSession(spec.destination, label=spec.attempt_id)
+    aws = AwsSession(spec.destination, label=spec.label)
     try:
         # Once, before any table: a refused role is one message, not one for each table.
         if kind.uses_own_identity(spec.destination):

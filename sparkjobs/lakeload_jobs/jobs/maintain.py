@@ -51,7 +51,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
         raise InvalidInput("the spec does not say which maintenance is wanted")
     done: list[TableMaintenance] = []
     error = None
-    aws = AwsSession(spec.destination, label=spec.attempt_id)
+    aws = AwsSession(spec.destination, label=spec.label)
     session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
     with closing(session), Progress(spark.sparkContext, events):
         try:

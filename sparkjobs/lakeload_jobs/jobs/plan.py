@@ -40,7 +40,7 @@ def main(spec_path: str) -> int:
 
 def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
     started_at = datetime.now(UTC)
-    aws = AwsSession(spec.destination, label=spec.attempt_id)
+    aws = AwsSession(spec.destination, label=spec.label)
     session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
     with closing(session), Progress(spark.sparkContext, events):
         tables = look(session, spec, events)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.preflight import conditional_writes
 from lakeload_jobs.aws import AwsSession
@@ -54,11 +55,11 @@ def lacking(fault_proxy: FaultProxy, action: Action) -> None:
 def test_a_store_with_conditional_writes_needs_one_request_from_the_second_time_on(
     store: DestinationSpec, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
-    assert conditional_writes(store) is None
+    assert conditional_writes(Connections(store, "test")) is None
     assert fault_proxy.count("PutObject") == 2
     assert lake.keys() == [conditional_writes_key(store.prefix)]
 
-    assert conditional_writes(store) is None
+    assert conditional_writes(Connections(store, "test")) is None
     assert fault_proxy.count("PutObject") == 3
 
 
@@ -70,7 +71,7 @@ def test_a_store_without_conditional_writes_is_refused(
 
     for _ in range(2):
         with pytest.raises(ConditionalWritesUnsupported, match="two writers at once") as caught:
-            conditional_writes(store)
+            conditional_writes(Connections(store, "test"))
         assert "single_writer: true" in (caught.value.hint or "")
 
 
@@ -82,7 +83,7 @@ def test_a_single_writer_goes_on_without_them_and_hears_what_is_lost(
     single = replace(store, single_writer=True)
     objects = Objects(AwsSession(single), single, waits=QUICK)
 
-    assert "lost or doubled" in (conditional_writes(single) or "")
+    assert "lost or doubled" in (conditional_writes(Connections(single, "test")) or "")
     assert objects.put_if_absent(KEY, b"first")
     assert not objects.put_if_absent(KEY, b"second")
     assert objects.get(KEY) == b"first"
@@ -96,7 +97,7 @@ def test_a_single_writer_keeps_the_conditions_of_a_store_that_has_them(
     single = replace(store, single_writer=True)
     objects = Objects(AwsSession(single), single, waits=QUICK)
 
-    assert conditional_writes(single) is None
+    assert conditional_writes(Connections(single, "test")) is None
     assert objects.put_if_absent(KEY, b"first")
     assert not objects.put_if_absent(KEY, b"second")
     assert _complete(objects, KEY) is Completion.KEY_TAKEN

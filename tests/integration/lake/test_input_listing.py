@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
 from lakeload_jobs.sources.files.listing import SourceReaders, check_unchanged, list_files
@@ -27,7 +28,7 @@ def test_a_path_without_files_does_not_make_those_of_another_look_removed(
     file = put(base_identity, "new/1.csv", "1")
     folder = file.removesuffix("new/1.csv")
     given = FilesInput("CSV", (f"{folder}old/*.csv", f"{folder}new/*.csv"), {}, incremental=True)
-    readers = SourceReaders(destination, "attempt")
+    readers = SourceReaders(destination, AwsSession(destination, label="attempt"))
     listed = list_files(given, readers, may_be_empty=True)
     assert [one.path for one in listed] == [file]
     check_unchanged(listed, given, readers)
@@ -43,7 +44,7 @@ def test_a_path_without_files_does_not_make_those_of_another_look_removed(
 
 
 def test_tables_of_one_identity_share_its_clients(destination: DestinationSpec) -> None:
-    readers = SourceReaders(destination, "attempt")
+    readers = SourceReaders(destination, AwsSession(destination, label="attempt"))
     one, other = (FilesInput("CSV", (f"s3://bucket/{name}",), {}) for name in ("a", "b"))
     assert readers.objects(one) is readers.objects(other)
     another = replace(other, credentials=replace(destination.credentials, profile="reader"))

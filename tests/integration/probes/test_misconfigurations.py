@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.model import Status, Verdict
 from lakeload.probes.preflight import NAMES, preflight
@@ -68,7 +69,7 @@ def _first_of_each_probe() -> list[Case]:
 def test_preflight_refuses_what_a_reading_probe_finds(case: Case, world: World) -> None:
     case.bend(world)
     with pytest.raises(Refused) as caught:
-        preflight(world.destination)
+        preflight(Connections(world.destination, "test"))
     assert caught.value.hint
     assert "lakeload test-connection" in caught.value.hint
     assert world.proxy.count("PutObject") == world.proxy.count("CreateMultipartUpload") == 0
@@ -76,7 +77,7 @@ def test_preflight_refuses_what_a_reading_probe_finds(case: Case, world: World) 
 
 def test_preflight_passes_when_everything_a_load_reads_is_right(world: World) -> None:
     world.deny("s3:DeleteObject", "s3:ListBucketMultipartUploads")
-    preflight(world.destination)
+    preflight(Connections(world.destination, "test"))
 
 
 def _test(world: World, timeout: float = 15) -> Verdict:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.connections import Connections
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload.probes.preflight import preflight
@@ -20,5 +21,5 @@ def test_two_failures_of_the_server_are_no_refusal(
     path = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
     destination = destination_spec(load_destination(path, base_identity.environment))
     rule = fault_proxy.on(operation, answer(500, "InternalError"), times=2)
-    preflight(destination)
+    preflight(Connections(destination, "test"))
     assert rule.hits > 2

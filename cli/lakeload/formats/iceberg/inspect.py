@@ -99,7 +99,7 @@ def inspect(
     incremental tables and of those that read from S3 are listed as well. Raises `CatalogError`,
     `AwsError` and `InvalidInput` when the catalog cannot be opened.
     """
-    readers = SourceReaders(request.destination, request.attempt.attempt_id)
+    readers = SourceReaders(request.destination, session)
     objects = Objects(session, request.destination)
     catalog = None
     if not catalog_traits(request.destination.iceberg.catalog).spark_only:

@@ -72,7 +72,7 @@ def inspect(
     missing or denied is known before Spark starts.
     """
     objects = Objects(session, request.destination)
-    readers = SourceReaders(request.destination, request.attempt.attempt_id)
+    readers = SourceReaders(request.destination, session)
 
     def work(table: TableSpec) -> ParquetState:
         location = TableLocation(request.destination.prefix, table.schema, table.table)

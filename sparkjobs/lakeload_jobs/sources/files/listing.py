@@ -328,13 +328,13 @@ def _state(bucket: str, item: ObjectTypeDef, root: str) -> FileState:
 class SourceReaders:
     """The identities that read the tables of one run, each with its clients. Thread-safe.
 
-    Nothing is called before somebody lists. `label` (an attempt id) becomes part of the names of
-    the role sessions.
+    Nothing is called before somebody lists. `session` is the destination's, whose identity reads
+    what names no credentials of its own.
     """
 
-    def __init__(self, destination: DestinationSpec, label: str) -> None:
+    def __init__(self, destination: DestinationSpec, session: AwsSession) -> None:
         self._destination = destination
-        self._label = label
+        self._session = session
         self._lock = threading.Lock()
         self._objects: dict[str, SourceObjects] = {}
 
@@ -350,7 +350,8 @@ class SourceReaders:
         with self._lock:
             key = repr(identity.credentials)
             if key not in self._objects:
-                self._objects[key] = SourceObjects(AwsSession(identity, label=self._label))
+                reader = self._session.reading(source.credentials)
+                self._objects[key] = SourceObjects(reader)
             return self._objects[key]
 
 

@@ -220,7 +220,7 @@ def _connection(
         for _, pool in _connections.values():
             pool.close()
         _connections.clear()
-        session = AwsSession(destination, label=attempt_id, on_executor=on_executor)
+        session = AwsSession(destination, label=f"sync-{attempt_id}", on_executor=on_executor)
         pool = UploadPool(destination.parquet.upload_parallelism)
         _connections[key] = (Objects(session, destination), pool)
     return _connections[key]

@@ -17,6 +17,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import lakeload_jobs
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
@@ -33,8 +34,9 @@ class S3Source:
     """S3 as the tables of one job read it. Thread-safe: tables share identities and clients."""
 
     def __init__(self, spec: JobSpec) -> None:
-        self.readers = SourceReaders(spec.destination, spec.attempt_id)
-        self.label = spec.attempt_id
+        session = AwsSession(spec.destination, label=spec.label)
+        self.readers = SourceReaders(spec.destination, session)
+        self.label = spec.label
         self._runtime = spec.runtime
         self._folder = Path(spec.result_path).parent / "source"
         self._lock = threading.Lock()

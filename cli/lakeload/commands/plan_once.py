@@ -1,0 +1,96 @@
+"""What a load would do, found out and shown. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+import typer
+
+from lakeload.commands.context import Context
+from lakeload.commands.installation import find_installation
+from lakeload.commands.spark_job import chosen_master, prepared, spark_settings
+from lakeload.commands.sync_once import LoadJob
+from lakeload.connections import Connections
+from lakeload.formats.plan_model import TablePlan, exit_code_of
+from lakeload.formats.plan_schema import find_columns, with_schema
+from lakeload.formats.registry import commands_of
+from lakeload.launch.run import Launcher
+from lakeload.launch.run_folder import prune_run_folders
+from lakeload.launch.spec import build_job_spec
+from lakeload.launch.stop import StopRequests
+from lakeload.machine.jars.pins import features_of
+from lakeload.policy.engines.recipes import RecipeRequest, readers
+from lakeload.probes.preflight import preflight
+from lakeload.runtimes.registry import runtime_of
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload.ui.plan import show_text, to_document
+from lakeload.ui.progress import Progress
+from lakeload_jobs.contract.traits import format_of
+
+STARTED = (
+    "Spark is started to see the columns of the source; it writes nothing. "
+    "`--no-schema` does without"
+)
+
+
+def show_plan(
+    job: LoadJob, context: Context, output: OutputFormat, *, schema: bool | None = None
+) -> NoReturn:
+    """Inspect, show, exit with the plan's code.
+
+    `schema` None: the format says whether the columns are read.
+    """
+    destination = job.destination
+    runtime = runtime_of(chosen_master(job.document, job.master))
+    connections = Connections(destination, f"plan-{job.attempt.attempt_id}")
+    preflight(connections)
+    plans = commands_of(destination.table_format).plan(
+        connections.before_spark,
+        job.tables,
+        job.inspection(loads=False),
+        local=runtime.traits.tasks_share_driver,
+    )
+    if schema if schema is not None else format_of(destination).plan_reads_columns:
+        plans = _with_schema(plans, job, context)
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(job.document.model.name, job.attempt, plans))
+    else:
+        engines = readers(destination, RecipeRequest(job.attempt.synced, job.tables))
+        file = str(job.document.path)
+        quiet = context.quiet
+        show_text(plans, console.out, context.err, quiet=quiet, readers=engines, file=file)
+    raise typer.Exit(exit_code_of(plans))
+
+
+def _with_schema(
+    plans: tuple[TablePlan, ...], job: LoadJob, context: Context
+) -> tuple[TablePlan, ...]:
+    """Return the plans with the change of columns of each table that would be loaded.
+
+    Raises `MachineLacks` without Java, Spark or jars, and what ends the job.
+    """
+    wanted = {plan.table for plan in plans if plan.action == "LOAD"}
+    chosen = tuple(table for table in job.tables if table.source in wanted)
+    if not chosen:
+        return plans
+    context.note(f"note: {STARTED}")
+    settings = spark_settings(job.document, job.master, job.conf)
+    installation = find_installation(context.environment)
+    features = features_of((table.input for table in chosen), job.destination.table_format)
+    settings, folder = prepared(
+        job.document, settings, installation, features, job.attempt, context
+    )
+    spec = build_job_spec(job.document, chosen, job.attempt, folder, job.options)
+    spec = replace(spec, job="plan")
+    names = [table.source for table in chosen]
+    with (
+        # While no Spark runs there is nothing to stop in order.
+        StopRequests() as stop,
+        Progress(context.err, names, quiet=context.quiet, doing="planning") as progress,
+    ):
+        launcher = Launcher(installation, settings, context.environment, stop, progress.show)
+        found = find_columns(spec, folder, launcher)
+    prune_run_folders(folder.path.parent)
+    return with_schema(plans, found, spec, chosen)

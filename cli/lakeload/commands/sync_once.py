@@ -1,0 +1,123 @@
+"""One load of a pipeline's tables, from its documents to what became of it.
+
+Prints nothing but progress and ends no process: a command shows the outcome and exits, and whoever
+loads again and again calls it again and again. Nothing of one call is left for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from lakeload.commands.context import Context
+from lakeload.commands.installation import find_installation
+from lakeload.commands.spark_job import prepared, spark_settings
+from lakeload.connections import Connections
+from lakeload.documents.load import PipelineDocument
+from lakeload.documents.spec import destination_spec
+from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
+from lakeload.formats.registry import commands_of
+from lakeload.launch.command import Installation
+from lakeload.launch.inputs import refuse_without_any_input
+from lakeload.launch.outcome import Outcome, refused, with_warning
+from lakeload.launch.properties import SparkSettings
+from lakeload.launch.run import Launcher, launch
+from lakeload.launch.run_folder import RunFolder, prune_run_folders
+from lakeload.launch.spec import Attempt, build_job_spec
+from lakeload.machine.jars.pins import features_of
+from lakeload.probes.preflight import conditional_writes, preflight
+from lakeload.ui.progress import Progress
+from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.traits import format_of
+
+
+@dataclass(frozen=True)
+class LoadJob:
+    """What is to be loaded, and how: the documents, the chosen tables, the attempt, the flags."""
+
+    document: PipelineDocument
+    tables: tuple[TableSpec, ...]
+    attempt: Attempt
+    options: RunOptions
+    master: str | None = None
+    conf: Sequence[str] = ()
+
+    @cached_property
+    def destination(self) -> DestinationSpec:
+        """Where it is loaded into."""
+        return destination_spec(self.document.destination)
+
+    def inspection(self, *, loads: bool) -> InspectionRequest:
+        """Return what all its tables have in common when they are inspected."""
+        name = self.document.model.name
+        return InspectionRequest(self.destination, name, self.attempt, self.options, loads=loads)
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What became of a job, and the log of Spark where it was started."""
+
+    outcome: Outcome
+    log: Path | None = None
+
+
+def sync_once(job: LoadJob, context: Context) -> Synced:
+    """Load the tables of a job. A refusal is an outcome too, as any other end is."""
+    folder: RunFolder | None = None
+    try:
+        context.stop.begin()
+        settings = spark_settings(job.document, job.master, job.conf)
+        installation = find_installation(context.environment)
+        if settings.runtime.traits.tasks_share_driver:
+            refuse_without_any_input(job.tables)
+        connections = Connections(job.destination, f"sync-{job.attempt.attempt_id}")
+        preflight(connections)
+        states = commands_of(job.destination.table_format).inspect(
+            connections.before_spark, job.tables, job.inspection(loads=True)
+        )
+        if done := outcome_without_spark(states):
+            return Synced(done)
+        warnings = _warnings(states, connections)
+        features = features_of((table.input for table in job.tables), job.destination.table_format)
+        settings, folder = prepared(
+            job.document, settings, installation, features, job.attempt, context
+        )
+        outcome = _with_spark(job, settings, installation, folder, context)
+        for warning in warnings:
+            outcome = with_warning(outcome, warning)
+        prune_run_folders(folder.path.parent)
+    except LakeloadError as error:
+        outcome = refused(error)
+    return Synced(outcome, folder.log if folder else None)
+
+
+def _warnings(states: Sequence[TableState], connections: Connections) -> set[str]:
+    """Return what could not be found out before Spark starts, and what a single writer risks.
+
+    Raises `Refused` for a store in which two writers could damage a table. Where the commits are a
+    catalog's, the store is asked for nothing.
+    """
+    warnings = {table.caveat for table in states}
+    if format_of(connections.destination).commits_in_store:
+        warnings.add(conditional_writes(connections) or "")
+    return warnings - {""}
+
+
+def _with_spark(
+    job: LoadJob,
+    settings: SparkSettings,
+    installation: Installation,
+    folder: RunFolder,
+    context: Context,
+) -> Outcome:
+    """Run the Spark job and show its progress."""
+    spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.options)
+    names = [table.source for table in job.tables]
+    with Progress(context.err, names, quiet=context.quiet) as progress:
+        launcher = Launcher(
+            installation, settings, context.environment, context.stop, progress.show
+        )
+        return launch(spec, folder, launcher)

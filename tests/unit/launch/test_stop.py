@@ -1,0 +1,30 @@
+"""Requests to stop, over several runs of one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from lakeload.launch.stop import StopRequests
+from lakeload_jobs.contract.errors import Interrupted
+
+
+def test_a_signal_strikes_again_when_another_run_begins() -> None:
+    with StopRequests() as stop:
+        stop.hold()
+        stop.begin()
+
+        with pytest.raises(Interrupted, match="stopped by SIGINT before Spark started"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_signal_that_was_noted_ends_the_next_run_before_it_begins() -> None:
+    with StopRequests() as stop:
+        stop.hold()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+        for _ in range(2):
+            with pytest.raises(Interrupted, match="stopped by SIGTERM"):
+                stop.begin()
