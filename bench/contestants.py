@@ -116,7 +116,10 @@ class DuckDbCopy:
 
 @dataclass(frozen=True)
 class LakeloadSync:
-    """The whole command against the lake: role assumed, commit protocol, completed uploads."""
+    """The whole command against the lake: role assumed, commit protocol, completed uploads.
+
+    `reader` is `spark.reader` for Parquet files.
+    """
 
     lake: Lake
     heap: str
@@ -125,6 +128,7 @@ class LakeloadSync:
     name: str = "lakeload"
     encode: KeyEncoding = canonical_key
     dense_index: bool = True
+    reader: str = "AUTO"
 
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
         """`lakeload sync` of one table under a prefix of its own."""
@@ -160,5 +164,9 @@ class LakeloadSync:
             "namespace": "bench",
             "source": source,
             "tables": [table],
-            "spark": {"master": f"local[{self.cores}]", "driver_memory": self.heap},
+            "spark": {
+                "master": f"local[{self.cores}]",
+                "driver_memory": self.heap,
+                "reader": self.reader if form == "PARQUET" else "AUTO",
+            },
         }

@@ -23,7 +23,10 @@ from bench.report import Run, Setting, summary, write_results
 from bench.verify import verify
 
 FORMS = ("CSV", "PARQUET")
-NAMES = ("lakeload", "spark", "duckdb")
+NAMES = ("lakeload", "lakeload-jvm", "spark", "duckdb")
+ONLY_PARQUET = ("lakeload-jvm",)
+"""Contestants that differ from another one for Parquet files alone."""
+
 BARS_FROM_ROWS = 3_000_000
 
 
@@ -69,7 +72,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
     add("--rows", type=_count, default=BARS_FROM_ROWS, help="rows of the timed runs: 3M, 300k, …")
     add("--large", type=_count, default=12_000_000, help="rows of the memory run, 0 for none")
     add("--runs", type=int, default=5, help="rounds; medians are shown")
-    add("--only", nargs="*", default=[], help="csv, parquet, lakeload, spark, duckdb")
+    add("--only", nargs="*", default=[], help="csv, parquet, " + ", ".join(NAMES))
     add("--heap", default="2g", help="driver memory of lakeload and of Spark")
     add("--cores", type=int, default=2, help="local[N] and DuckDB's threads")
     add("--no-results", action="store_true", help="print only; write nothing to bench/results")
@@ -94,7 +97,8 @@ def _count(text: str) -> int:
 def _contestants(options: Options, lake: Lake) -> list[Contestant]:
     cache = _made(bench_dir() / "lakeload-cache")
     known: list[Contestant] = [
-        LakeloadSync(lake, options.heap, options.cores, cache),
+        LakeloadSync(lake, options.heap, options.cores, cache, reader="DIRECT"),
+        LakeloadSync(lake, options.heap, options.cores, cache, name="lakeload-jvm", reader="JVM"),
         SparkNative(options.heap, options.cores),
         DuckDbCopy(options.cores),
     ]
@@ -108,6 +112,8 @@ def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> I
         turn = number % len(contestants)
         for form in options.forms:
             for contestant in contestants[turn:] + contestants[:turn]:
+                if form != "PARQUET" and contestant.name in ONLY_PARQUET:
+                    continue
                 yield _run(contestant, form, data, scratch)
     lakeload = [contestant for contestant in contestants if contestant.name == "lakeload"]
     if options.large and lakeload:
