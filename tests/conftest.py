@@ -55,9 +55,11 @@ _FIRST = ("e2e/test_class_data.py",)
 """What others would wait for: it makes the class-data archive that all syncs of tests share."""
 _QUICK = ("unit", "", "model", "servers")
 _LONGEST = (
-    "integration/iceberg/test_catalog_loads.py",
     "faults/test_product.py",
     "faults/test_iceberg.py",
+    "integration/iceberg/test_catalog_loads.py",
+    "faults/mutations/test_mutations.py",
+    "e2e/test_iceberg.py",
     "faults/test_damaged_records.py",
     "e2e/test_executors.py",
     "e2e/test_iceberg_executors.py",
@@ -66,20 +68,12 @@ _LONGEST = (
 )
 """Files of half a minute and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
-_DIVIDED = (
-    *("e2e/test_demo.py", "e2e/test_glue.py", "e2e/test_iceberg.py", "e2e/test_incremental.py"),
-    *("e2e/test_interrupts.py", "faults/mutations/test_mutations.py"),
-    "integration/iceberg/test_catalog_loads.py",
-)
-"""Files of long tests that share nothing: a worker takes one test of them, not the file."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what takes milliseconds before what starts Spark and servers, and of that the long files
-    before the short ones. What shares fixtures goes to one worker."""
+    before the short ones."""
     items.sort(key=lambda item: _rank(item.path))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
 def _rank(path: Path) -> tuple[int, int]:
@@ -93,9 +87,3 @@ def _rank(path: Path) -> tuple[int, int]:
     if name in _LONGEST:
         return 2, _LONGEST.index(name)
     return 3, _FOLDERS.index(folder)
-
-
-def _group(item: pytest.Item) -> str:
-    """Return the group of tests that one worker runs, one after the other."""
-    name = item.path.relative_to(Path(__file__).parent).as_posix()
-    return item.name if name in _DIVIDED else name

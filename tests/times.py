@@ -57,7 +57,7 @@ def measure(arguments: tuple[str, ...], workers: int) -> Cost:
             "-n",
             str(workers),
             "--dist",
-            "loadgroup",
+            "loadfile",
             *arguments,
         ],
         cwd=ROOT,
