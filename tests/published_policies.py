@@ -11,9 +11,7 @@ from typing import Any
 
 import boto3
 
-from lakeload.demo.aws import ACCOUNT_ID, SeededLake
-from lakeload.demo.aws_admin import AwsAdmin
-from lakeload.demo.aws_policies import allow_assume_role
+from lakeload.demo.aws import ACCOUNT_ID, AwsAdmin, SeededLake, allow_assume_role
 from tests.servers.ministack import AwsServer, Lake
 
 FOLDER = Path(__file__).parent / "cases" / "published_policies"

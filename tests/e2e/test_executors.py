@@ -8,7 +8,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from lakeload.demo.aws_policies import allow_assume_role
+from lakeload.demo.aws import allow_assume_role
 from tests.e2e.command import sync
 from tests.servers.ministack import Lake
 from tests.servers.standalone_spark import ON_A_CLUSTER, StandaloneSpark

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.demo.aws_policies import embedded_policy
+from lakeload.demo.aws import embedded_policy
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload_jobs.aws import AwsSession

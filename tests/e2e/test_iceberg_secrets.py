@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lakeload.demo.aws_policies import destination_policy
+from lakeload.demo.aws import destination_policy
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from tests.e2e.canaries import SETTINGS, Canaries, canaries_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import loader_policy
 from tests.faults.product.kills import Victim
 from tests.faults.product.oracle import Row, Snapshot
 from tests.faults.product.syncs import Sync, Told, run_command, run_untroubled

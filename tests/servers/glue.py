@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import ACCOUNT_ID, loader_policy
 from tests.servers.ministack import Lake
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import boto3
 import pytest
 import yaml
 
-from lakeload.demo.aws import EmbeddedAws, SeededLake, seed_lake
-from lakeload.demo.aws_admin import AwsAdmin
+from lakeload.demo.aws import AwsAdmin, EmbeddedAws, SeededLake, seed_lake
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakeload.launch.jvm import collector, compiler
+from lakeload.launch.properties import collector, compiler
 from lakeload.machine.local.spark import find_spark
 from tests.environments import without_settings
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.jvm import collector, compiler
+from lakeload.launch.properties import collector, compiler
 from lakeload.machine.local.spark import find_spark
 
 SPARK_HOME = find_spark({}).home

@@ -14,7 +14,8 @@ import pytest
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
-from lakeload.probes import catalogs, iceberg_causes
+from lakeload.probes import catalogs
+from lakeload.probes import iceberg as iceberg_causes
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
 from lakeload_jobs.formats.iceberg.catalogs import opening

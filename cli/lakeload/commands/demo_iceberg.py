@@ -7,12 +7,24 @@ from datetime import date
 from typing import Any
 
 from lakeload.commands.demo_run import SCHEMA, Demo
-from lakeload.demo.changes import CANCELLED, CHANGED, NEW, write_first_day, write_second_day
 from lakeload.demo.documents import DATABASE_PREFIX
-from lakeload.demo.lake import Answer
-from lakeload.demo.questions import NOW_AND_MONDAY, ORDERS_OF_EACH_JOB, PAYMENTS_OF_EACH_JOB
-from lakeload.demo.samples import ORDERS, PAYMENTS
-from lakeload.demo.tables import SnapshotLine, Tables
+from lakeload.demo.lake import (
+    NOW_AND_MONDAY,
+    ORDERS_OF_EACH_JOB,
+    PAYMENTS_OF_EACH_JOB,
+    Answer,
+    SnapshotLine,
+    Tables,
+)
+from lakeload.demo.samples import (
+    CANCELLED,
+    CHANGED,
+    NEW,
+    ORDERS,
+    PAYMENTS,
+    write_first_day,
+    write_second_day,
+)
 from lakeload.ui import demo as screen
 from lakeload_jobs.contract.errors import LoadFailed
 

@@ -8,8 +8,7 @@ from datetime import date
 from typing import Any
 
 from lakeload.commands.demo_run import PREFIX, SCHEMA, Demo
-from lakeload.demo.lake import Answer, query
-from lakeload.demo.questions import BEST_SELLERS, CITIES, ROWS_OF_EACH_JOB
+from lakeload.demo.lake import BEST_SELLERS, CITIES, ROWS_OF_EACH_JOB, Answer, query
 from lakeload.demo.samples import ORDER_HEADER, Sample, write_samples
 from lakeload.ui import demo as screen
 from lakeload_jobs.contract.errors import LoadFailed

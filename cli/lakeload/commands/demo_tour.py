@@ -18,8 +18,7 @@ from rich.console import Console
 
 from lakeload.commands import demo_iceberg, demo_parquet
 from lakeload.commands.demo_run import BUCKET, PREFIX, Demo
-from lakeload.demo.aws import EmbeddedAws, SeededLake
-from lakeload.demo.aws_policies import embedded_policy
+from lakeload.demo.aws import EmbeddedAws, SeededLake, embedded_policy
 from lakeload.demo.documents import demo_environment, iceberg_documents, parquet_documents
 from lakeload.demo.steps import environment
 from lakeload.documents.load import load_destination

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
-from lakeload.commands.options import Output
+from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
 

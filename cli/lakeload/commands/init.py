@@ -25,9 +25,8 @@ from lakeload.init.files import (
     require_room,
     write_files,
 )
-from lakeload.init.interview import Ask, Defaults, interview
+from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.next_steps import next_steps
-from lakeload.init.questions import PANELS, Question
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.init import FileDone, Initialized, ask, show_json, show_text

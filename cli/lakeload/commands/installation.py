@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lakeload.launch.command import Installation
-from lakeload.machine.appcds.archive import find_archive
-from lakeload.machine.appcds.key import archive_key
+from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.local.java import find_java
 from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
 from lakeload.machine.local.spark import find_spark

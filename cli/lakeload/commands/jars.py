@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import Output
-from lakeload.commands.stoppable import stoppable
+from lakeload.commands.options import Output, stoppable
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 
 if TYPE_CHECKING:
-    from lakeload.machine.appcds.archive import Archive
+    from lakeload.machine.appcds import Archive
     from lakeload.machine.cache_state import CacheState
 
 
@@ -172,8 +171,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
     why: loads work without."""
     from lakeload.commands.installation import find_installation
     from lakeload.launch.training import train
-    from lakeload.machine.appcds.archive import make_archive
-    from lakeload.machine.appcds.key import archive_key
+    from lakeload.machine.appcds import archive_key, make_archive
     from lakeload.machine.cache_state import class_path
 
     waits: list[bool] = []

@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from lakeload.commands.durations import parse_age
+from lakeload.commands.options import parse_age
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec

@@ -1,10 +1,14 @@
-"""The options that several commands have, declared once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +16,7 @@ import typer
 
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import InvalidInput
 
 Output = Annotated[OutputFormat, typer.Option("--output", help="How to answer.")]
 PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
@@ -100,3 +105,49 @@ def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
     return run
+
+
+MIN_TIMEOUT, MAX_DURATION = 1.0, 3600.0
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m)?", re.ASCII)
+_FACTORS = {"": 1, "s": 1, "m": 60}
+_AGE = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_seconds(option: str, text: str, *, least: float = 0.0) -> float:
+    """Return the seconds of `90`, `90s` or `2m`. Raises `InvalidInput` that names the option."""
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _FACTORS[match[2] or ""] if match else -1.0
+    if not least <= seconds <= MAX_DURATION:
+        raise InvalidInput(
+            f"`{option} {text}` is not a time from {least:g} s to {MAX_DURATION / 60:g} m",
+            hint="write it as `30s` or `2m`",
+        )
+    return seconds
+
+
+def parse_age(option: str, text: str) -> timedelta:
+    """Return the age of `0`, `90m`, `24h` or `2d`. Raises `InvalidInput` that names the option."""
+    if text.strip() == "0":
+        return timedelta(0)
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise InvalidInput(
+            f"`{option} {text}` is not an age", hint="write it as `0`, `90m`, `24h` or `2d`"
+        )
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal end the block as Ctrl-C does: after it has cleaned up."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # nohup starts us with SIGHUP ignored, and it has to stay so.
+    changed = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, old in changed.items():
+            signal.signal(number, old)

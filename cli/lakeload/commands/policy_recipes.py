@@ -47,7 +47,7 @@ def recipes_for(
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.policy.engines.recipes import RecipeRequest, recipes
-    from lakeload.ui.snippets import show_snippets
+    from lakeload.ui.policy import show_snippets
 
     of_grants = {
         "--format": form != "json",

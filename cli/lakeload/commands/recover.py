@@ -50,8 +50,8 @@ def recover(
     Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
     AWS refuses, 5 when the data is in and the catalog still lags behind.
     """
-    from lakeload.commands.durations import parse_age
     from lakeload.commands.lake_tables import request_of
+    from lakeload.commands.options import parse_age
     from lakeload.ui import recover as view
 
     age = parse_age("--abort-older-than", abort_older_than)

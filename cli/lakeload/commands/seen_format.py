@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakeload.init.questions import format_of
+from lakeload.init.interview import format_of
 
 _LOOKED_AT = 100
 

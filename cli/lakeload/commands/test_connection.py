@@ -11,9 +11,7 @@ from typing import Annotated
 
 import typer
 
-from lakeload.commands.durations import MIN_TIMEOUT, parse_seconds
-from lakeload.commands.options import Output
-from lakeload.commands.stoppable import stoppable
+from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppable
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload.ui.console import OutputFormat

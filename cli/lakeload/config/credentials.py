@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from lakeload.config.model import Finding, Model, refusals
-from lakeload.config.references import absolute_reference
 from lakeload.config.scalars import RoleArn, Text
+from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import SecretSetting
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec

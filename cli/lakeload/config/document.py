@@ -18,8 +18,15 @@ from lakeload.config.secret_names import (
     is_masked_key,
     shown,
 )
-from lakeload.config.yaml_nodes import MAX_VALUES, ListNode, MappingNode, Node, ScalarNode
-from lakeload.config.yaml_syntax import Span, YamlRefused
+from lakeload.config.yaml_tree import (
+    MAX_VALUES,
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    Span,
+    YamlRefused,
+)
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from lakeload.config.problems import Problem, Severity, Snippet
 from lakeload.config.secret_names import MASK, REFERENCE_KINDS, looks_secret, masked
-from lakeload.config.yaml_nodes import MAX_BYTES
-from lakeload.config.yaml_syntax import Span
+from lakeload.config.yaml_tree import MAX_BYTES, Span
 
 _KEY_OF_LINE = re.compile(r"[\s,{\-]*([\"']?)([A-Za-z_][\w.-]*)\1\s*:")
 # It begins at the beginning of a word only: a line of a million letters is searched once.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from lakeload_jobs.contract.secrets import SecretReference
 
 SECRET_SETTINGS = frozenset(
     {
@@ -69,3 +72,15 @@ def shown(value: str, limit: int = 60) -> str:
     """Return a value from a document as it may stand in a message: masked, printable, short."""
     text = printable(masked(value[: 4 * limit]))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def absolute_reference(reference: SecretReference | None, folder: Path) -> SecretReference | None:
+    """Return a reference whose file, if it names one, is found from anywhere."""
+    if reference is None or reference.kind != "file":
+        return reference
+    return SecretReference("file", absolute_path(folder, reference.name))
+
+
+def absolute_path(folder: Path, path: str) -> str:
+    """Join without resolving links or `..`: after a link they mean what the file system says."""
+    return str(folder.absolute() / path)

@@ -1,24 +1,183 @@
-"""The embedded AWS of `lakeload demo`: an emulator that enforces IAM, on a loopback port."""
+"""The embedded AWS of the demo: accounts, roles, policies."""
 
 from __future__ import annotations
 
 import http.client
 import importlib.util
+import json
 import os
+import re
 import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlencode, urlsplit
 
-from lakeload.demo.aws_admin import AccessKey, AwsAdmin
-from lakeload.demo.aws_policies import allow_assume_role, loader_policy, trust_policy
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam.iam import role_policies
+from lakeload.policy.iam.model import PolicyDocument
+from lakeload.policy.iam.trust import Principal
+from lakeload.policy.iam.trust import trust_policy as trust_document
+from lakeload_jobs.contract.errors import MachineLacks, Refused
+from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+
+Policy = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    """Keys of an emulated IAM user."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+class AwsAdmin:
+    """The administrator of the emulated account. Every method raises `Refused` when told no.
+
+    A 12-digit access key makes it the administrator of the account of that number, so that
+    roles can trust another account.
+    """
+
+    def __init__(
+        self, endpoint: str, *, access_key: str = "test", region: str = "us-east-1"
+    ) -> None:
+        self._address = urlsplit(endpoint)
+        self._access_key = access_key
+        self._region = region
+
+    def create_bucket(self, bucket: str, *, region: str | None = None) -> None:
+        """Create an empty bucket in `region` (default: the administrator's)."""
+        place = region or self._region
+        body = ""
+        if place != "us-east-1":  # S3 knows us-east-1 only as "no constraint"
+            body = (
+                "<CreateBucketConfiguration><LocationConstraint>"
+                f"{place}</LocationConstraint></CreateBucketConfiguration>"
+            )
+        self._send("s3", "PUT", f"/{bucket}", body.encode(), region=place)
+
+    def create_user(self, name: str, policy: Policy | None = None) -> AccessKey:
+        """Create an IAM user with an inline policy and return its new access key."""
+        self._iam("CreateUser", UserName=name)
+        if policy is not None:
+            self.put_user_policy(name, policy)
+        return self.create_access_key(name)
+
+    def create_access_key(self, user: str) -> AccessKey:
+        """Return a new access key of an existing user."""
+        answer = self._iam("CreateAccessKey", UserName=user)
+        return AccessKey(_element(answer, "AccessKeyId"), _element(answer, "SecretAccessKey"))
+
+    def put_user_policy(self, user: str, policy: Policy) -> None:
+        """Replace the user's inline policy."""
+        self._iam(
+            "PutUserPolicy",
+            UserName=user,
+            PolicyName="lakeload",
+            PolicyDocument=json.dumps(policy),
+        )
+
+    def create_role(self, name: str, *, trust: Policy, policy: Policy) -> str:
+        """Create a role with a trust policy and an inline policy; return its ARN."""
+        answer = self._iam("CreateRole", RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+        self.put_role_policy(name, policy)
+        return _element(answer, "Arn")
+
+    def put_role_policy(self, role: str, policy: Policy) -> None:
+        """Replace the role's inline policy."""
+        self._iam(
+            "PutRolePolicy",
+            RoleName=role,
+            PolicyName="lakeload",
+            PolicyDocument=json.dumps(policy),
+        )
+
+    def _iam(self, action: str, **parameters: str) -> str:
+        form = {"Action": action, "Version": "2010-05-08", **parameters}
+        return self._send("iam", "POST", "/", urlencode(form).encode(), region=self._region)
+
+    def _send(self, service: str, method: str, path: str, body: bytes, *, region: str) -> str:
+        scope = f"{self._access_key}/20260101/{region}/{service}/aws4_request"
+        headers = {
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
+        }
+        connection = http.client.HTTPConnection(self._address.netloc, timeout=30)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
+        except OSError as error:
+            raise Refused(f"setting up the emulated AWS failed: {error}") from error
+        finally:
+            connection.close()
+        if response.status >= 300:
+            raise Refused(
+                f"setting up the emulated AWS failed: `{method} {path}` answered "
+                f"{response.status} {text}"
+            )
+        return text
+
+
+def _element(answer: str, name: str) -> str:
+    """Return the text of the first element of that name in the emulator's own answer."""
+    found = re.search(f"<{name}>([^<]*)</{name}>", answer)
+    if found is None:
+        raise Refused(f"the emulated AWS answered without `{name}`")
+    return found.group(1)
+
+
+REGION = "us-east-1"
+
+
+def allow_assume_role(role_arn: str) -> Policy:
+    """Return the base identity's policy: nothing but sts:AssumeRole on the role."""
+    credentials = CredentialsSpec(role_arn=role_arn)
+    destination = DestinationSpec("any", REGION, credentials=credentials)
+    document = base_policy(destination, account=None, assumes=True)
+    return (document or PolicyDocument("base", ())).as_json()
+
+
+def trust_policy(principal: str, external_id: str | None) -> Policy:
+    """Return a trust policy for `principal`; with an ExternalId it demands it (F11)."""
+    return trust_document([Principal(principal, external_id)]).as_json()
+
+
+def loader_policy(bucket: str, prefix: str) -> Policy:
+    """Return the least a Parquet load needs on S3 (DESIGN section 8): no deletion of data."""
+    (document,) = role_policies(DestinationSpec(bucket, REGION, prefix))
+    return document.as_json()
+
+
+def destination_policy(destination: DestinationSpec) -> Policy:
+    """Return everything that `lakeload policy` writes for the destination, as one document."""
+    statements = (one for document in role_policies(destination) for one in document.statements)
+    return PolicyDocument("all", tuple(statements)).as_json()
+
+
+def embedded_policy(destination: DestinationSpec) -> Policy:
+    """Return the same for the embedded AWS: where AWS checks a call on a database of Glue against
+    that database, the emulator looks for a table of its name."""
+    whole = dict(destination_policy(destination))
+    table = f"arn:aws:glue:{destination.region}:*:table/{destination.glue_database_prefix}"
+    quirks = [
+        {"Effect": "Allow", "Action": "glue:GetDatabase", "Resource": f"{table}*"},
+        {
+            "Effect": "Allow",
+            "Action": "glue:DeleteDatabase",
+            "Resource": f"{table}_lakeload_probe_*",
+        },
+    ]
+    statements = whole["Statement"]
+    return {**whole, "Statement": [*(statements if isinstance(statements, list) else []), *quirks]}
+
 
 ACCOUNT_ID = "123456789012"
 START_SECONDS = 30.0

@@ -15,9 +15,9 @@ from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
+from lakeload.documents.modes import Numbered, valid_tables
 from lakeload.documents.pipeline import Table
 from lakeload.documents.targets import Target, glue_prefix, needs_schema, targets, uses_glue
-from lakeload.documents.valid_tables import Numbered, valid_tables
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import FORMATS

@@ -1,33 +1,153 @@
-"""pydantic's errors → problems in YAML's words, at their lines."""
+"""What `--explain` says of each setting, from the models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from lakeload.config.document import Branch, Items, Leaf, Tree, Unfilled
-from lakeload.config.locate import Location, Place, join, locate
-from lakeload.config.model import FINDINGS, Finding
-from lakeload.config.page import Page
-from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
-from lakeload.config.secret_names import printable, shown
-from lakeload.config.wording import (
+from lakeload.config.locate import (
+    Location,
+    Place,
     as_written,
     how_to_add,
+    join,
     listed,
+    locate,
     quoted,
     type_hint,
     what_it_is,
     written,
 )
-from lakeload.config.yaml_syntax import Span
-from lakeload.documents.later import later_key, later_value
-from lakeload.documents.model_tree import allowed_range, literals, model_at, sections
-from lakeload.documents.other_names import our_name
+from lakeload.config.model import FINDINGS, Finding, not_yet
+from lakeload.config.page import Page
+from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
+from lakeload.config.secret_names import printable, shown
+from lakeload.config.yaml_tree import Span
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.core.names import did_you_mean, nearest
+
+
+def model_at(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel] | None:
+    """Return the model of the mapping at `location`, None where there is none."""
+    current: Any = model
+    for part in location:
+        if isinstance(part, int):
+            continue
+        found = _model_in(current)
+        if found is None:
+            return None
+        if part in found.model_fields:
+            current = found.model_fields[part].annotation
+        elif not part.startswith("("):
+            return None
+    return _model_in(current)
+
+
+def sections(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield every mapping of a document with its path: `("", Pipeline)`, `("tables[]", Table)`."""
+    yield path, model
+    for name, field in model.model_fields.items():
+        below = _model_in(field.annotation)
+        if below is not None:
+            is_list = get_origin(field.annotation) is tuple
+            yield from sections(below, join(path, name) + ("[]" if is_list else ""))
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (tuple, typing.Union, types.UnionType, typing.Annotated):
+        found = [model for item in get_args(annotation) if (model := _model_in(item))]
+        # Which of several is meant, a tag tells before there is a model (documents.pipeline).
+        assert len(found) <= 1, f"{annotation} has more than one model"  # noqa: S101
+        return found[0] if found else None
+    return None
+
+
+def literals(annotation: Any) -> list[Any]:
+    """Return the values of a `Literal`, at whatever depth of an annotation."""
+    if get_origin(annotation) is typing.Literal:
+        return list(get_args(annotation))
+    return [value for argument in get_args(annotation) for value in literals(argument)]
+
+
+def allowed_range(owner: type[BaseModel], field: str) -> str:
+    """Say between which numbers a field's value lies."""
+    limits = owner.model_fields[field].metadata
+    low = next(item.ge for item in limits if hasattr(item, "ge"))
+    high = next(item.le for item in limits if hasattr(item, "le"))
+    return f"it can be {low} to {high}"
+
+
+_KEYS: dict[str, dict[str, str]] = {
+    "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
+    "Source": {
+        "url": "JDBC (`url`)",
+        "user": "JDBC (`user`)",
+        "password": "JDBC (`password`)",
+    },
+    "Table": {
+        "lookback": "incremental loading (`lookback`)",
+        "query": "JDBC (`query`)",
+        "exclude": "JDBC (`exclude` of a table)",
+        "detect_deletes": "handling deletes (`detect_deletes`)",
+    },
+}
+
+_OFF = (
+    "`cursor` in `tables[]` without `mode: UPSERT`",
+    "`spark.master` other than `local…` and `spark://…`",
+)
+
+_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
+    ("Source", "format"): ("XML",),
+    ("Table", "format"): ("XML",),
+}
+
+
+def later_settings() -> list[str]:
+    """Return what is refused for now, for the reference page."""
+    homes = {"Pipeline": "pipeline.yml", "Source": "`source`", "Table": "`tables[]`"}
+    keys = [f"`{key}` in {homes[model]}" for model, named in _KEYS.items() for key in named]
+    values = [
+        f"`{field}: {value}`" + (f" in {homes[model]}" if model in homes else " in destination.yml")
+        for (model, field), named in _VALUES.items()
+        for value in named
+    ]
+    return [*values, *_OFF, *keys]
+
+
+def later_key(model: str, key: str) -> Finding | None:
+    """Return the finding for a key that belongs to a feature not built, else None."""
+    what = _KEYS.get(model, {}).get(key)
+    return None if what is None else not_yet(what, "remove the line")
+
+
+def later_value(model: str, field: str, value: str) -> Finding | None:
+    """Return the finding for a value that belongs to a feature not built, else None."""
+    if value in _VALUES.get((model, field), ()):
+        return not_yet(f"`{field}: {value}`")
+    return None
+
+
+_OTHER_NAMES_VALUES = {
+    ("Catalog", "type", "POLARIS"): (
+        "a Polaris catalog is `REST`, and Snowflake's is `SNOWFLAKE_OPEN_CATALOG`"
+    ),
+    ("Table", "mode", "APPEND_DEDUP"): "write `UPSERT`: of several versions of a row one is kept",
+}
+
+
+def our_name(model: str, field: str, value: str) -> str | None:
+    """Return what to write for another product's value; None where it is no such value."""
+    return _OTHER_NAMES_VALUES.get((model, field, value.upper()))
+
 
 _TYPES = {
     "string_type": "text",

@@ -1,27 +1,35 @@
-"""The fingerprint of a load: everything that decides which rows land where.
-
-Logs and tables hold the fingerprints of all loads so far, so what takes part is named here, setting
-by setting, and stays as it is: a setting that comes later takes part only where it is given.
-
-Paths count as they are written, so that a scheduler may check the documents out anywhere.
-Credentials, endpoints, sizes and parallelism change how a load runs, not what it loads.
-"""
+"""The fingerprint that tells whether a job id is used again for the same load."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import PipelineDocument
 from lakeload.sources.registry import SOURCES
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     DestinationSpec,
     RunOptions,
     TableSpec,
 )
-from lakeload_jobs.core.fingerprint import fingerprint
+
+
+def canonical_json(data: Any) -> str:
+    """Return JSON that is equal for equal data: keys sorted, no spaces, ASCII only.
+
+    Takes what `codec.to_json` takes; raises `ValueError` for NaN and infinities.
+    """
+    return json.dumps(to_json(data), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def fingerprint(data: Any) -> str:
+    """Return the SHA-256 of `canonical_json(data)` as 64 lower-case hex digits."""
+    return hashlib.sha256(canonical_json(data).encode()).hexdigest()
 
 
 def load_fingerprint(

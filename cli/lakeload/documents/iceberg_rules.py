@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from lakeload.config.locate import quoted
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
-from lakeload.config.wording import quoted
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.iceberg_spec import iceberg_spec
-from lakeload.documents.modes import mode_findings, mode_notes
-from lakeload.documents.valid_tables import Numbered
+from lakeload.documents.modes import Numbered, mode_findings, mode_notes
 from lakeload_jobs.contract.spec import CatalogType, DestinationSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS

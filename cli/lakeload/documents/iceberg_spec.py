@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakeload.config.references import absolute_reference
+from lakeload.config.secret_names import absolute_reference
 from lakeload.documents.iceberg import Catalog, Iceberg, SigV4
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec, SigV4Spec

@@ -1,29 +1,150 @@
-"""Files → problems or frozen documents. The one way in for every command."""
+"""Loading a pipeline and its destination: every problem of all files at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from lakeload.config.document import Tree, plain_data
+from lakeload.config.document import Branch, Entry, Items, Leaf, Tree, TreeReader, plain_data
 from lakeload.config.locate import Location
-from lakeload.config.page import Page
+from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
-from lakeload.config.secret_check import reference_problems
+from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND
+from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.cross import missing_destination, pipeline_findings, wrong_destination
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
-from lakeload.documents.parse import Kind, kind_of, parse, wrong_kind
 from lakeload.documents.pipeline import Pipeline, pipeline_model
 from lakeload.documents.remote import remote_findings
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 from lakeload_jobs.contract.traits import FORMATS, FormatTraits
+
+
+def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -> list[Problem]:
+    """Warn where a secret that can be read here begins or ends with white space.
+
+    It was most likely copied along, and AWS then refuses the secret without saying why.
+    A secret that is not there is no problem of the document.
+    """
+    found = []
+    for path, name, entry in _secrets(tree):
+        where, value = _value(entry.value, environment, Path(page.path).parent)
+        if value != value.strip():
+            found.append(
+                page.problem(
+                    "warning",
+                    "white-space",
+                    f"the value of `{name}` in {where} begins or ends with white space",
+                    entry.value.span if isinstance(entry.value, Leaf) else entry.key,
+                    hint="remove it there unless it belongs to the secret",
+                    key=path,
+                )
+            )
+    return found
+
+
+def _secrets(tree: Tree, path: str = "") -> Iterator[tuple[str, str, Entry]]:
+    if isinstance(tree, Items):
+        for i, item in enumerate(tree.items):
+            yield from _secrets(item, f"{path}[{i}]")
+    if isinstance(tree, Branch):
+        for name, entry in tree.entries.items():
+            below = f"{path}.{name}" if path else name
+            if name == "headers" and isinstance(entry.value, Branch):
+                headers = entry.value.entries.items()
+                yield from ((f"{below}.{header}", header, value) for header, value in headers)
+            elif name in SECRET_SETTINGS:
+                yield below, name, entry
+            else:
+                yield from _secrets(entry.value, below)
+
+
+def _value(tree: Tree, environment: Mapping[str, str], folder: Path) -> tuple[str, str]:
+    """Return where a reference leads and the value there; '' when it cannot be read here."""
+    if isinstance(tree, Leaf) and (match := SHORTHAND.fullmatch(tree.text)):
+        return f"`{match[1]}`", environment.get(match[1], "")
+    if isinstance(tree, Branch) and len(tree.entries) == 1:
+        [(kind, entry)] = tree.entries.items()
+        name = entry.value.value if isinstance(entry.value, Leaf) else None
+        if kind == "env" and isinstance(name, str):
+            return f"`{name}`", environment.get(name, "")
+        if kind == "file" and isinstance(name, str):
+            return f"the file `{name}`", _file_text(folder / name)
+    return "", ""
+
+
+def _file_text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read(64 << 10).removesuffix("\n")
+    except (OSError, UnicodeDecodeError, ValueError):
+        return ""
+
+
+Kind = Literal["destination", "pipeline"]
+
+
+def parse(
+    path: Path, environment: Mapping[str, str], problems: list[Problem]
+) -> tuple[Page, Branch] | None:
+    """Return the file's text and tree, None where it has none.
+
+    The problems it adds are those of YAML, not of the models.
+    """
+    try:
+        page = read_page(path)
+    except Unreadable as unreadable:
+        problems.append(unreadable.problem)
+        return None
+    reader = TreeReader(page, environment, problems)
+    try:
+        node = read_nodes(page.text)
+        tree = None if node is None else reader.read(node)
+    except YamlRefused as refused:
+        page.hide_suspicious()
+        problems.append(
+            page.problem("error", refused.code, refused.message, refused.span, hint=refused.hint)
+        )
+        return None
+    if isinstance(tree, Branch) and tree.entries:
+        return page, tree
+    empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
+    message = "the document is empty" if empty else "the document is not a mapping of keys"
+    span = None if tree is None or empty else tree.span
+    problems.append(page.problem("error", "not-a-mapping", message, span, hint=_STARTS))
+    return None
+
+
+_STARTS = "a document begins with `version: 1`; `lakeload schema` describes the rest"
+
+
+def kind_of(tree: Branch) -> Kind | None:
+    """Tell a document's kind by the keys only one kind has."""
+    destination, pipeline = set(Destination.model_fields), set(Pipeline.model_fields)
+    given = set(tree.entries)
+    only_destination = len(given & (destination - pipeline))
+    only_pipeline = len(given & (pipeline - destination))
+    if only_destination == only_pipeline:
+        return None
+    return "destination" if only_destination > only_pipeline else "pipeline"
+
+
+def wrong_kind(page: Page, tree: Branch, kind: Kind | None, expected: Kind | None) -> Problem:
+    """Say that a document is not what is expected here, or neither kind."""
+    if kind is None:
+        message = "this is neither a destination nor a pipeline"
+        hint = "a destination has `bucket` and `region`, a pipeline has `source` and `tables`"
+    else:
+        message = f"this is a {kind}, and a {expected} is needed here"
+        hint = f"`lakeload schema {expected}` describes what is needed"
+    span = next(iter(tree.entries.values())).key
+    return page.problem("error", "wrong-kind", message, span, hint=hint)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,33 @@
-"""What the mode of an Iceberg table goes with: its key, and what else the pipeline says.
-
-Such a table is replaced and changed by key as well as appended to.
-"""
+"""Modes of tables, and what they need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
-from lakeload.documents.pipeline import Table
-from lakeload.documents.valid_tables import Numbered
+from lakeload.documents.pipeline import Table, table_model
+from lakeload.sources.registry import source_type_of
 from lakeload_jobs.formats.iceberg.rules.partitions import duplicate_field, parse_partition_field
+
+Numbered = list[tuple[int, Table]]
+"""Each with its place in the document."""
+
+
+def valid_tables(data: dict[str, Any]) -> Numbered:
+    """Return the tables of a pipeline's document that are valid by themselves."""
+    raw, model = data.get("tables"), table_model(source_type_of(data))
+    found: Numbered = []
+    for i, item in enumerate(raw if isinstance(raw, tuple) else ()):
+        try:
+            found.append((i, model.model_validate(item)))
+        except ValidationError:
+            continue
+    return found
+
 
 At = tuple[str | int, ...]
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from lakeload.config.model import Finding
 from lakeload.documents.destination import Destination
-from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At
+from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At, Numbered
 from lakeload.documents.pipeline import Table
-from lakeload.documents.valid_tables import Numbered
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 

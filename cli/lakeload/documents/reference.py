@@ -14,10 +14,9 @@ from pydantic_core import PydanticUndefined
 from lakeload.config.model import Called
 from lakeload.config.secret_names import SECRET_SETTINGS
 from lakeload.config.secret_setting import SecretHeaders, SecretSetting
-from lakeload.config.yaml_nodes import MAX_BYTES, MAX_DEPTH, MAX_VALUES
+from lakeload.config.yaml_tree import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 from lakeload.documents.destination import Destination
-from lakeload.documents.later import later_settings
-from lakeload.documents.model_tree import sections
+from lakeload.documents.explain import later_settings, sections
 from lakeload.documents.pipeline import Pipeline, Table, pipeline_model
 from lakeload.documents.spark import OWNED
 from lakeload.sources.base import SourceSettings

@@ -9,8 +9,8 @@ from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
+from lakeload.documents.modes import valid_tables
 from lakeload.documents.spark import master_finding
-from lakeload.documents.valid_tables import valid_tables
 from lakeload.runtimes.registry import runtime_of
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference

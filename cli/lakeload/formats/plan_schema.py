@@ -8,7 +8,7 @@ from dataclasses import replace
 from lakeload.formats.base import Judge
 from lakeload.formats.plan_model import SchemaFound, TablePlan
 from lakeload.formats.registry import commands_of
-from lakeload.launch.result_file import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import (

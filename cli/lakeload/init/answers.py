@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import cast
 
+from lakeload.config.document import resolved
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, FormatTraits
@@ -103,3 +106,13 @@ def variables(answers: Answers) -> tuple[Variable, ...]:
     if answers.catalog_auth == "TOKEN":
         found.append(Variable("LAKELOAD_CATALOG_TOKEN", "The catalog's bearer token."))
     return tuple(found)
+
+
+_PLAIN = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./*@+-]|:(?=[A-Za-z0-9/:]))*")
+
+
+def yaml_text(value: str) -> str:
+    """Return text as YAML: plain where every reader takes it for text, else in double quotes."""
+    if _PLAIN.fullmatch(value) and resolved(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -7,8 +7,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from lakeload.init.answers import Answers
-from lakeload.init.values import yaml_text
+from lakeload.init.answers import Answers, yaml_text
 from lakeload_jobs.core.names import normalize
 
 DESTINATION, PIPELINE, DOTENV, GITIGNORE = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakeload.launch.result_file import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, shared_exit

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from lakeload.launch.result_file import ResultProblem, read_result
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.codec import CodecError, parse_instant
 

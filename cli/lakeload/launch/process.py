@@ -1,26 +1,192 @@
-"""Runs spark-submit: started in a session of its own, watched, stopped in order."""
+"""spark-submit as a process group: started, followed, stopped."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from lakeload.launch.command import Submission
-from lakeload.launch.event_tail import EventTail
-from lakeload.launch.log_file import open_log, trim
 from lakeload.launch.outcome import Ending, Observed
-from lakeload.launch.process_group import kill_session, members, signal_group
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
+from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.contract.events import Event
+
+LONGEST_LINE = 1024 * 1024
+CHUNK = 1024 * 1024
+
+
+class EventTail:
+    """The events written since the last look; half a line waits for its other half."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._rest = b""
+        self._skipping = False
+        self.unreadable = 0
+        """Lines that are no event of this contract: counted, never fatal."""
+
+    def read(self) -> list[Event]:
+        """Return the events that have arrived, at most `CHUNK` bytes of them."""
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb")
+            except FileNotFoundError:
+                return []
+        *lines, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
+        if self._skipping and lines:
+            del lines[0]
+            self._skipping = False
+        if len(self._rest) > LONGEST_LINE:
+            self.unreadable += not self._skipping
+            self._rest, self._skipping = b"", True
+        return [event for line in lines if line.strip() and (event := self._parse(line))]
+
+    def drain(self) -> list[Event]:
+        """Return everything that is left, once the writer has ended."""
+        events = []
+        while True:
+            before = self._file.tell() if self._file else 0
+            events += self.read()
+            if self._file is None or self._file.tell() == before:
+                break
+        if self._rest.strip() and not self._skipping:
+            last = self._parse(self._rest)
+            events += [last] if last else []
+            self._rest = b""
+        return events
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self._file is not None:
+            self._file.close()
+
+    def _parse(self, line: bytes) -> Event | None:
+        try:
+            return from_json(Event, json.loads(line))
+        except (ValueError, CodecError, RecursionError):
+            self.unreadable += 1
+            return None
+
+
+LIMIT = 64 * 1024 * 1024
+HEAD = 1024 * 1024
+TAIL = 1024 * 1024
+_TRIES = 10
+
+
+def open_log(path: Path) -> int:
+    """Create the log and return a descriptor that always appends, so that `trim` may shorten it."""
+    return os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def trim(path: Path, limit: int = LIMIT, head: int = HEAD, tail: int = TAIL) -> bool:
+    """Cut the middle out of a log beyond `limit` bytes while others go on appending to it.
+
+    A file instead of a pipe keeps the job independent of whoever reads its output, and its size
+    is looked at ten times a second: only a flood faster than `limit` in that time passes it, and
+    only until the next look. What is written between reading the tail and cutting is lost, so the
+    tail is read again while the log still grows.
+    """
+    size = path.stat().st_size
+    if size <= limit:
+        return False
+    last = read_tail(path, tail)
+    for _ in range(_TRIES):
+        read, size = size, path.stat().st_size
+        if read == size:
+            break
+        last = read_tail(path, tail)
+    with path.open("r+b") as log:
+        log.truncate(head)
+    with path.open("ab") as log:
+        log.write(b"\n[lakeload cut the middle of this log, which had grown too long]\n" + last)
+    return True
+
+
+def read_tail(path: Path, size: int = TAIL) -> bytes:
+    """Return the last `size` bytes, or nothing when there is no log."""
+    try:
+        with path.open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - size))
+            return log.read(size)
+    except FileNotFoundError:
+        return b""
+
+
+def read_log(path: Path) -> str:
+    """Return the first and the last part of the log as text, for finding a cause in it."""
+    try:
+        with path.open("rb") as log:
+            first = log.read(HEAD)
+    except FileNotFoundError:
+        return ""
+    size = path.stat().st_size
+    rest = read_tail(path, min(TAIL, max(0, size - len(first))))
+    return (first + rest).decode("utf-8", errors="replace")
+
+
+def members(session: int, proc: Path = Path("/proc")) -> list[int]:
+    """Return the ids of the living processes of a session.
+
+    pyspark's worker daemon makes a process group of its own, so the group alone would miss it.
+    A zombie nobody reaps is not living. Where there is no /proc, the group stands for the session.
+    """
+    if not sys.platform.startswith("linux"):
+        return [session] if _group_lives(session) else []
+    living = []
+    for entry in proc.iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        # The name before the last parenthesis may hold anything.
+        state, _, _, process_session = stat.rpartition(")")[2].split()[:4]
+        if int(process_session) == session and state not in ("Z", "X"):
+            living.append(int(entry.name))
+    return living
+
+
+def signal_group(session: int, number: signal.Signals) -> None:
+    """Signal the process group of spark-submit: the JVM and the Python driver."""
+    try:
+        os.killpg(session, number)
+    except ProcessLookupError:
+        return
+
+
+def kill_session(session: int) -> None:
+    """Kill whatever is left of the session, in whichever group."""
+    signal_group(session, signal.SIGKILL)
+    for process in members(session):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
 
 POLL_SECONDS = 0.1
 

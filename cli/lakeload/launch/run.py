@@ -11,23 +11,23 @@ from importlib import resources
 
 from lakeload.launch.command import Installation, submission
 from lakeload.launch.inputs import input_bytes
-from lakeload.launch.jvm import executor_options
-from lakeload.launch.log_diagnosis import Cause, probable_cause
-from lakeload.launch.log_file import read_log
 from lakeload.launch.outcome import (
+    Cause,
     Ending,
     Observed,
     Outcome,
     decide,
+    probable_cause,
+    read_result,
 )
-from lakeload.launch.process import PATIENCE, Patience, Running
+from lakeload.launch.process import PATIENCE, Patience, Running, read_log
 from lakeload.launch.properties import (
     LaunchRequest,
     SparkSettings,
+    executor_options,
     render,
     spark_properties,
 )
-from lakeload.launch.result_file import read_result
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import to_json

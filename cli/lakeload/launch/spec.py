@@ -1,8 +1,11 @@
-"""Documents and options → JobSpec. Nothing is left for the job to default."""
+"""The spec of a job, made from configuration files and options."""
 
 from __future__ import annotations
 
 import fnmatch
+import getpass
+import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +14,6 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.launch.past_runs import dead_attempts
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.started_by import author
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -25,6 +27,21 @@ from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.bookmark import refuse_limit
+
+
+def author() -> str:
+    """Return `user@host` of this process: for people who ask who loaded something.
+
+    It proves nothing. The identity that wrote is in CloudTrail, whose session names hold the
+    attempt's id.
+    """
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        # A container may run under a number that no user has.
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
 
 _INSTEAD = (
     "`--reload` appends all files again; to begin anew, first remove the table with "

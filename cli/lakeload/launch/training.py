@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakeload.launch.command import Installation, Submission, submission
-from lakeload.launch.log_diagnosis import probable_cause
-from lakeload.launch.log_file import open_log, read_log
-from lakeload.launch.process_group import kill_session, members
+from lakeload.launch.outcome import probable_cause
+from lakeload.launch.process import kill_session, members, open_log, read_log
 from lakeload.launch.properties import (
     LaunchRequest,
     SparkSettings,

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.machine.appcds.archive import ArchiveState, archive_states
-from lakeload.machine.appcds.key import ArchiveKey, archive_key
+from lakeload.machine.appcds import ArchiveKey, ArchiveState, archive_key, archive_states
 from lakeload.machine.jars.pins import JARS, SETS, JarState, look_at_all, pinned
 from lakeload.machine.local.java import find_java
 from lakeload.machine.local.spark import find_spark

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from lakeload.policy.iam.glue import uses_glue
 from lakeload.probes.glue import glue_probes
-from lakeload.probes.model import Probe
 from lakeload.probes.probe_tables import ProbeTables
-from lakeload.probes.runner import Deadline
+from lakeload.probes.runner import Deadline, Probe
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_of, catalog_traits
@@ -51,7 +50,7 @@ def catalog_part(
 def _iceberg_in_glue(
     destination: DestinationSpec, session: AwsSession, patience: Patience
 ) -> CatalogPart:
-    from lakeload.probes.probe_iceberg_tables import ProbeIcebergTables
+    from lakeload.probes.probe_tables import ProbeIcebergTables
 
     return _glue(destination, ProbeIcebergTables(destination, session))
 
@@ -66,7 +65,7 @@ def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience)
 
 def _nessie(destination: DestinationSpec, session: AwsSession, patience: Patience) -> CatalogPart:
     from lakeload.probes.iceberg import nessie_probes
-    from lakeload.probes.probe_nessie import ProbeNessie
+    from lakeload.probes.probe_catalog import ProbeNessie
 
     nessie = ProbeNessie(destination, session, patience)
     return CatalogPart(tuple(nessie_probes(destination, nessie)), nessie.remove_all)

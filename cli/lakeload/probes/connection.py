@@ -1,28 +1,108 @@
-"""The connection test of one destination: its probes, in order, and their verdict."""
+"""The connection check as a whole."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
+from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam.iam import granting
+from lakeload.policy.iam.model import Statement
 from lakeload.probes.catalogs import catalog_part
-from lakeload.probes.clock import clock_probe
-from lakeload.probes.grants import with_statement
-from lakeload.probes.model import Probe, ProbeResult, Verdict
-from lakeload.probes.probe_bucket import ProbeBucket
-from lakeload.probes.probe_objects import ProbeObjects
-from lakeload.probes.runner import Deadline, run_probes
-from lakeload.probes.s3 import s3_probes
-from lakeload.probes.sts import sts_probes
-from lakeload.probes.surroundings import surrounding_causes
+from lakeload.probes.runner import Deadline, Probe, ProbeResult, Verdict, run_probes
+from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
+from lakeload.probes.sts import clock_probe, sts_probes
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
+
+_NO_SERVER = {
+    *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "TimedOut"),
+    *("ConnectionClosedError", "SSLError", "ResponseParserError", "NotAStore", "Unknown"),
+    *("NoSuchBucket", "InvalidClientTokenId", "InvalidAccessKeyId"),
+}
+"""Codes that a server other than the one that is meant would cause."""
+
+
+def surrounding_causes(
+    error: Exception, service: str, destination: DestinationSpec, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return what here makes the failure likely; more likely than what its code alone tells.
+
+    `service` is `s3`, `sts` or `glue`. No value of a variable is shown but an endpoint's host.
+    """
+    code = str(getattr(error, "code", ""))
+    return (
+        *_stray_endpoint(code, service, destination, environment),
+        *_addressing(code, service, destination),
+    )
+
+
+def _stray_endpoint(
+    code: str, service: str, destination: DestinationSpec, environment: Mapping[str, str]
+) -> Iterator[str]:
+    if code not in _NO_SERVER or getattr(destination.endpoints, service, None):
+        return
+    for name in (f"AWS_ENDPOINT_URL_{service.upper()}", "AWS_ENDPOINT_URL"):
+        if url := environment.get(name):
+            yield (
+                f"{name} sends this call to `{_host(url)}`, and the document does not: unset it, "
+                f"or set `endpoints.{service}`"
+            )
+            return
+
+
+def _addressing(code: str, service: str, destination: DestinationSpec) -> Iterator[str]:
+    endpoint = destination.endpoints.s3
+    if service != "s3" or not endpoint:
+        return
+    host = _host(endpoint)
+    if code in _NO_SERVER and host.startswith(f"{destination.bucket}."):
+        yield (
+            "the endpoint begins with the bucket's name, which is added once more: write it "
+            f"without (`{host.partition('.')[2]}`)"
+        )
+    elif destination.addressing_style == "VIRTUAL" and code in _NO_SERVER:
+        yield (
+            f"`addressing_style: VIRTUAL` asks the host `{destination.bucket}.{host}`, which needs "
+            "a name in DNS: set PATH"
+        )
+
+
+def _host(url: str) -> str:
+    """Return host and port of a URL: no userinfo, path or query."""
+    return urlsplit(url if "//" in url else f"//{url}").netloc.rpartition("@")[2]
+
+
+def with_statement(result: ProbeResult, destination: DestinationSpec) -> ProbeResult:
+    """Return the result with the statement that would have let the probe pass, if there is one."""
+    failure = result.failure
+    if failure is None or not failure.denied:
+        return result
+    service = failure.denied.partition(":")[0]
+    statement = _statement(destination, failure.denied)
+    # AWS may name an action of the same service that belongs to the one that was asked for.
+    if statement is None and result.probe.action.startswith(f"{service}:"):
+        statement = _statement(destination, result.probe.action)
+    if statement is None:
+        return result
+    return replace(result, failure=replace(failure, statement=statement.as_json()))
+
+
+def _statement(destination: DestinationSpec, action: str) -> Statement | None:
+    if not action.startswith(("sts:", "secretsmanager:", "ssm:")):
+        return granting(destination, action)
+    # What the base identity needs, which assumes the role and reads the secrets.
+    base = base_policy(destination, account=None, assumes=True)
+    statements = base.statements if base else ()
+    return next((one for one in statements if action in one.actions), None)
+
 
 CLEANUP_SHARE = 0.25
 """The part of the time-out that is kept for cleaning up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Failure, Probe
+from lakeload.probes.runner import Failure, Probe
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, needs_aws_identity, vends

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lakeload.policy.iam.glue import PROBE_MARK_LENGTH, database_prefix
-from lakeload.probes.model import ProbeFailed
-from lakeload.probes.runner import Deadline, succeeds, within
-from lakeload.probes.writing import Writing
+from lakeload.probes.runner import Deadline, ProbeFailed, Writing, succeeds, within
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.core.names import PARTITION_KEY, schema_name
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
 from lakeload_jobs.formats.parquet.glue.tables import (
     WantedTable,
     partition_input,
@@ -27,6 +29,7 @@ from lakeload_jobs.formats.parquet.glue.tables import (
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
+
 
 TABLE = "probe"
 PARTITION = "probe"
@@ -230,3 +233,72 @@ class ProbeTables:
                 raise
             return False
         return True
+
+
+_AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
+
+
+class ProbeIcebergTables(ProbeTables):
+    """The Glue probes of one test of an Iceberg destination."""
+
+    update_proves: ClassVar[str] = "a commit goes in, on the version of the table that was read"
+    _tried_iceberg = False
+
+    def create_table(self) -> str:
+        """A table can be made, and its first metadata file written."""
+        with self._writing:
+            return self._ask(self._create, inside="database", makes="table")
+
+    def update_table(self) -> str:
+        """A commit goes in: metadata is read, written anew, and Glue pointed to it."""
+        if "table" not in self._made:
+            # A commit to no table would end at reading it.
+            return super().update_table()
+        with self._writing:
+            return self._ask(self._commit, inside="table")
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove the database, and the metadata files."""
+        left = list(super().remove_all(deadline))
+        files = self._catalog.files if self._tried_iceberg else None
+        for location in sorted(files.written) if files else ():
+            if files and not succeeds(partial(files.delete, location), deadline):
+                left.append(location)
+        return tuple(left)
+
+    @cached_property
+    def _catalog(self) -> IcebergCatalog:
+        return open_glue(self.destination, self.session)
+
+    def _create(self) -> None:
+        self._tried_iceberg = True
+        place = f"{probe_path(self.destination.prefix)}{self.database}/{TABLE}"
+        with _as_glue():
+            self._catalog.create_table(
+                self.database,
+                TABLE,
+                columns={"id": "long"},
+                location=f"s3://{self.destination.bucket}/{place}",
+                properties={"format-version": str(self.destination.iceberg.format_version)},
+            )
+
+    def _commit(self) -> None:
+        with _as_glue():
+            self._catalog.set_property(self.database, TABLE, "lakeload.probe", "committed")
+
+
+@contextmanager
+def _as_glue() -> Iterator[None]:
+    """Say what Glue said: pyiceberg has names of its own for what is missing or there already."""
+    try:
+        yield
+    except CatalogError as error:
+        if error.status not in _AS_GLUE_SAYS:
+            raise
+        raise AwsError(
+            error.message,
+            code=_AS_GLUE_SAYS[error.status],
+            status=400,
+            hint=error.hint,
+            retryable=error.retryable,
+        ) from error

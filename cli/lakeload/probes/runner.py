@@ -1,27 +1,135 @@
-"""Runs probes in order, within a time-out, and cleans up after them."""
+"""Checks run in order, and their results."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+from types import TracebackType
 from typing import TypeVar
 
 from lakeload.probes.causes import is_lake_formation, refusal
-from lakeload.probes.model import (
-    BesideThePoint,
-    Failure,
-    Level,
-    Probe,
-    ProbeFailed,
-    ProbeResult,
-    Status,
-)
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, Refused
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.storage.objects import UnknownOutcome
+
+
+class Level(StrEnum):
+    """What a failure means (DESIGN section 8)."""
+
+    REQUIRED = "required"
+    """`sync` cannot work."""
+    USEFUL = "useful"
+    """`sync` works; something around it does not. A warning."""
+    SAFETY = "safety"
+    """Everything works, for others too. A warning."""
+
+
+class Status(StrEnum):
+    """What became of a probe; a failure of a useful or safety probe is a warning."""
+
+    PASSED = "passed"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class ProbeFailed(Refused):
+    """AWS answered, and the answer is not what a load needs. `code` names the finding."""
+
+    def __init__(self, message: str, *, code: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+class BesideThePoint(LakeloadError):
+    """A probe finds that it has nothing to ask here; it is skipped, and the message says why."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """An IAM action and the ARN, or ARNs, that AWS checks it against."""
+
+    action: str
+    resource: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What AWS said and what to do about it. `code` and `status` are AWS's own where it answered,
+    else the kind of failure and None. Causes are in order of likelihood."""
+
+    message: str
+    code: str
+    status: int | None
+    request_id: str | None
+    causes: tuple[str, ...]
+    hint: str | None
+    retryable: bool = False
+    denied: str = ""
+    """The IAM action that was denied: the one AWS names, else the probe's; '' if nothing was."""
+    statement: Mapping[str, object] | None = None
+    """The IAM statement that would grant what was denied; None where none would."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question to AWS. `run` returns a detail worth showing ('' for none) or raises a
+    `LakeloadError`; `explain` returns the likely causes of what it raised."""
+
+    name: str
+    proves: str
+    level: Level
+    action: str
+    """The IAM action it needs; '' when no policy decides."""
+    resource: str
+    """The ARN the action is asked for; all of them where AWS checks several."""
+    run: Callable[[], str]
+    explain: Callable[[Exception], tuple[str, ...]]
+    needs: tuple[str, ...] = ()
+    """Probes without whose success this one says nothing."""
+    writes: bool = False
+    beside_the_point: str = ""
+    """Why this destination has no use for the probe; '' when it has."""
+    also: tuple[Permission, ...] = ()
+    """What AWS checks besides `action`, such as the KMS key of the objects."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One line of the test."""
+
+    probe: Probe
+    status: Status
+    milliseconds: int = 0
+    detail: str = ""
+    """What was found, or why the probe was skipped."""
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The whole test. `left_behind` are URLs of probe objects that could not be removed, and
+    the probe database of Glue with the command that deletes it."""
+
+    results: tuple[ProbeResult, ...]
+    left_behind: tuple[str, ...]
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """True when every required probe that ran has passed."""
+        return not any(result.status is Status.FAILED for result in self.results)
+
+    def with_status(self, status: Status) -> tuple[ProbeResult, ...]:
+        """Return the results of one status, in order."""
+        return tuple(result for result in self.results if result.status is status)
+
 
 T = TypeVar("T")
 
@@ -174,3 +282,42 @@ def _denied_action(error: AwsError | None, probe: Probe) -> str:
         return ""
     named = told.action if told else ""
     return named or probe.action or _SECRETS.get(error.operation, "")
+
+
+class Writing:
+    """Enter it to make something: one call at a time, and none after `ended`.
+
+    A call that a time-out gave up goes on in its thread. Entering raises `ProbeFailed` then.
+    """
+
+    def __init__(self) -> None:
+        self._busy = Lock()
+        self._over = False
+
+    def __enter__(self) -> None:
+        self._busy.acquire()
+        if self._over:
+            self._busy.release()
+            raise ProbeFailed(
+                "the test is over", code="TimedOut", hint="give it longer with --timeout"
+            )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._busy.release()
+
+    @contextmanager
+    def ended(self, deadline: Deadline) -> Iterator[None]:
+        """Let nothing begin any more. A call that is under way is waited for, half of the time that
+        is left: it could make something after its removal."""
+        idle = self._busy.acquire(timeout=deadline.left / 2)
+        self._over = True
+        try:
+            yield
+        finally:
+            if idle:
+                self._busy.release()

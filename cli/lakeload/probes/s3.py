@@ -1,19 +1,445 @@
-"""Probes of the bucket and of what a load does in it (F6–F8, F12, F77, F83; B15, B16)."""
+"""Errors of AWS with better advice than the call itself could give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
+from lakeload.policy.iam.kms import key_statement
+from lakeload.policy.iam.model import place
 from lakeload.policy.iam.s3 import role_is_catalogs
-from lakeload.probes.hints import with_hint
-from lakeload.probes.model import Level, Probe
-from lakeload.probes.probe_bucket import ProbeBucket
-from lakeload.probes.probe_objects import ProbeObjects
-from lakeload.probes.s3_access import explain, hint, key_permissions, resource
-from lakeload_jobs.aws import AwsError
+from lakeload.probes.causes import Refusal, likely_causes, refusal
+from lakeload.probes.runner import (
+    BesideThePoint,
+    Deadline,
+    Level,
+    Permission,
+    Probe,
+    ProbeFailed,
+    succeeds,
+    within,
+)
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.bucket import bucket_region
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.storage.objects import Completion, Objects, OpenUpload, Part
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef, ListObjectsV2RequestTypeDef
+
+
+def with_hint(error: AwsError, hint: str) -> AwsError:
+    """Return the error with another hint; all else stays as AWS said it."""
+    return AwsError(
+        error.message,
+        code=error.code,
+        status=error.status,
+        request_id=error.request_id,
+        operation=error.operation,
+        hint=hint,
+        retryable=error.retryable,
+    )
+
+
+_OF_KEY = {
+    # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+    "put": ("kms:GenerateDataKey",),
+    "get": ("kms:Decrypt",),
+    "upload": ("kms:GenerateDataKey", "kms:Decrypt"),
+    "complete-upload": ("kms:GenerateDataKey", "kms:Decrypt"),
+}
+
+
+def resource(destination: DestinationSpec, *, of_bucket: bool) -> str:
+    """Return the ARN of the bucket, or of the objects of the connection test."""
+    arns = place(destination)
+    if of_bucket:
+        return arns.s3(destination.bucket)
+    return arns.s3(destination.bucket, f"{probe_path(destination.prefix)}*")
+
+
+def key_permissions(name: str, destination: DestinationSpec) -> tuple[Permission, ...]:
+    """Return what the probe `name` takes of the KMS key; nothing without a key of one's own."""
+    statement = key_statement(destination)
+    if statement is None:
+        return ()
+    key = ", ".join(statement.resources)
+    return tuple(Permission(action, key) for action in _OF_KEY.get(name, ()))
+
+
+def explain(
+    error: Exception, name: str, action: str, destination: DestinationSpec
+) -> tuple[str, ...]:
+    """Return the likely causes of a failure of the probe `name`, the likeliest first."""
+    code = getattr(error, "code", "")
+    if code in ("NotImplemented", "MethodNotAllowed") and name == "list-uploads":
+        return ("the store does not offer this call: let a lifecycle rule remove old uploads",)
+    if code == "NotImplemented" and destination.encryption.type != "NONE":
+        lacking = f"the store has no {destination.encryption.type}: leave `encryption` out"
+        return (lacking, *likely_causes(error))
+    causes = likely_causes(error, denied=_denied(name, action, destination))
+    told = refusal(error)
+    if told and told.explicit:
+        return (*causes, *_demanded(told, action, destination))
+    if told and told.action.startswith("kms:"):
+        return _key_causes(told, name, destination)
+    return causes
+
+
+def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) -> str | None:
+    """Return what to do about a denial; None where the error's own hint will do."""
+    told = refusal(error)
+    keys = key_permissions(name, destination)
+    if told and told.explicit:
+        what = told.policy or "one of the policies"
+        return f"find the Deny for `{told.action or action}` in {what}, and remove or narrow it"
+    if told and told.action.startswith("kms:"):
+        key = f"`{keys[0].resource}`" if keys else "the bucket's default key"
+        return f"allow `{told.action}` on {key} in the role's policy and in the key's own policy"
+    if told and told.policy and not told.policy.startswith("a policy"):
+        return f"allow `{told.action or action}` in {told.policy} as well"
+    if keys:
+        needed = " and ".join(f"`{one.action}`" for one in keys)
+        return f"allow `{action}` on this resource, and {needed} on the key `{keys[0].resource}`"
+    return None
+
+
+def _demanded(told: Refusal, action: str, destination: DestinationSpec) -> Iterator[str]:
+    """Yield what a bucket's policy usually denies requests for the lack of."""
+    if not told.of_resource:
+        return
+    if action == "s3:PutObject" and destination.encryption.type == "NONE":
+        yield "the bucket's policy demands encryption: set `encryption`"
+    if (destination.endpoints.s3 or "").startswith("http://"):
+        yield (
+            "the bucket's policy demands https (aws:SecureTransport), and the endpoint begins with "
+            "http: write https"
+        )
+
+
+def _key_causes(told: Refusal, name: str, destination: DestinationSpec) -> tuple[str, ...]:
+    """Return why the key is denied, where AWS says that it is the key."""
+    keys = key_permissions(name, destination)
+    if not keys:
+        return (
+            "the bucket encrypts with a KMS key by default, and this identity may not use it: see "
+            "the bucket's properties; allow kms:GenerateDataKey and kms:Decrypt on that key",
+        )
+    of_role = (
+        "no policy of the role or user allows kms:GenerateDataKey and kms:Decrypt on "
+        f"{keys[0].resource}"
+    )
+    of_key = (
+        "the key's own policy does not let this identity in: for a key of another account both "
+        "policies have to allow it"
+    )
+    first, second = (of_key, of_role) if told.of_resource else (of_role, of_key)
+    return first, second, "a condition there, such as kms:ViaService, is for another region"
+
+
+def _denied(name: str, action: str, destination: DestinationSpec) -> tuple[str, ...]:
+    """Return why S3 denies this, the likeliest cause first."""
+    of_bucket = action.startswith("s3:List")
+    causes = [f"no policy of the role or user allows {action} on the resource above"]
+    if name == "list" and destination.prefix:
+        pattern = f"{destination.prefix}/*"
+        causes.append(f"a condition on s3:prefix does not match `{pattern}`, for example by a typo")
+    if name == "list-uploads":
+        causes.append("the statement has a condition on s3:prefix, which this action does not know")
+    if of_bucket:
+        causes.append("the action is allowed on the bucket's objects (`…/*`) only")
+    else:
+        causes.append("the prefix in the policy is not the one of the destination")
+    if name in _OF_KEY and destination.encryption.type == "SSE_KMS":
+        causes.append(
+            "the KMS key does not allow kms:GenerateDataKey and kms:Decrypt: S3 then refuses too"
+        )
+    if action == "s3:PutObject" and destination.encryption.type == "NONE":
+        causes.append("the bucket's policy demands encryption: set `encryption`")
+    causes.append("the bucket's own policy, a permissions boundary or an SCP denies it")
+    if of_bucket:
+        causes.append("the bucket is another account's: its name is misspelt")
+    return tuple(causes)
+
+
+@dataclass
+class ProbeBucket:
+    """The reading probes of one test."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    objects: Objects
+
+    @property
+    def place(self) -> str:
+        """What every key of the lake begins with; '' without a prefix."""
+        return f"{self.destination.prefix}/" if self.destination.prefix else ""
+
+    def find(self) -> str:
+        """The bucket exists, where the document says."""
+        wanted, bucket = self.destination.region, self.destination.bucket
+        try:
+            found = bucket_region(self.session.s3, bucket)
+        except AwsError as error:
+            if error.code == "400":
+                # The answer to HEAD has no body: an expired key and a broken token look alike.
+                self._list()
+            raise
+        if found and found != wanted:
+            raise ProbeFailed(
+                f"the bucket `{bucket}` is in `{found}` and the destination says `{wanted}`",
+                code="RegionMismatch",
+                hint=f"set `region: {found}`, or name a bucket of `{wanted}`",
+            )
+        if found:
+            return f"in {found}"
+        # AWS always names it. Whatever else answers may be no store at all.
+        with suppress(AwsError):
+            self._list()
+        return "the store names no region"
+
+    def list_prefix(self) -> str:
+        """Objects under the prefix can be listed."""
+        try:
+            answer = self._list()
+        except AwsError as error:
+            if error.denied and self._wants_a_payer():
+                raise _requester_pays(self.destination.bucket) from error
+            raise
+        return "" if answer.get("Contents") else "nothing there yet"
+
+    def find_owner(self) -> str:
+        """The bucket belongs to the account that writes, and not to whoever took its name."""
+        account = self._account()
+        try:
+            self._list(ExpectedBucketOwner=account)
+        except AwsError as error:
+            if not error.denied:
+                raise
+            raise ProbeFailed(
+                f"the bucket `{self.destination.bucket}` does not belong to the account `{account}`"
+                " of the role or user",
+                code="OtherOwner",
+                hint="correct `bucket`; if it is another account's on purpose, set its Object "
+                "Ownership to `Bucket owner enforced`, so that its owner can read what is "
+                "written, and use --skip bucket-owner",
+            ) from error
+        return f"account {account}"
+
+    def list_uploads(self) -> str:
+        """Open multipart uploads can be listed."""
+        found = any(True for _ in self.objects.list_uploads(self.place))
+        return "some are open" if found else ""
+
+    def _list(self, **more: str) -> ListObjectsV2OutputTypeDef:
+        wanted: ListObjectsV2RequestTypeDef = {
+            "Bucket": self.destination.bucket,
+            "Prefix": self.place,
+            "MaxKeys": 1,
+            **more,  # type: ignore[typeddict-item]
+        }
+        with aws_call(f"listing `{self.objects.url(self.place)}`"):
+            answer = self.session.s3.list_objects_v2(**wanted)
+        if "Name" in answer:
+            return answer
+        raise ProbeFailed(
+            f"the answer to listing `{self.objects.url(self.place)}` is not that of a store",
+            code="NotAStore",
+            hint="set `endpoint_url` to the store's S3 interface: its port is often another "
+            "than that of its web console",
+        )
+
+    def _wants_a_payer(self) -> bool:
+        """Whether the bucket lets in only who pays for the request, and this is why it refused."""
+        with suppress(AwsError):
+            self._list(RequestPayer="requester")
+            try:
+                self._list()
+            except AwsError as error:
+                return error.denied
+        return False
+
+    def _account(self) -> str:
+        role = self.destination.credentials.role_arn or ""
+        if role:
+            return role.split(":")[4]
+        endpoints = self.destination.endpoints
+        if endpoints.s3 and not endpoints.sts:
+            raise BesideThePoint("the S3 endpoint is not AWS's: the store has no accounts of AWS")
+        with aws_call("asking AWS whose account this is"):
+            return self.session.sts.get_caller_identity()["Account"]
+
+
+def _requester_pays(bucket: str) -> ProbeFailed:
+    return ProbeFailed(
+        f"the bucket `{bucket}` lets other accounts in only if they pay for each request "
+        "(Requester Pays)",
+        code="RequesterPays",
+        hint="turn Requester Pays off in the bucket's properties, or write with a role of the "
+        "account that owns the bucket",
+    )
+
+
+BODY = b"written by lakeload test-connection; safe to delete\n"
+_METADATA = {"lakeload": "probe"}
+
+
+@dataclass
+class ProbeObjects:
+    """The write probes of one test. Their keys are its own, so tests may run side by side."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    objects: Objects
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _written: set[str] = field(default_factory=set)
+    _uploads: dict[str, str] = field(default_factory=dict)
+    """Open uploads: id → key."""
+    _unanswered: bool = False
+    """An upload may have begun whose id never arrived."""
+
+    def key(self, name: str) -> str:
+        """Return the key of one of this test's objects."""
+        return f"{probe_path(self.destination.prefix)}{self._mark}-{name}"
+
+    def delete_nothing(self) -> str:
+        """Probe objects may be deleted: asked before one is written, so that none stays behind."""
+        self._delete(self.key("absent"))
+        return ""
+
+    def put(self) -> str:
+        """An object can be created."""
+        self._written.add(self.key("object"))
+        key = self.key("object")
+        if not self.objects.put_if_absent(key, BODY):
+            raise ProbeFailed(
+                f"writing `{self.objects.url(key)}` was answered as if it were there",
+                code="PreconditionFailed",
+                hint="the store treats If-None-Match wrongly: ask its vendor",
+            )
+        return ""
+
+    def put_again(self) -> str:
+        """A second writer of the same key is refused."""
+        if self.objects.put_if_absent(self.key("object"), BODY):
+            raise _no_conditions("PutObject", self.objects.url(self.key("object")))
+        return "the second write got 412"
+
+    def get(self) -> str:
+        """What was written can be read back."""
+        if self.objects.get(self.key("object")) != BODY:
+            raise ProbeFailed(
+                f"`{self.objects.url(self.key('object'))}` does not read as it was written",
+                code="ContentDiffers",
+                hint="something between here and the store changes bodies: look for a proxy",
+            )
+        return ""
+
+    def find_encryption(self) -> str:
+        """What was written is encrypted as the document says; some stores ignore the headers."""
+        wanted = self.destination.encryption
+        key = self.key("object")
+        with aws_call(f"reading the metadata of `{self.objects.url(key)}`"):
+            answer = self.session.s3.head_object(Bucket=self.destination.bucket, Key=key)
+        algorithm = {"SSE_S3": "AES256", "SSE_KMS": "aws:kms"}[wanted.type]
+        found, with_key = answer.get("ServerSideEncryption"), answer.get("SSEKMSKeyId", "")
+        name = (wanted.kms_key_id or "").rpartition("/")[2]
+        # S3 answers with the key's own ARN, whatever alias the request names.
+        other_key = "alias/" not in (wanted.kms_key_id or "") and not with_key.endswith(name)
+        if found != algorithm or other_key:
+            shown = f"`{found}`" if found else "nothing"
+            raise ProbeFailed(
+                f"`{self.objects.url(key)}` was to be encrypted with `{algorithm}` and is with "
+                + (f"the key `{with_key}`" if found == algorithm else shown),
+                code="EncryptionIgnored",
+                hint="use a store that has this encryption, or leave `encryption` out and let the "
+                "bucket's own default decide",
+            )
+        return f"with {with_key}" if with_key else ""
+
+    def abort_nothing(self) -> str:
+        """Uploads may be aborted: asked before one is begun, so that none stays behind."""
+        self.objects.abort_upload(self.key("absent"), "AbsentUpload")
+        return ""
+
+    def upload(self) -> str:
+        """A file can be uploaded without becoming visible, and given up."""
+        upload_id, _ = self._upload("aborted")
+        self.objects.abort_upload(self._uploads.pop(upload_id), upload_id)
+        return ""
+
+    def complete(self) -> str:
+        """A file appears at once, and a second one cannot replace it."""
+        key = self.key("multipart")
+        self._written.add(key)
+        if self._complete("multipart") is not Completion.COMPLETED:
+            raise ProbeFailed(
+                f"the upload of `{self.objects.url(key)}` could not be completed",
+                code="NoSuchUpload",
+                hint="the store lost an upload or treats If-None-Match wrongly: ask its vendor",
+            )
+        if self.destination.single_writer:
+            return ""
+        if self._complete("multipart") is Completion.COMPLETED:
+            raise _no_conditions("CompleteMultipartUpload", self.objects.url(key))
+        return "the second completion got 412"
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove what the probes wrote; return the URLs of what could not be removed."""
+        left = []
+        for upload_id, key in self._open_uploads(deadline):
+            if not succeeds(partial(self.objects.abort_upload, key, upload_id), deadline):
+                left.append(f"{self.objects.url(key)} (multipart upload)")
+        for key in sorted(self._written):
+            if not succeeds(partial(self._delete, key), deadline):
+                left.append(self.objects.url(key))
+        return tuple(left)
+
+    def _open_uploads(self, deadline: Deadline) -> list[tuple[str, str]]:
+        """Return id and key of open uploads, with those whose beginning was never answered."""
+        known = dict(self._uploads)
+        if self._unanswered:
+            with suppress(LakeloadError):
+                for upload in within(self._listed, deadline):
+                    known[upload.upload_id] = upload.key
+        return list(known.items())
+
+    def _listed(self) -> list[OpenUpload]:
+        return list(self.objects.list_uploads(self.key("")))
+
+    def _delete(self, key: str) -> None:
+        with aws_call(f"deleting `{self.objects.url(key)}`"):
+            self.session.s3.delete_object(Bucket=self.destination.bucket, Key=key)
+
+    def _upload(self, name: str) -> tuple[str, Part]:
+        key = self.key(name)
+        self._unanswered = True
+        upload_id = self.objects.create_upload(key, _METADATA)
+        self._uploads[upload_id] = key
+        self._unanswered = False
+        return upload_id, self.objects.upload_part(key, upload_id, 1, BODY)
+
+    def _complete(self, name: str) -> Completion:
+        upload_id, part = self._upload(name)
+        outcome = self.objects.complete_upload(self.key(name), upload_id, (part,))
+        if outcome is Completion.COMPLETED:
+            del self._uploads[upload_id]
+        return outcome
+
+
+def _no_conditions(operation: str, url: str) -> ProbeFailed:
+    return ProbeFailed(
+        f"a second {operation} replaced `{url}`: this store ignores If-None-Match",
+        code="ConditionalWritesUnsupported",
+        hint="update the store; or set `single_writer: true`, and then never run two loads at once",
+    )
 
 
 @dataclass(frozen=True)

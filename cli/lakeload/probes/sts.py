@@ -1,4 +1,4 @@
-"""Probes of identities: the base identity, and the role it assumes (F9–F16, F76, F79; B7)."""
+"""Checks of STS: identity, AssumeRole, the clock."""
 
 from __future__ import annotations
 
@@ -7,10 +7,40 @@ from functools import partial
 
 from lakeload.policy.iam.s3 import role_is_catalogs
 from lakeload.probes.causes import likely_causes, refusal
-from lakeload.probes.model import Level, Permission, Probe, ProbeFailed
-from lakeload.probes.runner import Deadline
+from lakeload.probes.runner import BesideThePoint, Deadline, Level, Permission, Probe, ProbeFailed
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+
+WARN_SECONDS = 300.0
+
+
+def clock_probe(session: AwsSession) -> Probe:
+    """Return the probe. It sends nothing: every answer so far, refusals too, has told the time."""
+    return Probe(
+        name="clock",
+        proves="this machine's clock agrees with the servers'",
+        level=Level.USEFUL,
+        action="",
+        resource="",
+        run=lambda: _compare(session.clock.ahead),
+        explain=likely_causes,
+    )
+
+
+def _compare(ahead: float | None) -> str:
+    if ahead is None:
+        raise BesideThePoint("no server has told its time")
+    if abs(ahead) < WARN_SECONDS:
+        return ""
+    which = "ahead of" if ahead > 0 else "behind"
+    minutes, seconds = divmod(round(abs(ahead)), 60)
+    raise ProbeFailed(
+        f"this machine's clock is {minutes} min {seconds} s {which} the server's",
+        code="ClockSkew",
+        hint="set the clock, for example with `timedatectl set-ntp true`: AWS refuses requests "
+        "that are 15 minutes off",
+    )
+
 
 RETRY_SECONDS = 5.0
 

@@ -1,8 +1,11 @@
-"""The connection test on the screen: a live table, plain lines, one line, or JSON."""
+"""The connection check as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,19 +14,144 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from lakeload.probes.model import Probe, ProbeResult, Status, Verdict
+from lakeload.probes.runner import Failure, Probe, ProbeResult, Status, Verdict
 from lakeload.ui import console
-from lakeload.ui.check_text import (
-    MARKS,
-    conclusion,
-    left_behind,
-    line,
-    milliseconds,
-    paragraph,
-    proves,
-    whole_policy,
-)
 from lakeload_jobs.contract.spec import DestinationSpec
+
+MARKS = {
+    Status.PASSED: ("✓", "green"),
+    Status.WARNING: ("!", "yellow"),
+    Status.FAILED: ("✗", "red"),
+    Status.SKIPPED: ("-", "dim"),
+}
+_INDENT = "    "
+_HARD_SPACE = "\xa0"
+_READABLE = 100
+"""Columns beyond which a paragraph is hard to read."""
+
+
+def proves(result: ProbeResult) -> str:
+    """Return what the probe proves and what it found."""
+    return result.probe.proves + (f": {result.detail}" if result.detail else "")
+
+
+def milliseconds(result: ProbeResult) -> str:
+    """Return how long the probe took; '' for one that did not run."""
+    return "" if result.status is Status.SKIPPED else f"{result.milliseconds} ms"
+
+
+def line(result: ProbeResult, name_width: int) -> str:
+    """Return the result for a pipe: status and name begin its first line."""
+    took = milliseconds(result).replace(" ", _HARD_SPACE)
+    head = f"{result.status:8} {result.probe.name:{name_width}} "
+    return _wrapped(proves(result) + (f", {took}" if took else ""), head, " " * len(head))
+
+
+def paragraph(result: ProbeResult, failure: Failure) -> Text:
+    """What AWS said, what the probe needs, why it may fail, what to do and what would grant it."""
+    mark, style = MARKS[result.status]
+    title = f"{mark} {result.probe.name}"
+    told = _wrapped(f": {failure.message}", title, _INDENT)
+    text = Text.assemble("\n", (title, f"bold {style}"), told[len(title) :])
+    if failure.request_id:
+        text.append(f"\n{_INDENT}request id: {failure.request_id}", "dim")
+    for number, needed in enumerate(_permissions(result, failure)):
+        # A catalog's privileges have no service before a colon.
+        kind = "IAM action" if ":" in result.probe.action else "privilege"
+        text.append("\n" + _wrapped(needed, _INDENT + ("also: " if number else f"{kind}: ")))
+    if failure.causes:
+        text.append(f"\n{_INDENT}likely causes, the likeliest first:")
+        for number, cause in enumerate(failure.causes, 1):
+            text.append("\n" + _wrapped(cause, f"{_INDENT}  {number}. "))
+    if failure.hint:
+        head = f"{_INDENT}hint: "
+        text.append(f"\n{head}", "green")
+        text.append(_wrapped(failure.hint, head)[len(head) :])
+    if failure.statement:
+        text.append(f"\n{_INDENT}{_granted_by(failure.statement)}")
+        text.append("".join(f"\n{_INDENT}  {row}" for row in statement_lines(failure.statement)))
+    return text
+
+
+def whole_policy(file: Path) -> Text:
+    """Return the command that writes everything the destination needs."""
+    return Text(f"\nall that is needed, as policies: lakeload policy {shlex.quote(str(file))}")
+
+
+def left_behind(verdict: Verdict) -> list[Text]:
+    """Return what the test could not remove."""
+    return [
+        Text("\n" + _wrapped(f"{what} could not be removed; delete it", "left behind: "), "yellow")
+        for what in verdict.left_behind
+    ]
+
+
+def conclusion(verdict: Verdict, destination: DestinationSpec, *, one_line: bool = False) -> Text:
+    """Say how the test ended; `one_line` whatever its length, with what is left behind."""
+    place = f"s3://{destination.bucket}/{destination.prefix}".rstrip("/")
+    counts = ", ".join(
+        f"{len(found)} {status}" for status in Status if (found := verdict.with_status(status))
+    )
+    tail = f"{place}: {counts} in {verdict.seconds:.1f} s"
+    if one_line and verdict.left_behind:
+        tail += f"; left behind: {', '.join(verdict.left_behind)}"
+    if verdict.passed:
+        head, style, rest = "connection passed", "bold green", f" {tail}"
+    else:
+        first = verdict.with_status(Status.FAILED)[0]
+        code = first.failure.code if first.failure else ""
+        head, style = "connection failed", "bold red"
+        rest = f" at {first.probe.name} ({code}); {tail}"
+    told = head + rest if one_line else _wrapped(rest.lstrip(), f"{head} ", _INDENT)
+    return Text.assemble((head, style), told[len(head) :])
+
+
+def statement_lines(statement: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of an IAM statement: one for each element, and for each of several ARNs."""
+    last = len(statement) - 1
+    yield "{"
+    for number, (name, value) in enumerate(statement.items()):
+        comma = "," if number < last else ""
+        if isinstance(value, list):
+            yield f'  "{name}": ['
+            for position, item in enumerate(value, 1):
+                yield f"    {json.dumps(item)}{',' if position < len(value) else ''}"
+            yield f"  ]{comma}"
+        else:
+            yield f'  "{name}": {json.dumps(value)}{comma}'
+    yield "}"
+
+
+def _granted_by(statement: Mapping[str, object]) -> str:
+    if str(statement.get("Action", "")).startswith(("sts:", "secretsmanager:", "ssm:")):
+        return "the base identity's own policy needs this statement:"
+    return "this statement in a policy of the role or user grants it:"
+
+
+def _permissions(result: ProbeResult, failure: Failure) -> Iterator[str]:
+    """Yield what the probe needs of IAM, where a policy may have decided."""
+    probe = result.probe
+    if not probe.action or failure.status is None:
+        return
+    yield f"{probe.action} on {probe.resource}"
+    for other in probe.also:
+        yield f"{other.action} on {other.resource}"
+
+
+def _wrapped(text: str, first: str, rest: str | None = None) -> str:
+    """Wrap between words to the width of stdout; what is too long for a line stays whole.
+
+    What follows the first line is indented by `rest`, by default as far as `first` reaches.
+    """
+    lines = textwrap.wrap(
+        text,
+        max(40, min(console.out.width, _READABLE)),
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines or [first]).replace(_HARD_SPACE, " ")
 
 
 class ChecksView:

@@ -15,8 +15,8 @@ from lakeload_jobs.contract.errors import InvalidInput
 if TYPE_CHECKING:
     from lakeload.config.model import Finding
     from lakeload.init.answers import Variable
+    from lakeload.init.interview import Question
     from lakeload.init.next_steps import Step
-    from lakeload.init.questions import Question
 
 _DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
 _TO_DO = {

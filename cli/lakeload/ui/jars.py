@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lakeload.config.secret_names import printable
 from lakeload.formats.amounts import counted
-from lakeload.machine.appcds.archive import Archive, ArchiveState
+from lakeload.machine.appcds import Archive, ArchiveState
 from lakeload.machine.cache_state import CacheState
 from lakeload.machine.jars.pins import JARS, JarState
 from lakeload_jobs.core.sizes import format_size

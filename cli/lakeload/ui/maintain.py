@@ -15,7 +15,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.formats.amounts import counted
 from lakeload.launch.maintain import Maintained
-from lakeload.ui.troubles import say, show_trouble
+from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Step

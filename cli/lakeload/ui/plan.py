@@ -21,7 +21,7 @@ from lakeload.formats.plan_model import (
     exit_code_of,
 )
 from lakeload.launch.spec import Attempt
-from lakeload.ui.troubles import say, show_trouble
+from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import format_size
 

@@ -1,17 +1,28 @@
-"""Policies on the screen, in a pipe, as commands or as Terraform."""
+"""Statements and commands to copy: on stdout they are one script, comments and all."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
+from lakeload.policy.engines.snippets import Snippet
 from lakeload.policy.iam.policy_set import PolicySet
+from lakeload.policy.render.hcl import wrapped
 from lakeload.policy.render.shell import shell
 from lakeload.policy.render.terraform import terraform
-from lakeload.policy.text.comments import wrapped
 from lakeload.ui import console
+
+
+def show_snippets(snippets: Sequence[Snippet]) -> None:
+    """Write them to stdout with a blank line between. What has no comments is explained on stderr,
+    so that stdout can be piped into a file."""
+    console.answer("\n\n".join(snippet.commented for snippet in snippets))
+    for snippet in snippets:
+        if snippet.language == "json":
+            console.note(f"{snippet.title}: {snippet.why}")
+
 
 _TITLES = {
     "trust": "Trust policy of the role",

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from lakeload.config.secret_names import printable
 from lakeload.formats.reports import ResetReport
-from lakeload.ui.errors import error_json
-from lakeload.ui.troubles import say, show_trouble
+from lakeload.ui.errors import error_json, say, show_trouble
 from lakeload_jobs.contract.codec import to_json
 
 

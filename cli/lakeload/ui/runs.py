@@ -14,7 +14,7 @@ from lakeload.config.secret_names import printable
 from lakeload.formats.amounts import counted, minute
 from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
 from lakeload.launch.past_runs import LocalRun
-from lakeload.ui.troubles import show_trouble, trouble_document
+from lakeload.ui.errors import show_trouble, trouble_document
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import format_size
 

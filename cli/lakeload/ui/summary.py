@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
-from lakeload.ui.troubles import say, show_trouble
+from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import TableResult

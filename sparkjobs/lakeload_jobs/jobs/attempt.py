@@ -1,7 +1,8 @@
-"""One attempt at a job, whichever it is: from the file of its spec to that of its result."""
+"""Which job a spec is of, and its run. Each job is a module of this package with a `main`."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, get_args
 
 from pyspark.sql import SparkSession
 
@@ -19,10 +20,32 @@ from lakeload_jobs.contract.errors import Interrupted, InvalidInput
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
 from lakeload_jobs.contract.result import ErrorInfo, RunResult
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
+from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobName, JobSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.session import build_session
+
+
+def main(spec_path: str) -> int:
+    """Run the job that a spec file names and return the process's exit status.
+
+    Raises what that job's `main` raises: `InvalidInput` for a spec that cannot be read.
+    """
+    # Imported when it is known: each brings modules of Spark that the others do without.
+    job = importlib.import_module(f"lakeload_jobs.jobs.{_job_named(spec_path)}")
+    status: int = job.main(spec_path)
+    return status
+
+
+def _job_named(spec_path: str) -> str:
+    """Return the job's name; `load`, which says what is wrong, where there is none."""
+    try:
+        data = json.loads(Path(spec_path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "load"
+    named = data.get("job") if isinstance(data, dict) else None
+    return next((name for name in get_args(JobName) if name == named), "load")
+
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from lakeload.launch.process_group import kill_session, members
+from lakeload.launch.process import kill_session, members
 from tests.e2e.command import argv, environment
 from tests.faults.product.world import World
 from tests.servers.ministack import Lake

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import loader_policy
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Action, FaultProxy, Rule
 from tests.servers.ministack import Lake

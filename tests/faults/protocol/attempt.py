@@ -18,7 +18,7 @@ from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.load import stage
-from lakeload_jobs.formats.parquet.load.upload import UploadPool
+from lakeload_jobs.formats.parquet.load.encode import UploadPool
 from lakeload_jobs.formats.parquet.log import recovery
 from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import (

@@ -19,8 +19,7 @@ from typing import Any
 import boto3
 import pyarrow as pa
 
-from lakeload.demo.aws import ACCOUNT_ID, EmbeddedAws
-from lakeload.demo.aws_policies import trust_policy
+from lakeload.demo.aws import ACCOUNT_ID, EmbeddedAws, trust_policy
 from tests.athena import query
 from tests.faults.protocol.lake import Bucket
 from tests.faults.protocol.lines import Line, make_line

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import loader_policy
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lakeload.probes.model import Status
+from lakeload.probes.runner import Status
 from lakeload_jobs.contract.spec import CatalogSpec
 from tests.integration.catalogs.polaris_cases import CASES, READER, Case
 from tests.integration.catalogs.world import World, first_failure, problems, secret, told

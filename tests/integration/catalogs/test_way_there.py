@@ -11,8 +11,8 @@ import pytest
 import trustme
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.iceberg_causes import catalog_causes
-from lakeload.probes.model import Status
+from lakeload.probes.iceberg import catalog_causes
+from lakeload.probes.runner import Status
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Failure, Probe, Status, Verdict
+from lakeload.probes.runner import Failure, Probe, Status, Verdict
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,

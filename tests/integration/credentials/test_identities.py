@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.demo.aws_admin import AccessKey
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import AccessKey, loader_policy
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec

@@ -16,6 +16,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+from lakeload.documents.fingerprints import fingerprint
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import (
@@ -28,7 +29,6 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
-from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.integration.catalogs.world import secret

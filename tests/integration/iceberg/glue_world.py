@@ -6,8 +6,7 @@ import secrets
 
 import pytest
 
-from lakeload.demo.aws import seed_lake
-from lakeload.demo.aws_policies import destination_policy
+from lakeload.demo.aws import destination_policy, seed_lake
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 from tests.integration.catalogs.world import PREFIX

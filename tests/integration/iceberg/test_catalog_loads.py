@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload.documents.fingerprints import fingerprint
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
-from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.integration.iceberg.catalog_upkeep import KEPT_IN, kept_in_order

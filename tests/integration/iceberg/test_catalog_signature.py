@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SETTING, catalog_settings, connect
-from lakeload_jobs.formats.iceberg.load.java import jvm
+from lakeload_jobs.formats.iceberg.load.tables import jvm
 from tests.integration.iceberg.glue_world import glue_destination
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload.documents.fingerprints import fingerprint
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
-from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.load_table import TableLoad, load_table

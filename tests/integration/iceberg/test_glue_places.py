@@ -8,7 +8,7 @@ from typing import Any
 
 import boto3
 
-from lakeload.demo.aws_policies import embedded_policy
+from lakeload.demo.aws import embedded_policy
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CatalogSpec, EncryptionSpec, EndpointsSpec, IcebergSpec

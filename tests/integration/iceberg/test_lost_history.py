@@ -9,8 +9,7 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import FilesInput, JobSpec
-from lakeload_jobs.formats.iceberg.load.java import jvm
-from lakeload_jobs.formats.iceberg.load.tables import load
+from lakeload_jobs.formats.iceberg.load.tables import jvm, load
 from lakeload_jobs.formats.iceberg.rules.facts import JOBS, JOBS_REMEMBERED
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.iceberg.test_publish_races import before_publishing, foreign_append

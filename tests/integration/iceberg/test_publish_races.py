@@ -18,8 +18,7 @@ from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
 from lakeload_jobs.formats.iceberg.load import write as write_module
 from lakeload_jobs.formats.iceberg.load.branches import assert_branch, create_branch, drop_branch
-from lakeload_jobs.formats.iceberg.load.java import spark_name
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from tests.integration.iceberg.conftest import Loads, Silent

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.formats.iceberg.load.java import spark_name
+from lakeload_jobs.formats.iceberg.load.tables import spark_name
 from tests.integration.iceberg.conftest import Loads
 
 _AT = dt.datetime(2026, 11, 21, 10, 15, 30, 123456)

@@ -10,7 +10,7 @@ from typing import Any
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from lakeload.demo.aws_policies import embedded_policy
+from lakeload.demo.aws import embedded_policy
 from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.events import Step

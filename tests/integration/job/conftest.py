@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload.documents.fingerprints import fingerprint
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -25,7 +26,6 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
-from lakeload_jobs.core.fingerprint import fingerprint
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.servers.ministack import Lake

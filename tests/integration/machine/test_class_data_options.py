@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.jvm import class_data
-from lakeload.launch.properties import LaunchRequest, SparkSettings, spark_properties
+from lakeload.launch.properties import LaunchRequest, SparkSettings, class_data, spark_properties
 from lakeload.launch.run_folder import RunFolder
 from lakeload.machine.local.java import find_java
 

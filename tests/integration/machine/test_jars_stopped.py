@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.process_group import members
+from lakeload.launch.process import members
 
 
 def machine(root: Path) -> dict[str, str]:

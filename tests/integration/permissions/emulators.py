@@ -13,8 +13,7 @@ from typing import Any
 
 import boto3
 
-from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import allow_assume_role, trust_policy
+from lakeload.demo.aws import ACCOUNT_ID, allow_assume_role, trust_policy
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CredentialsSpec,

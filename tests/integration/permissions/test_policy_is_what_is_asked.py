@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.probes.model import Probe
+from lakeload.probes.runner import Probe
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import schema_name

@@ -16,7 +16,7 @@ from lakeload.formats.reports import RecoveredTable
 from lakeload.formats.tables import open_session
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Status, Verdict
+from lakeload.probes.runner import Status, Verdict
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 from lakeload_jobs.formats.parquet.glue import GlueCatalog

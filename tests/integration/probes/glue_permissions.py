@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import ACCOUNT_ID, loader_policy
 from tests.servers.ministack import Lake
 
 PREFIX = "supaflow"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Status, Verdict
+from lakeload.probes.runner import Status, Verdict
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import GLUE_PROBES
 from tests.integration.probes.world import World

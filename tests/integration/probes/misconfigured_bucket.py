@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import loader_policy
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.world import Case, World
 from tests.servers.aws_requests import Request

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import allow_assume_role, trust_policy
+from lakeload.demo.aws import ACCOUNT_ID, allow_assume_role, trust_policy
 from lakeload_jobs.contract.secrets import SecretReference
 from tests.integration.probes.world import Case, World
 from tests.servers.aws_requests import Request

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lakeload.demo.aws_policies import loader_policy
+from lakeload.demo.aws import loader_policy
 from tests.servers.fault_proxy import FaultProxy, answer, delay
 from tests.servers.ministack import Lake
 

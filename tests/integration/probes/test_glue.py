@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.probes.model import Status
+from lakeload.probes.runner import Status
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import (
     ALL_ACTIONS,

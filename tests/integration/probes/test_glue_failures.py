@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Status
+from lakeload.probes.runner import Status
 from tests.integration.probes.glue_permissions import (
     CATALOG,
     DATABASE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.probes.model import Status
+from lakeload.probes.runner import Status
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec
 from tests.integration.probes.glue_permissions import (
     CATALOG,

@@ -10,8 +10,8 @@ import pytest
 
 from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Status, Verdict
 from lakeload.probes.preflight import NAMES, preflight
+from lakeload.probes.runner import Status, Verdict
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from tests.integration.probes.misconfigurations import CASES
 from tests.integration.probes.world import Case, World

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.demo.aws_policies import allow_assume_role, loader_policy
+from lakeload.demo.aws import ACCOUNT_ID, allow_assume_role, loader_policy
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CredentialsSpec,

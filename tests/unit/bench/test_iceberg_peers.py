@@ -17,8 +17,7 @@ from bench.iceberg.setting import Run, Setting
 from bench.iceberg.verify import Counts
 from bench.lake import Lake
 from bench.measure import Limits, Measurement, measure
-from lakeload.demo.aws import SeededLake
-from lakeload.demo.aws_admin import AccessKey
+from lakeload.demo.aws import AccessKey, SeededLake
 
 GIBIBYTE = 2**30
 LIMITS = Limits(seconds=600, memory=GIBIBYTE)

@@ -17,13 +17,12 @@ from typer.testing import CliRunner
 from lakeload.app import app
 from lakeload.config.document import Branch, Leaf, TreeReader
 from lakeload.config.page import Page
-from lakeload.config.yaml_nodes import read_nodes
+from lakeload.config.yaml_tree import read_nodes
 from lakeload.documents.load import inspect_all, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
-from lakeload.init.answers import variables
+from lakeload.init.answers import variables, yaml_text
 from lakeload.init.interview import interview
 from lakeload.init.next_steps import next_steps
-from lakeload.init.values import yaml_text
 from tests.unit.cli.init_choices import (
     CATALOGS,
     FLAGS,

@@ -20,8 +20,7 @@ from lakeload.commands.seen_format import seen_format
 from lakeload.config.model import Finding
 from lakeload.documents.load import load_pipeline
 from lakeload.init.answers import Answers
-from lakeload.init.interview import interview
-from lakeload.init.questions import QUESTIONS, Question, format_of, table_of
+from lakeload.init.interview import QUESTIONS, Question, format_of, interview, table_of
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
     REQUIRED,

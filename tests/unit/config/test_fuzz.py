@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from lakeload.config.problems import has_errors
 from lakeload.documents.destination import Destination
+from lakeload.documents.explain import sections
 from lakeload.documents.load import check, inspect_all
-from lakeload.documents.model_tree import sections
 from lakeload.documents.pipeline import pipeline_model
 from lakeload.documents.spec import table_specs
 from lakeload.sources.registry import SOURCES

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from lakeload.documents.destination import Destination
-from lakeload.documents.model_tree import sections
+from lakeload.documents.explain import sections
 from lakeload.documents.pipeline import pipeline_model
 from lakeload.documents.reference import reference_page, type_name
 from lakeload.sources.registry import SOURCES

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from lakeload.config.model import Finding
 from lakeload.config.problems import InvalidDocuments, Problem
-from lakeload.config.references import absolute_reference
 from lakeload.config.scalars import Text
+from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import SecretSetting
 from lakeload.documents.json_schema import json_schema
 from lakeload.documents.load import load_pipeline

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lakeload.config.document import Ambiguous, resolved
+from lakeload.documents.columns import type_problem
 from lakeload.documents.load import load_destination
 from lakeload.documents.remote import remote_findings
 from lakeload.documents.spark import OWNED, conf_finding
-from lakeload.documents.spark_types import type_problem
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of
 
 

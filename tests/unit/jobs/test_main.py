@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload_jobs.jobs import main
+from lakeload_jobs.jobs import attempt as main
 
 
 @pytest.mark.parametrize(

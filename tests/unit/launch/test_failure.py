@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload.launch.log_diagnosis import probable_cause, shortest_traceback
+from lakeload.launch.outcome import probable_cause, shortest_traceback
 from lakeload_jobs.contract.errors import ExitCode
 
 CHAINED = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.log_file import open_log, read_log, trim
+from lakeload.launch.process import open_log, read_log, trim
 from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
 from lakeload_jobs.contract.errors import MachineLacks
 from tests.unit.launch.specs import SYNCED

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.jvm import SMALL_INPUT, class_data, collector, compiler
+from lakeload.launch.properties import SMALL_INPUT, class_data, collector, compiler
 
 
 def test_few_cores_get_the_small_collector_and_many_the_parallel_one() -> None:

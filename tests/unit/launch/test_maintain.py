@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.maintain import decide, exit_code_of
-from lakeload.launch.outcome import Ending, Observed
-from lakeload.launch.result_file import ResultProblem
+from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
 from lakeload.launch.run import Ended
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.maintain import (

@@ -6,15 +6,15 @@ import signal
 
 import pytest
 
-from lakeload.launch.log_diagnosis import Cause
 from lakeload.launch.outcome import (
     NOTHING_COMMITTED,
+    Cause,
     Ending,
     Observed,
+    ResultProblem,
     decide,
     exit_code_of,
 )
-from lakeload.launch.result_file import ResultProblem
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
 from lakeload_jobs.contract.traits import FORMATS

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from lakeload.launch.past_runs import dead_attempts, matching, past_runs
-from lakeload.launch.started_by import author
+from lakeload.launch.spec import author
 from lakeload_jobs.jobs.event_log import EventLog
 
 

@@ -12,9 +12,7 @@ from rich.console import Console
 
 from lakeload.formats.plan_model import ColumnChange, SchemaFound, TablePlan, exit_code_of
 from lakeload.formats.plan_schema import read_columns, with_schema
-from lakeload.launch.log_diagnosis import Cause
-from lakeload.launch.outcome import Ending, Observed
-from lakeload.launch.result_file import ResultProblem
+from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
 from lakeload.launch.run import Ended
 from lakeload.launch.run_folder import create_run_folder
 from lakeload.ui import plan as plan_ui

@@ -12,18 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.log_diagnosis import probable_cause
-from lakeload.launch.log_file import LIMIT, read_log
 from lakeload.launch.outcome import (
     NOTHING_COMMITTED,
     Ending,
     Outcome,
     OutcomeKind,
     decide,
+    probable_cause,
+    read_result,
 )
-from lakeload.launch.process import Patience, Running
-from lakeload.launch.process_group import members
-from lakeload.launch.result_file import read_result
+from lakeload.launch.process import LIMIT, Patience, Running, members, read_log
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode

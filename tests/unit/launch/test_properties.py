@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.jvm import executor_options
 from lakeload.launch.properties import (
     REDACTION,
     LaunchRequest,
     SparkSettings,
+    executor_options,
     parse_conf,
     render,
     spark_properties,

@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.appcds.archive import (
+from lakeload.machine.appcds import (
     FOLDER,
     Archive,
+    ArchiveKey,
+    archive_key,
     archive_states,
     find_archive,
     make_archive,
 )
-from lakeload.machine.appcds.key import ArchiveKey, archive_key
-from lakeload.machine.cache.cleanup import DAYS
+from lakeload.machine.cache import DAYS
 from lakeload_jobs.contract.errors import MachineLacks
 
 KEY = ArchiveKey("17.0.1 (Acme) in `/java` 1111", "4.1.4 in `/spark` 2222", "3333", "")
@@ -279,7 +280,7 @@ def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_t
     def refused(*_: object) -> None:
         raise AssertionError("nothing was to be written")
 
-    monkeypatch.setattr("lakeload.machine.appcds.archive.only_maker", refused)
+    monkeypatch.setattr("lakeload.machine.appcds.only_maker", refused)
     assert make_archive(tmp_path, KEY, (), never) == archive
 
 
@@ -306,8 +307,8 @@ def test_a_cache_that_cannot_be_written_to_or_used_is_named(tmp_path: Path) -> N
 MAKE = """
 import json, sys, time
 from pathlib import Path
-from lakeload.machine.appcds.archive import make_archive
-from lakeload.machine.appcds.key import ArchiveKey
+from lakeload.machine.appcds import make_archive
+from lakeload.machine.appcds import ArchiveKey
 def train(target, folder):
     with open(sys.argv[3], "a") as log:
         log.write("begin\\n")

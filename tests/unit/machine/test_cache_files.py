@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.cache.files import finish, only_maker
+from lakeload.machine.cache import finish, only_maker
 
 
 def test_who_waited_for_a_file_that_was_finished_begins_a_new_one(tmp_path: Path) -> None:

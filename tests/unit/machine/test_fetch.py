@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.cache.cleanup import DAYS
+from lakeload.machine.cache import DAYS
 from lakeload.machine.jars.fetch import Origin, fetch
 from lakeload.machine.jars.pins import Jar, is_intact, pinned
 from lakeload.machine.jars.repository import REPOSITORY_VARIABLE

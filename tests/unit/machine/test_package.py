@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.cache.cleanup import DAYS
+from lakeload.machine.cache import DAYS
 from lakeload.machine.local.job_zip import (
     cache_directory,
     entry_script,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.cache.cleanup import DAYS, mark_used, remove_unused
+from lakeload.machine.cache import DAYS, mark_used, remove_unused
 
 LONG = DAYS * 86_400
 

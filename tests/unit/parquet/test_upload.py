@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from lakeload_jobs.formats.parquet.load.upload import (
+from lakeload_jobs.formats.parquet.load.encode import (
     MIN_PART_BYTES,
     PartWriter,
     UploadPool,

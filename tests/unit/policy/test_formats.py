@@ -15,9 +15,9 @@ import pytest
 
 from lakeload.policy.iam.notes import notes
 from lakeload.policy.iam.trust import Principal
+from lakeload.policy.render.hcl import block
 from lakeload.policy.render.shell import shell
 from lakeload.policy.render.terraform import terraform
-from lakeload.policy.text.hcl import block
 from lakeload_jobs.contract.secrets import SecretReference
 from tests.unit.policy.shapes import EXTERNAL_ID, SHAPES
 

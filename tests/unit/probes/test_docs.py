@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Failure, ProbeResult, Status, Verdict
+from lakeload.probes.runner import Failure, ProbeResult, Status, Verdict
 from lakeload.ui.checks import verdict_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload.probes.iceberg_causes import catalog_causes
+from lakeload.probes.iceberg import catalog_causes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, SigV4Spec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, missing_privilege

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload.probes.causes import grant_hint, is_lake_formation, likely_causes
-from lakeload.probes.model import Level, Probe
-from lakeload.probes.refusals import Refusal, read_refusal
-from lakeload.probes.runner import failure_of
+from lakeload.probes.causes import (
+    Refusal,
+    grant_hint,
+    is_lake_formation,
+    likely_causes,
+    read_refusal,
+)
+from lakeload.probes.runner import Level, Probe, failure_of
 from lakeload_jobs.aws import AwsError
 
 USER = "User: arn:aws:sts::123456789012:assumed-role/loader/x is not authorized to perform: "

@@ -9,8 +9,16 @@ from collections.abc import Callable
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.model import Level, Probe, ProbeFailed, ProbeResult, Status
-from lakeload.probes.runner import Deadline, run_probes, within
+from lakeload.probes.runner import (
+    Deadline,
+    Level,
+    Probe,
+    ProbeFailed,
+    ProbeResult,
+    Status,
+    run_probes,
+    within,
+)
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 

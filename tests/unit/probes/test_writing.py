@@ -6,9 +6,7 @@ import threading
 
 import pytest
 
-from lakeload.probes.model import ProbeFailed
-from lakeload.probes.runner import Deadline
-from lakeload.probes.writing import Writing
+from lakeload.probes.runner import Deadline, ProbeFailed, Writing
 
 
 def test_the_end_waits_for_what_is_being_made_and_lets_nothing_begin() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.sources.files.spark.inference import reads_as
+from lakeload_jobs.sources.files.spark.reader import reads_as
 
 
 @pytest.mark.parametrize(

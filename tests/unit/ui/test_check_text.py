@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from lakeload.probes.model import Failure, Level, Permission, Probe, ProbeResult, Status, Verdict
-from lakeload.ui import check_text, console
+from lakeload.probes.runner import Failure, Level, Permission, Probe, ProbeResult, Status, Verdict
+from lakeload.ui import checks as check_text
+from lakeload.ui import console
 from lakeload_jobs.contract.spec import DestinationSpec
 
 STATEMENT = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lakeload.demo.changes import (
+from lakeload.demo.samples import (
     CANCELLED,
     CHANGE_NOTE,
     CHANGED,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from lakeload.app import app
 from lakeload.config.problems import Problem
-from lakeload.ui.github import annotation, path_in_repository
+from lakeload.ui.validation import annotation, path_in_repository
 
 
 def read_back(line: str) -> tuple[str, dict[str, str], str]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeload.commands.durations import parse_age
+from lakeload.commands.options import parse_age
 from lakeload.formats.parquet import void_accept
 from lakeload.formats.parquet.recover import recovered
 from lakeload.formats.parquet.runs import table_run

@@ -12,7 +12,6 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.contract.traits import Compares, catalog_traits
-from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
     facts_of,
@@ -20,6 +19,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     partition_fields,
 )
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ROWS, Snapshot, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import (

@@ -7,18 +7,25 @@ import threading
 import time
 from collections.abc import Sequence
 
-from lakeload.machine.doctor.clock import clock, silent_endpoint
-from lakeload.machine.doctor.credentials import credentials, secrets
-from lakeload.machine.doctor.disk import own_folders, scratch, temporary
-from lakeload.machine.doctor.jars import jars
-from lakeload.machine.doctor.java import java
-from lakeload.machine.doctor.memory import memory, processors
+from lakeload.machine.doctor.access import (
+    clock,
+    credentials,
+    proxies,
+    secrets,
+    silent_endpoint,
+    variables,
+)
 from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
-from lakeload.machine.doctor.proxies import proxies
-from lakeload.machine.doctor.python import encoding, python_version
-from lakeload.machine.doctor.spark import spark
-from lakeload.machine.doctor.system import host_name, open_files
-from lakeload.machine.doctor.variables import variables
+from lakeload.machine.doctor.resources import memory, own_folders, processors, scratch, temporary
+from lakeload.machine.doctor.software import (
+    encoding,
+    host_name,
+    jars,
+    java,
+    open_files,
+    python_version,
+    spark,
+)
 from lakeload_jobs.contract.errors import LakeloadError
 
 CHECKS = (

@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from lakeload.machine.cache.cleanup import DAYS, mark_used, remove_unused
-from lakeload.machine.cache.files import finish, only_maker
+from lakeload.machine.cache import DAYS, finish, mark_used, only_maker, remove_unused
 from lakeload.machine.jars.download import PAUSES, BrokenOff, NotWritten, download, proxy_of
 from lakeload.machine.jars.maven_settings import read_settings
 from lakeload.machine.jars.pins import JARS, SETS, Jar, digest, is_intact, look_at, pinned

@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 
 import lakeload_jobs
-from lakeload.machine.cache.cleanup import mark_used, remove_unused
+from lakeload.machine.cache import mark_used, remove_unused
 from lakeload_jobs.contract.errors import MachineLacks
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)

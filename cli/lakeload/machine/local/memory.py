@@ -1,13 +1,45 @@
-"""How much memory this machine gives the Spark driver, and whether what was asked for fits."""
+"""Memory of this machine or container, and the heap of the driver."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.machine.local.cgroups import groups_of
 from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
 from lakeload_jobs.core.sizes import parse_jvm_memory
+
+
+@dataclass(frozen=True)
+class Group:
+    """The folder of a group. `unified`: of version 2, with one hierarchy for all controllers."""
+
+    folder: Path
+    unified: bool
+
+
+def groups_of(controller: str, cgroups: Path, proc: Path) -> list[Group]:
+    """Return the groups that limit this process by `controller` (`memory`, `cpu`), up to the root.
+
+    Inside a container the path may not exist below the mount; the root's files then hold the
+    limits. Where there are no groups, none.
+    """
+    try:
+        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    groups = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        unified = controllers == ""
+        if unified or controller in controllers.split(","):
+            root = cgroups if unified else cgroups / controller
+            parts = [part for part in path.split("/") if part]
+            groups += [
+                Group(root.joinpath(*parts[:depth]), unified) for depth in range(len(parts), -1, -1)
+            ]
+    return groups
+
 
 MIB = 1024 * 1024
 MOST = 8 * 1024 * MIB

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakeload.policy.engines.snippets import words
-from lakeload.policy.iam.arns import place
 from lakeload.policy.iam.glue import catalog_owner
+from lakeload.policy.iam.model import place
 from lakeload_jobs.contract.spec import DestinationSpec
 
 ANY_PRINCIPAL = "<ROLE_ARN>"

@@ -15,9 +15,9 @@ from lakeload.policy.engines.athena import declared_columns, folded
 from lakeload.policy.engines.lake_formation import grants, location_arn, requests
 from lakeload.policy.engines.snippets import Snippet
 from lakeload.policy.engines.templates import render
-from lakeload.policy.iam.arns import other_store, place
 from lakeload.policy.iam.glue import uses_glue
 from lakeload.policy.iam.iam import PolicyOptions
+from lakeload.policy.iam.model import other_store, place
 from lakeload.policy.iam.policy_set import needs_principal
 from lakeload.policy.iam.trust import Principal, trust_policy
 from lakeload_jobs.contract.errors import InvalidInput

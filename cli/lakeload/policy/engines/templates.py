@@ -19,7 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from lakeload.policy.engines import snippets
 from lakeload.policy.engines.snippets import Language, Snippet
-from lakeload.policy.text import hcl
+from lakeload.policy.render import hcl
 from lakeload_jobs.core.aws_partitions import partition
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import partition_path

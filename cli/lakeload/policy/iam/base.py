@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeload.policy.iam.arns import Place, literal
-from lakeload.policy.iam.model import PolicyDocument, Statement
+from lakeload.policy.iam.model import Place, PolicyDocument, Statement, literal
 from lakeload.policy.iam.trust import tag_session
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec

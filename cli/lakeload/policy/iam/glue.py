@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from lakeload.policy.iam.arns import Place, place
-from lakeload.policy.iam.model import Statement
+from lakeload.policy.iam.model import Place, Statement, place
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits
 from lakeload_jobs.core.names import MAX_NAME_LENGTH, normalize, schema_name

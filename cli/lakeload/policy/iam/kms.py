@@ -6,8 +6,7 @@ role's name for GenerateDataKey to write and for Decrypt to read, and to finish 
 
 from __future__ import annotations
 
-from lakeload.policy.iam.arns import Place, place
-from lakeload.policy.iam.model import Conditions, PolicyDocument, Statement
+from lakeload.policy.iam.model import Conditions, Place, PolicyDocument, Statement, place
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.aws_partitions import domain
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 
 from lakeload.policy.iam import glue, kms, s3
-from lakeload.policy.iam.arns import other_store, place
 from lakeload.policy.iam.base import references
 from lakeload.policy.iam.model import (
     INLINE_POLICY_LIMITS,
@@ -14,9 +13,11 @@ from lakeload.policy.iam.model import (
     MANAGED_POLICY_LIMIT,
     TRUST_POLICY_LIMIT,
     PolicyDocument,
+    other_store,
+    place,
 )
 from lakeload.policy.iam.policy_set import ExternalId, PolicySet
-from lakeload.policy.text.hcl import label
+from lakeload.policy.render.hcl import label
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 

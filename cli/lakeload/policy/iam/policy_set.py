@@ -10,8 +10,7 @@ from lakeload.policy.iam import s3
 from lakeload.policy.iam.base import base_policy
 from lakeload.policy.iam.iam import PolicyOptions, role_policies
 from lakeload.policy.iam.model import PolicyDocument
-from lakeload.policy.iam.source import source_policy
-from lakeload.policy.iam.trust import Principal, trust_policy
+from lakeload.policy.iam.trust import Principal, source_policy, trust_policy
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.aws_partitions import partition

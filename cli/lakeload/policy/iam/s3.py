@@ -6,8 +6,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 
 from __future__ import annotations
 
-from lakeload.policy.iam.arns import below, place
-from lakeload.policy.iam.model import Statement
+from lakeload.policy.iam.model import Statement, below, place
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of, needs_aws_identity
 from lakeload_jobs.core.names import LOG_NAME, PROBE_NAME

@@ -13,7 +13,7 @@ from shlex import quote
 from lakeload.policy.engines.secret_variables import own_variable, reading_command
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.policy.iam.policy_set import ExternalId, PolicySet
-from lakeload.policy.text.comments import comment
+from lakeload.policy.render.hcl import comment
 from lakeload_jobs.core.aws_partitions import partition
 
 _OWN_ACCOUNT = "$(aws sts get-caller-identity --query Account --output text)"

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.policy.iam.policy_set import PolicySet
-from lakeload.policy.text.comments import comment
-from lakeload.policy.text.hcl import Call, Expression, block, label
+from lakeload.policy.render.hcl import Call, Expression, block, comment, label
 
 
 def terraform(found: PolicySet, notes: tuple[str, ...] = ()) -> str:

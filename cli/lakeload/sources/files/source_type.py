@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from lakeload.config.credentials import Credentials, credentials_spec
 from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
-from lakeload.config.references import absolute_path
-from lakeload.config.secret_names import shown
+from lakeload.config.secret_names import absolute_path, shown
 from lakeload.sources.base import SourceType
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload_jobs.contract.secrets import SecretReference

@@ -1,9 +1,4 @@
-"""What each job of an Iceberg table has read: objects that name the one before.
-
-An Iceberg table's properties keep the pipeline's state and the key of the newest object; the
-objects keep the evidence, and are read only where the state does not tell. An object is written
-before the publish that names it: one that no publish names counts for nothing.
-"""
+"""What an Iceberg table keeps of one pipeline's loads."""
 
 from __future__ import annotations
 
@@ -14,9 +9,26 @@ from urllib.parse import quote
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.state import Evidence
+from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.storage.objects import Objects
+
+
+def bookmark_of(objects: Objects, state: PipelineState | None, *, full_refresh: bool) -> Bookmark:
+    """Return the bookmark; `full_refresh` replaces every row and begins a new one.
+
+    Costs a GET where a ledger is there. Raises `AwsError`, and `LoadFailed` for a ledger that
+    cannot be read.
+    """
+    newest = state.ledger if state is not None else None
+    return Bookmark(
+        state=None if full_refresh or state is None else state.state,
+        first_run=state is None or full_refresh,
+        next_number=next_number(objects, newest),
+        evidence=lambda since: read_evidence(objects, newest, since),
+    )
+
 
 VERSION = 1
 

@@ -21,16 +21,15 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.contract.traits import catalog_traits, vends
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
-from lakeload_jobs.formats.iceberg.bookmark import bookmark_of
+from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
-from lakeload_jobs.formats.iceberg.load.creation import definition
-from lakeload_jobs.formats.iceberg.load.java import caused_by
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import Opened, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import earlier_types, fit_rows
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, schema_columns
+from lakeload_jobs.formats.iceberg.load.table_changes import definition
+from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
 from lakeload_jobs.formats.iceberg.maintain.work import Work

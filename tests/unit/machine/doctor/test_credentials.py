@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.credentials import credentials, judge_source, secrets
+from lakeload.machine.doctor.access import credentials, judge_source, secrets
 from lakeload.machine.doctor.model import Finding, Need, Patient, Status
 from lakeload_jobs.aws.credentials import CredentialSource
 from lakeload_jobs.contract.secrets import SecretReference

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.disk import (
+from lakeload.machine.doctor.model import Need, Status
+from lakeload.machine.doctor.resources import (
     GIB,
+    cpu_quota,
     java_temporary,
+    judge_memory,
+    judge_processors,
     judge_scratch,
     mount_of,
     own_folders,
@@ -17,9 +21,7 @@ from lakeload.machine.doctor.disk import (
     scratch_folders,
     temporary,
 )
-from lakeload.machine.doctor.memory import cpu_quota, judge_memory, judge_processors
-from lakeload.machine.doctor.model import Need, Status
-from lakeload.machine.doctor.system import judge_host_name, judge_open_files
+from lakeload.machine.doctor.software import judge_host_name, judge_open_files
 from tests.unit.machine.doctor.machines import patient, statuses
 
 

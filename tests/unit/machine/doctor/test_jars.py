@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.appcds.archive import Archive, ArchiveState, Usability
-from lakeload.machine.appcds.key import ArchiveKey
-from lakeload.machine.doctor.jars import jars, judge_archives, judge_jars
+from lakeload.machine.appcds import Archive, ArchiveKey, ArchiveState, Usability
 from lakeload.machine.doctor.model import Need, Patient, Status
+from lakeload.machine.doctor.software import jars, judge_archives, judge_jars
 from lakeload.machine.jars.pins import Jar, look_at_all
 from tests.unit.machine.doctor.machines import destination, patient
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.java import NEEDED_MODULES
-from lakeload.machine.doctor.java import java as look_at_java
 from lakeload.machine.doctor.model import Status
-from lakeload.machine.doctor.python import judge, judge_encoding
-from lakeload.machine.doctor.spark import judge_pyspark
-from lakeload.machine.doctor.spark import spark as look_at_spark
+from lakeload.machine.doctor.software import NEEDED_MODULES, judge, judge_encoding, judge_pyspark
+from lakeload.machine.doctor.software import java as look_at_java
+from lakeload.machine.doctor.software import spark as look_at_spark
 from tests.unit.machine.doctor.machines import java, patient, spark, statuses
 
 INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless"

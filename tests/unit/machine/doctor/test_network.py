@@ -11,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.clock import clock, judge_clock, silent_endpoint
-from lakeload.machine.doctor.endpoint import endpoint_of
+from lakeload.machine.doctor.access import (
+    clock,
+    endpoint_of,
+    judge_clock,
+    proxies,
+    proxy_for,
+    silent_endpoint,
+    variables,
+)
 from lakeload.machine.doctor.model import Need, Status
-from lakeload.machine.doctor.proxies import proxies, proxy_for
-from lakeload.machine.doctor.variables import variables
 from lakeload_jobs.contract.spec import CredentialsSpec
 from tests.unit.machine.doctor.machines import destination, patient, statuses
 

@@ -10,9 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
-from lakeload_jobs.formats.iceberg.load.java import Java, caused_by
-from lakeload_jobs.formats.iceberg.load.tables import facts_of, load
+from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, facts_of, load, refused
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
 from lakeload_jobs.storage.backoff import pause
 

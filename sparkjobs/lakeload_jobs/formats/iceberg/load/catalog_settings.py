@@ -15,9 +15,14 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
-from lakeload_jobs.formats.iceberg.load.catalog_errors import opening_refused
-from lakeload_jobs.formats.iceberg.load.java import CATALOG, active, java_catalog, jvm
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
+from lakeload_jobs.formats.iceberg.load.tables import (
+    CATALOG,
+    active,
+    java_catalog,
+    jvm,
+    opening_refused,
+)
 from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_uri,

@@ -17,7 +17,7 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.credentials import Keys
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import needs_aws_identity
-from lakeload_jobs.formats.iceberg.load.java import jvm
+from lakeload_jobs.formats.iceberg.load.tables import jvm
 
 _KEYS = ("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken")
 _EARLY_SECONDS = 600.0

@@ -15,17 +15,17 @@ from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
-from lakeload_jobs.formats.iceberg.load.creation import (
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
     check_location,
     create,
     definition,
     ensure_namespace,
+    make_changes,
+    plan_changes,
 )
-from lakeload_jobs.formats.iceberg.load.java import spark_name
-from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.table_changes import make_changes, plan_changes
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, find_job
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts

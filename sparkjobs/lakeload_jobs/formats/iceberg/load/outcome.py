@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.java import Java
-from lakeload_jobs.formats.iceberg.load.tables import added_files
+from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
 
 MOST_FILES = 200

@@ -12,9 +12,15 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
-from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
-from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, sentence
-from lakeload_jobs.formats.iceberg.load.tables import added_files, facts_of, load
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    added_files,
+    caused_by,
+    facts_of,
+    load,
+    refused,
+    sentence,
+)
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import Job, Start

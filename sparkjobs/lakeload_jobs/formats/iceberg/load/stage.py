@@ -1,25 +1,34 @@
-"""Staging: a load's rows on a branch that readers do not see (DESIGN section 6, step 4)."""
+"""Columns of a load in the shape the table has them: fields that are gone are null."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.align_schema import conform, table_columns
-from lakeload_jobs.formats.iceberg.load.branches import create_branch
-from lakeload_jobs.formats.iceberg.load.cas_check import check_compares
-from lakeload_jobs.formats.iceberg.load.java import Java, jvm, spark_name
-from lakeload_jobs.formats.iceberg.load.merge import Merge, latest, run_merge
+from lakeload_jobs.contract.spec import CatalogSpec, Deletes, JobSpec, TableSpec
+from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    caused_by,
+    jvm,
+    load,
+    read_facts,
+    spark_name,
+)
+from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
     SUMMARY_FINGERPRINT,
@@ -33,6 +42,180 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
+
+
+def table_columns(spark: SparkSession, java_table: Java) -> T.StructType:
+    """Return the table's columns as Spark's types."""
+    convert = jvm(spark).org.apache.iceberg.spark.SparkSchemaUtil.convert
+    return T.StructType.fromJson(json.loads(convert(java_table.schema()).json()))
+
+
+def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
+    """Return the frame with structs that have every field of the table's, in its order.
+
+    Columns the load does not have are left out: they are null in new rows. Helpers stay.
+    """
+    known = {field.name: field.dataType for field in table.fields}
+    values = []
+    for field in frame.schema.fields:
+        value = F.col(f"`{field.name}`")
+        if not field.name.startswith(HELPER_PREFIX) and field.name in known:
+            value = _shaped(value, field.dataType, known[field.name]).alias(field.name)
+        values.append(value)
+    return frame.select(*values)
+
+
+def _shaped(column: Column, now: T.DataType, table: T.DataType) -> Column:
+    if not _lacks(now, table):
+        return column
+    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
+        own = {field.name.lower(): field for field in now.fields}
+        fields = []
+        for field in table.fields:
+            given = own.get(field.name.lower())
+            value = (
+                F.lit(None).cast(field.dataType)
+                if given is None
+                else _shaped(column.getField(given.name), given.dataType, field.dataType)
+            )
+            fields.append(value.alias(field.name))
+        return F.when(column.isNotNull(), F.struct(*fields))
+    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
+        element, wanted = now.elementType, table.elementType
+        return F.transform(column, lambda value: _shaped(value, element, wanted))
+    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
+        value_type, value_wanted = now.valueType, table.valueType
+        return F.transform_values(column, lambda _, v: _shaped(v, value_type, value_wanted))
+    return column
+
+
+def _lacks(now: T.DataType, table: T.DataType) -> bool:
+    """Whether a struct at some depth has other fields than the table's, or in another order."""
+    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
+        if now.names != table.names:
+            return True
+        pairs = zip(now.fields, table.fields, strict=True)
+        return any(_lacks(one.dataType, other.dataType) for one, other in pairs)
+    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
+        return _lacks(now.elementType, table.elementType)
+    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
+        return _lacks(now.valueType, table.valueType)
+    return False
+
+
+logger = logging.getLogger(__name__)
+
+
+def check_compares(
+    spark: SparkSession, java_table: Java, catalog: CatalogSpec, target: str, branch: str
+) -> None:
+    """Raise `LoadFailed` when a REST catalog takes a commit that it has to refuse.
+
+    The commit sets `branch` to where it is, and asserts that there is no such branch: taken, it
+    changes nothing. Any other answer says nothing; the commits of the load will be told more.
+    """
+    if catalog_traits(catalog).compares is not Compares.REFERENCES:
+        return
+    operations = java_table.operations()
+    now = operations.current()
+    reference = now.ref(branch)
+    if reference is None:
+        return
+    build = jvm(spark).org.apache.iceberg.TableMetadata.buildFrom
+    without = build(now).removeRef(branch).discardChanges().build()
+    again = build(without).setRef(branch, reference).build()
+    try:
+        operations.commit(without, again)
+    except Py4JJavaError as error:
+        if not caused_by(error, *LOST):
+            logger.warning("whether commits to %s are compared is not known", target, exc_info=True)
+        return
+    message, hint = took_false_commit(target, branch)
+    raise LoadFailed(f"nothing is loaded through this catalog: {message}", hint=hint)
+
+
+_DELETE = HELPER_PREFIX + "delete"
+_ORDER = HELPER_PREFIX + "order"
+_RANK = HELPER_PREFIX + "rank"
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What is merged into `target`, a branch as SQL names it.
+
+    `columns` are the table's; `bounds` the least and greatest value of key columns, which spare
+    reading the files that have no such keys.
+    """
+
+    target: str
+    view: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    cursor: str | None
+    deletes: Deletes
+    bounds: dict[str, tuple[Any, Any]]
+
+
+def latest(
+    frame: DataFrame, key: Sequence[str], cursor: str | None, order: Any, deleted: Any
+) -> DataFrame:
+    """Return the latest row of each key: by `cursor`, then by `order`, the place in the source.
+
+    Unmatched rows of one key would all be inserted by a MERGE, so there may be only one.
+    """
+    ranked = frame.withColumn(_ORDER, order).withColumn(_DELETE, deleted)
+    last = [F.col(_ORDER).desc()]
+    if cursor is not None:
+        last.insert(0, F.col(f"`{cursor}`").desc_nulls_last())
+    window = Window.partitionBy(*(F.col(f"`{name}`") for name in key)).orderBy(*last)
+    ranked = ranked.withColumn(_RANK, F.row_number().over(window))
+    return ranked.where(F.col(_RANK) == 1).drop(_RANK, _ORDER)
+
+
+def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> None:
+    """Merge rows, one for each key, into the branch: one commit of Iceberg."""
+    rows.createOrReplaceTempView(merge.view)
+    try:
+        spark.sql(merge_sql(merge, rows.columns), args=_arguments(merge))
+    finally:
+        spark.catalog.dropTempView(merge.view)
+
+
+def merge_sql(merge: Merge, given: Sequence[str]) -> str:
+    """Return the statement; columns that the load does not have become null."""
+    on = [f"t.{_q(name)} <=> s.{_q(name)}" for name in merge.key]
+    for number, name in enumerate(merge.key):
+        if merge.bounds.get(name, (None, None))[0] is not None:
+            on.append(f"t.{_q(name)} >= :low{number} AND t.{_q(name)} <= :high{number}")
+    values = {c: f"s.{_q(c)}" if c in given else "NULL" for c in merge.columns}
+    update = ", ".join(f"t.{_q(name)} = {value}" for name, value in values.items())
+    names = ", ".join(_q(name) for name in values)
+    deletes = merge.deletes == "DELETE"
+    new = f"WHEN NOT MATCHED AND NOT s.{_q(_DELETE)}" if deletes else "WHEN NOT MATCHED"
+    # Names are quoted, and values are arguments of the statement.
+    clauses = [
+        f"MERGE INTO {merge.target} AS t USING {_q(merge.view)} AS s ON {' AND '.join(on)}",
+        *((f"WHEN MATCHED AND s.{_q(_DELETE)} THEN DELETE",) * deletes),
+        f"WHEN MATCHED THEN UPDATE SET {update}",
+        f"{new} THEN INSERT ({names}) "  # noqa: S608
+        f"VALUES ({', '.join(values.values())})",
+    ]
+    return "\n".join(clauses)
+
+
+def _arguments(merge: Merge) -> dict[str, Any]:
+    found = {}
+    for number, name in enumerate(merge.key):
+        low, high = merge.bounds.get(name, (None, None))
+        if low is not None:
+            found[f"low{number}"] = low
+            found[f"high{number}"] = high
+    return found
+
+
+def _q(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
 
 _INDEX = HELPER_PREFIX + "index"
 

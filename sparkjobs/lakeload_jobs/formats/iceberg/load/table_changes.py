@@ -1,27 +1,419 @@
-"""What a load asks of a table's definition, found on one read of it and done in one commit."""
+"""The namespace and the empty table of a first load (DESIGN section 6, step 2).
+
+The table is there, empty, before any file of it is written: nobody ever has to tell files of a
+table that is about to be from files that a dead load left (docs/decisions/0080).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.creation import Definition
-from lakeload_jobs.formats.iceberg.load.evolution import apply_plan, count_nulls, replace_columns
-from lakeload_jobs.formats.iceberg.load.java import Java, spark_name
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.tables import facts_of, schema_columns
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    caused_by,
+    facts_of,
+    identifier,
+    java_catalog,
+    jvm,
+    load,
+    namespace,
+    refused,
+    schema_columns,
+    sentence,
+    spark_name,
+)
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
-from lakeload_jobs.formats.iceberg.rules.facts import Job, TableFacts
-from lakeload_jobs.formats.iceberg.rules.partitions import kept_fields
+from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
+from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, Job, TableFacts
+from lakeload_jobs.formats.iceberg.rules.partitions import (
+    NO_PARTITION,
+    Repartition,
+    kept_fields,
+    partition_spec_problem,
+)
 from lakeload_jobs.formats.iceberg.rules.publish import check_replaceable
 from lakeload_jobs.formats.iceberg.rules.schema import (
     SchemaPlan,
     compare,
+    identifier_fields,
+    spelled_in,
     with_nulls,
     with_partitions,
 )
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A table as a load defines it: Iceberg's schema, spec and sort order, and properties."""
+
+    schema: Java
+    partitions: Java
+    order: Java | None
+    properties: Mapping[str, str]
+    key: tuple[str, ...]
+    """The identifier fields, which are required."""
+    partition_by: tuple[PartitionField, ...]
+    notes: tuple[str, ...]
+
+
+def definition(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    columns: StructType,
+    key: Sequence[str],
+    partition_by: Sequence[PartitionField],
+) -> Definition:
+    """Return what a table of these columns is created with.
+
+    Raises `LoadFailed` for a key that Iceberg cannot have as identifier fields where UPSERT needs
+    them (B19), and `InvalidInput` for partition fields that do not fit their columns.
+    """
+    plain = iceberg_schema(spark, columns)
+    kinds = schema_columns(spark, plain)
+    key, notes = identifier_fields(kinds, key, table.mode, target=table.target)
+    if problem := partition_spec_problem(partition_by, kinds):
+        raise InvalidInput(problem, hint="correct `partition_by` of the table")
+    schema = _with_key(spark, plain, key)
+    return Definition(
+        schema,
+        partition_spec(spark, schema, partition_by),
+        _sort_order(spark, schema, key) if table.mode == "UPSERT" and key else None,
+        table_properties(spec, table),
+        key,
+        tuple(partition_by),
+        notes,
+    )
+
+
+def iceberg_schema(spark: SparkSession, columns: StructType) -> Java:
+    """Return Iceberg's schema of Spark's columns, all of them optional."""
+    api = jvm(spark).org.apache
+    kind = api.spark.sql.types.DataType.fromJson(columns.json())
+    converted = api.iceberg.spark.SparkSchemaUtil.convert(kind)
+    # Spark's ids begin with 0, which SeaweedFS (in a spec) and Nessie (in a key) take for none.
+    return api.iceberg.types.TypeUtil.assignIncreasingFreshIds(converted)
+
+
+def partition_spec(spark: SparkSession, schema: Java, fields: Sequence[PartitionField]) -> Java:
+    """Return Iceberg's partition spec; fields name the schema's columns."""
+    builder = jvm(spark).org.apache.iceberg.PartitionSpec.builderFor(schema)
+    for field in fields:
+        transform = getattr(builder, field.transform)
+        if field.width is None:
+            transform(field.column)
+        else:
+            transform(field.column, field.width)
+    return builder.build()
+
+
+def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
+    """Return the properties of a new table: ours, the destination's over them, then the table's."""
+    own = {
+        "format-version": str(spec.destination.iceberg.format_version),
+        # Many loads commit to one table at once; Iceberg's own four tries are soon used up.
+        "commit.retry.num-retries": "20",
+        # Nessie's other branches, tags and earlier commits name older metadata files.
+        "write.metadata.delete-after-commit.enabled": (
+            "false" if catalog_traits(spec.destination.iceberg.catalog).keeps_history else "true"
+        ),
+        "write.merge.mode": "merge-on-read",
+        "write.update.mode": "merge-on-read",
+        "write.delete.mode": "merge-on-read",
+    }
+    if table.mode == "UPSERT":
+        # A sort order would otherwise mean a range partitioning, which reads the source twice.
+        own["write.distribution-mode"] = "hash"
+    given = {**(spec.destination.iceberg.table_properties or {}), **(table.table_properties or {})}
+    for name in given:
+        if name.startswith("lakeload."):
+            raise InvalidInput(
+                f"the table property `{name}` is one that lakeload keeps for itself",
+                hint="take it out of `table_properties`",
+            )
+    return {**own, **given, CREATED_BY: spec.pipeline}
+
+
+def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: str) -> None:
+    """Make the namespace if it is not there; where the destination places tables, make sure that
+    it lies where it should. Raises `LoadFailed`."""
+    catalog, name = java_catalog(spark), namespace(spark, schema)
+    place = own_location(destination)
+    wanted = f"{place}/{schema}" if place else None
+    try:
+        found = _location(catalog, name)
+        if found is None:
+            properties = jvm(spark).java.util.HashMap()
+            if wanted:
+                properties.put("location", wanted)
+            found = _made(catalog, name, properties)
+    except Py4JJavaError as error:
+        if failure := refused(error, f"making the namespace `{schema}`"):
+            raise failure from None
+        raise
+    if wanted and found and _plain(found) != _plain(wanted):
+        raise LoadFailed(
+            f"the namespace `{schema}` of the catalog lies at `{found}`, and this destination "
+            f"would put it at `{wanted}`",
+            hint="restore `bucket`, `prefix` or `warehouse_location`, or load into another "
+            "`namespace`",
+        )
+
+
+def check_location(facts: TableFacts, destination: DestinationSpec, target: str) -> None:
+    """Raise `LoadFailed` for a table that lies outside what the destination writes to (B23)."""
+    root = own_location(destination)
+    if root and not f"{_plain(facts.location)}/".startswith(f"{_plain(root)}/"):
+        raise LoadFailed(
+            f"the table `{target}` lies at `{facts.location}`, and this destination writes to "
+            f"`{_plain(root)}`: it was moved after the first load",
+            hint="restore `bucket`, `prefix` or `warehouse_location`, or load into another "
+            "`namespace`",
+        )
+
+
+def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
+    """Create the table, empty; return False when somebody else did meanwhile, or nobody knows.
+
+    Whatever the catalog answers, a table that is there now was made by another load: in a crowd of
+    creators Nessie tells some of them that their request was a bad one. Raises `LoadFailed` for
+    what the catalog refuses.
+    """
+    ident = identifier(spark, table.schema, table.table)
+    builder = java_catalog(spark).buildTable(ident, made.schema)
+    builder = builder.withPartitionSpec(made.partitions)
+    if made.order is not None:
+        builder = builder.withSortOrder(made.order)
+    for name, value in made.properties.items():
+        builder = builder.withProperty(name, value)
+    try:
+        builder.create()
+    except Py4JJavaError as error:
+        if caused_by(error, "AlreadyExistsException", *UNSURE) or _is_there(spark, table):
+            return False
+        if failure := refused(error, f"creating the table `{table.target}`"):
+            raise failure from None
+        raise
+    return True
+
+
+def _is_there(spark: SparkSession, table: TableSpec) -> bool:
+    """Look again; a look that fails tells less than the failure it follows."""
+    try:
+        return load(spark, table.schema, table.table) is not None
+    except (LakeloadError, Py4JJavaError):
+        return False
+
+
+def _with_key(spark: SparkSession, schema: Java, key: Sequence[str]) -> Java:
+    """Return the schema with its key required and as identifier fields."""
+    if not key:
+        return schema
+    api = jvm(spark)
+    fields = api.java.util.ArrayList()
+    ids = api.java.util.HashSet()
+    for field in schema.columns():
+        if field.name() in key:
+            ids.add(field.fieldId())
+            field = field.asRequired()
+        fields.add(field)
+    return api.org.apache.iceberg.Schema(fields, ids)
+
+
+def _sort_order(spark: SparkSession, schema: Java, key: Sequence[str]) -> Java:
+    builder = jvm(spark).org.apache.iceberg.SortOrder.builderFor(schema)
+    for name in key:
+        builder.asc(name)
+    return builder.build()
+
+
+def _made(catalog: Java, name: Java, properties: Java) -> str | None:
+    """Make a namespace, unless another load does, and return where it lies."""
+    try:
+        catalog.createNamespace(name, properties)
+    except Py4JJavaError:
+        # As with tables: what counts is whether it is there now.
+        if (found := _location(catalog, name)) is None:
+            raise
+        return found
+    return _location(catalog, name)
+
+
+def _location(catalog: Java, name: Java) -> str | None:
+    """Return where a namespace lies, '' where it does not say; None when there is none."""
+    try:
+        return str(catalog.loadNamespaceMetadata(name).get("location") or "")
+    except Py4JJavaError as error:
+        if caused_by(error, "NoSuchNamespaceException"):
+            return None
+        raise
+
+
+def _plain(location: str) -> str:
+    return location.rstrip("/").replace("s3a://", "s3://", 1)
+
+
+def apply_plan(
+    spark: SparkSession, transaction: Java, plan: SchemaPlan, incoming: Java, target: str
+) -> None:
+    """Change columns and partitions, and commit; `incoming` is Iceberg's schema of the load.
+
+    Readers see the new columns at once, null in all rows, and no other partitions: files that are
+    there keep theirs. Raises `LoadFailed`, and what Spark raises where others committed first.
+    """
+    with _told(f"changing the columns of `{target}`"):
+        if plan.changes_columns:
+            _change_columns(spark, transaction.updateSchema(), plan, incoming)
+        if plan.repartition is not None:
+            _repartition(spark, transaction, plan.repartition)
+        transaction.commitTransaction()
+
+
+def _change_columns(spark: SparkSession, update: Java, plan: SchemaPlan, incoming: Java) -> None:
+    columns = schema_columns(spark, incoming)
+    for added in plan.add:
+        kind = incoming.findType(".".join(spelled_in(columns, added.path)))
+        if len(added.path) == 1:
+            update.addColumn(added.path[0], kind)
+        else:
+            update.addColumn(".".join(added.path[:-1]), added.path[-1], kind)
+    for widened in plan.widen:
+        kind = incoming.findType(".".join(spelled_in(columns, widened.path)))
+        update.updateColumn(".".join(widened.path), kind.asPrimitiveType())
+    if plan.require:
+        # The rows have been asked for nulls: `count_nulls`.
+        update.allowIncompatibleChanges()
+        for name in plan.require:
+            update.requireColumn(name)
+    if plan.set_identifiers is not None:
+        update.setIdentifierFields(_strings(spark, plan.set_identifiers))
+    for path in plan.make_optional:
+        update.makeColumnOptional(".".join(path))
+    update.commit()
+
+
+def count_nulls(
+    spark: SparkSession, name: str, branch: str, columns: Sequence[str]
+) -> dict[str, int]:
+    """Return how many rows of a branch have null in each of these columns."""
+    rows = spark.read.option("branch", branch).table(name)
+    counts = [F.count_if(F.col(f"`{column}`").isNull()) for column in columns]
+    found = rows.select(*counts).collect()[0]
+    return {column: int(count) for column, count in zip(columns, found, strict=True)}
+
+
+def replace_columns(spark: SparkSession, transaction: Java, made: Definition, target: str) -> None:
+    """Give the table the columns, key, partitions and order of `made`, for a load that replaces
+    every row (F89). Raises `LoadFailed`.
+
+    Columns that fit keep their identity; the others are dropped and added anew, null in the rows
+    that are there until the load is published (docs/decisions/0083). To be called only while no
+    other load is under way (I12).
+    """
+    with _told(f"replacing the columns of `{target}`"):
+        _replace_columns(spark, transaction, made)
+        transaction.commitTransaction()
+
+
+def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -> None:
+    columns = transaction.table().schema().columns()
+    kept = _kept(columns, made.schema.columns())
+    update = transaction.updateSpec()
+    _remove(update, _fields(transaction))
+    update.commit()
+    transaction.replaceSortOrder().commit()
+    update = transaction.updateSchema().setIdentifierFields(_strings(spark, ()))
+    for field in columns:
+        if field.name() not in kept:
+            update.deleteColumn(field.name())
+        elif field.isRequired() and field.name() not in made.key:
+            update.makeColumnOptional(field.name())
+    update.commit()
+    # An update of its own: in one with the deletion, a name is that of the column deleted.
+    update = transaction.updateSchema().allowIncompatibleChanges()
+    for field in made.schema.columns():
+        if field.name() not in kept:
+            update.addColumn(field.name(), field.type())
+    for name in made.key:
+        update.requireColumn(name)
+    update.setIdentifierFields(_strings(spark, made.key)).commit()
+    update = transaction.updateSpec()
+    _add(spark, update, made.partition_by)
+    update.commit()
+    if made.order is not None:
+        order = transaction.replaceSortOrder()
+        for name in made.key:
+            order.asc(name)
+        order.commit()
+
+
+def _kept(before: Java, now: Java) -> set[str]:
+    """Return the names of columns that are of the same type in both."""
+    types = {field.name(): field.type().toString() for field in now}
+    return {field.name() for field in before if types.get(field.name()) == field.type().toString()}
+
+
+def _repartition(spark: SparkSession, transaction: Java, step: Repartition) -> None:
+    update = transaction.updateSpec()
+    _remove(update, _fields(transaction)[step.keep :])
+    if step.moves:
+        update.commit()
+        update = transaction.updateSpec()
+    _add(spark, update, step.add)
+    update.commit()
+
+
+def _fields(transaction: Java) -> list[Java]:
+    fields = transaction.table().spec().fields()
+    return [field for field in fields if field.transform().toString() != NO_PARTITION]
+
+
+def _remove(update: Java, fields: Sequence[Java]) -> None:
+    for field in fields:
+        update.removeField(field.name())
+
+
+def _add(spark: SparkSession, update: Java, fields: Sequence[PartitionField]) -> None:
+    expressions = jvm(spark).org.apache.iceberg.expressions.Expressions
+    for field in fields:
+        if field.transform == "identity":
+            update.addField(field.column)
+        elif field.width is None:
+            update.addField(getattr(expressions, field.transform)(field.column))
+        else:
+            update.addField(getattr(expressions, field.transform)(field.column, field.width))
+
+
+@contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """Say what was being done; where others committed first, the load begins anew by itself."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        if caused_by(error, *LOST, *UNSURE):
+            raise
+        raise refused(error, doing) or LoadFailed(
+            f"{doing}: {sentence(error)}", hint="run again", retryable=True
+        ) from None
+
+
+def _strings(spark: SparkSession, values: Sequence[str]) -> Java:
+    found = jvm(spark).java.util.ArrayList()
+    for value in values:
+        found.add(value)
+    return found
 
 
 def plan_changes(

@@ -1,20 +1,138 @@
-"""Iceberg tables through Spark's own catalog: reading them, and what their metadata says."""
+"""Iceberg's Java API as Python sees it: names, and what an exception of it is."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.load.catalog_errors import refused
-from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, identifier, java_catalog, jvm
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.formats.iceberg.catalogs.errors import advice
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
+
+CATALOG = "lake"
+"""The name of the catalog in Spark: `` lake.`schema`.`table` ``."""
+
+Java: TypeAlias = Any
+"""An object of the JVM: py4j types none of them."""
+
+_MAX_CAUSES = 16
+
+
+def jvm(spark: SparkSession) -> Java:
+    """Return py4j's view of the JVM."""
+    return spark._jvm
+
+
+def active(spark: SparkSession) -> None:
+    """Make this session the active one of the thread."""
+    sessions = jvm(spark).org.apache.spark.sql.classic.SparkSession
+    sessions.setActiveSession(spark._jsparkSession)
+
+
+def java_catalog(spark: SparkSession) -> Java:
+    """Return Iceberg's own catalog behind Spark's."""
+    return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(
+        spark._jsparkSession, CATALOG
+    )
+
+
+def namespace(spark: SparkSession, schema: str) -> Java:
+    """Return a namespace of one level."""
+    gateway: Java = spark.sparkContext._gateway
+    levels = gateway.new_array(jvm(spark).java.lang.String, 1)
+    levels[0] = schema
+    return jvm(spark).org.apache.iceberg.catalog.Namespace.of(levels)
+
+
+def identifier(spark: SparkSession, schema: str, table: str) -> Java:
+    """Return the identifier of a table."""
+    of = jvm(spark).org.apache.iceberg.catalog.TableIdentifier.of
+    return of(namespace(spark, schema), table)
+
+
+def spark_name(schema: str, table: str, branch: str | None = None) -> str:
+    """Return how SQL calls a table, or one branch of it."""
+    parts = [schema, table, *([f"branch_{branch}"] if branch else [])]
+    return ".".join([CATALOG, *(f"`{part}`" for part in parts)])
+
+
+def causes(error: BaseException) -> Iterator[tuple[str, str]]:
+    """Yield class and text of each Java exception of a chain, the outermost first.
+
+    Nothing when the JVM no longer answers or no Java exception is behind it.
+    """
+    java: Java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    try:
+        for _ in range(_MAX_CAUSES):
+            if java is None:
+                return
+            yield str(java.getClass().getSimpleName()), str(java.getMessage() or "").strip()
+            java = java.getCause()
+    except (Py4JError, OSError):
+        return
+
+
+def caused_by(error: BaseException, *classes: str) -> bool:
+    """Return whether one of the Java exceptions behind `error` is of one of these classes."""
+    return any(name in classes for name, _ in causes(error))
+
+
+def sentence(error: BaseException) -> str:
+    """Return what the innermost Java exception says, in one line of at most 300 characters."""
+    found = list(causes(error))
+    name, text = found[-1] if found else (type(error).__name__, str(error))
+    flat = " ".join(f"{name}: {text}".split())
+    return flat if len(flat) <= 300 else flat[:299] + "…"
+
+
+_TEST = "`lakeload test-connection` names each privilege and what may be wrong"
+
+REFUSALS = (
+    "NotAuthorizedException",
+    "ForbiddenException",
+    "AccessDeniedException",
+    "StsException",
+    "BadRequestException",
+)
+"""Clear answers: what was asked for did not happen."""
+
+
+def opening_refused(
+    error: BaseException, destination: DestinationSpec, hidden: Sequence[Secret]
+) -> LakeloadError:
+    """Return the failure to open the catalog, without any of the secrets."""
+    kind = destination.iceberg.catalog.type
+    said = _without(sentence(error), hidden)
+    return Refused(f"Spark cannot open the {kind} catalog: {said}", hint=_hint(said))
+
+
+def refused(error: BaseException, doing: str) -> LakeloadError | None:
+    """Return the failure of a call the catalog has clearly refused; None for any other."""
+    if not caused_by(error, *REFUSALS):
+        return None
+    said = sentence(error)
+    return LoadFailed(f"{doing}: the catalog refuses it: {said}", hint=_hint(said))
+
+
+def _hint(said: str) -> str:
+    known = advice(said)
+    return f"{known}; {_TEST}" if known else _TEST
+
+
+def _without(text: str, hidden: Sequence[Secret]) -> str:
+    for secret in hidden:
+        for part in (secret.reveal(), *secret.reveal().split(":")):
+            if len(part) >= 4:
+                text = text.replace(part, "****")
+    return text
 
 
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:

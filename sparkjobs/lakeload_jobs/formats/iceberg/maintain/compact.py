@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.maintain import StepResult
-from lakeload_jobs.formats.iceberg.load.java import Java
+from lakeload_jobs.formats.iceberg.load.tables import Java
 from lakeload_jobs.formats.iceberg.maintain.work import (
     Work,
     metadata_table,

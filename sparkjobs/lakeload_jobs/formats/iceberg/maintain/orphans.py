@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import StepResult
-from lakeload_jobs.formats.iceberg.load.java import Java, caused_by
+from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by
 from lakeload_jobs.formats.iceberg.maintain.work import (
     Work,
     check_deleting,

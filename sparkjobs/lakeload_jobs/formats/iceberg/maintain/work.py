@@ -16,8 +16,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
 from lakeload_jobs.formats.base import LostRace
-from lakeload_jobs.formats.iceberg.load.java import Java, caused_by, jvm, spark_name
-from lakeload_jobs.formats.iceberg.load.tables import read_facts
+from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, jvm, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 
 logger = logging.getLogger(__name__)

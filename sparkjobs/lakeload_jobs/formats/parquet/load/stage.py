@@ -1,15 +1,12 @@
-"""Task side of the Parquet protocol, step 2: encode a partition into uploads nobody can see.
-
-Sends CreateMultipartUpload and UploadPart only. Never PutObject: a task that Spark believes dead
-may still be running, and must not be able to publish anything (DESIGN section 5).
-"""
+"""The end of a load that did not come to its commit: none of its uploads stays open."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,8 +22,12 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
-from lakeload_jobs.formats.parquet.load.encode import encode_file
-from lakeload_jobs.formats.parquet.load.upload import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.parquet.load.encode import (
+    PartWriter,
+    UploadPool,
+    encode_file,
+    part_bytes,
+)
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure
@@ -37,6 +38,31 @@ from lakeload_jobs.rows.tracking import (
     bad_values,
 )
 from lakeload_jobs.storage.objects import Objects
+
+_PASSES = 5
+_PAUSE = 0.5
+
+
+def abort_uploads(objects: Objects, registry: UploadRegistry, staged: Sequence[StagedFile]) -> None:
+    """Abort every upload of this attempt, also those of tasks that are only now being killed.
+
+    S3 may keep a part that arrives during an abort, so it is repeated until nothing is listed.
+    What AWS refuses here must not hide why the load failed.
+    """
+    for _ in range(_PASSES):
+        uploads = {(note.key, note.upload_id) for note in registry.close()}
+        uploads |= {(file.key, file.upload_id) for file in staged}
+        if not uploads:
+            return
+        with contextlib.suppress(AwsError):
+            for key, upload_id in sorted(uploads):
+                objects.abort_upload(key, upload_id)
+            folders = {key.rpartition("/")[0] + "/" for key, _ in uploads}
+            left = {u.upload_id for folder in folders for u in objects.list_uploads(folder)}
+            if not left & {upload_id for _, upload_id in uploads}:
+                return
+        time.sleep(_PAUSE)
+
 
 REPORT_SCHEMA = "report string"
 

@@ -16,7 +16,6 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows
-from lakeload_jobs.formats.parquet.load.aborting import abort_uploads
 from lakeload_jobs.formats.parquet.load.outcome import load_record, table_result, with_state
 from lakeload_jobs.formats.parquet.load.prepare import WrittenColumns
 from lakeload_jobs.formats.parquet.load.stage import (
@@ -24,6 +23,7 @@ from lakeload_jobs.formats.parquet.load.stage import (
     PartitionReport,
     PartitionWriter,
     SplitWriter,
+    abort_uploads,
     read_report,
 )
 from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry

@@ -1,11 +1,13 @@
-"""FILES: CSV, NDJSON, JSON, Parquet, ORC and Avro through Spark's readers (docs/decisions/0021).
+"""Types that Spark infers from the values at hand, kept in step with what was loaded before.
 
-Options reach Spark as the user gave them. lakeload decides what happens to bad values, keeps
-Spark's corrupt-record column to itself, and refuses to read files whose headers disagree.
+A column that holds `7` in one export and `7.5` in the next, or nothing at all, would change its
+type from run to run, and no Parquet reader accepts a column of two types. So what earlier loads
+wrote decides, as long as the values at hand can be read as it without loss.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +27,44 @@ from lakeload_jobs.sources.base import Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
-from lakeload_jobs.sources.files.spark.inference import reads_as
-from lakeload_jobs.sources.files.spark.path_choice import by_name, shortest
-from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
+from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text_checks import check_text
 from lakeload_jobs.sources.files.spark.typed import TYPED_FORMATS, open_typed
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_ATOMIC = re.compile(r"[a-z_]+|decimal\(\d+,\d+\)")
+
+
+def reads_as(inferred: str, earlier: str) -> bool:
+    """Return whether values inferred as one type are to be read as the type they had earlier.
+
+    Both are Spark's names. Text may be anything: Spark infers it for a column without a value
+    too, and a value that does not fit is a bad value.
+    """
+    if inferred == earlier or not _ATOMIC.fullmatch(earlier):
+        return False
+    if not _ATOMIC.fullmatch(inferred):
+        return earlier == "string"
+    if earlier == "string" or inferred == "string":
+        return True
+    if inferred == "date":
+        return earlier in ("timestamp", "timestamp_ntz")
+    return _number_fits(inferred, earlier)
+
+
+def _number_fits(inferred: str, earlier: str) -> bool:
+    digits = _INTEGER_DIGITS.get(inferred)
+    if digits is None:
+        return False
+    if earlier in _INTEGER_DIGITS:
+        return digits <= _INTEGER_DIGITS[earlier]
+    if decimal := _DECIMAL.fullmatch(earlier):
+        return digits <= int(decimal[1]) - int(decimal[2])
+    # Integers of up to 15 digits are exact in a double.
+    return earlier == "double" and digits <= 15
+
 
 _CORRUPT = HELPER_PREFIX + "corrupt"
 
@@ -73,7 +107,7 @@ def open_files(
     these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
     `files` are those that are read, some of what `list_files` returned; None lists them here.
     `earlier` are the types that source columns had in earlier loads; inference keeps to them where
-    it can (sources.files.spark.inference). `filtered`: some rows are left out for what is in them.
+    it can (sources.files.spark.reader). `filtered`: some rows are left out for what is in them.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.

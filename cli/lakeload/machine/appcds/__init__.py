@@ -1,1 +1,0 @@
-"""AppCDS archives: shared class data that shortens the start of a JVM."""

@@ -1,1 +1,0 @@
-"""The cache folder: atomic files, and removal of what is not used."""

@@ -1,1 +1,0 @@
-"""Building blocks of policies and recipes as text."""
