@@ -91,6 +91,31 @@ def reading_lists(root: Path = ROOT) -> dict[str, list[str]]:
     return found
 
 
+def imports(path: Path, root: Path = ROOT) -> set[str]:
+    """Return the modules of the product that a module imports, through packages that re-export."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        for name in node.names:
+            submodule = _module_file(f"{node.module}.{name.name}", root)
+            module = submodule or _module_file(node.module, root)
+            if module is not None:
+                found.add(module.relative_to(root).as_posix())
+            if module is not None and module.name == "__init__.py":
+                found |= imports(module, root)
+    return found
+
+
+def _module_file(module: str, root: Path) -> Path | None:
+    for top in PRODUCT:
+        package = (root / top).parent / module.replace(".", "/")
+        for file in (package.with_suffix(".py"), package / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
 def _files(root: Path, pattern: str) -> list[str]:
     paths = (path for top in PRODUCT for path in (root / top).rglob(pattern))
     return sorted(path.relative_to(root).as_posix() for path in paths)

@@ -6,9 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.structure import PRODUCT, comparisons
+from tests.structure import PRODUCT, ROOT, comparisons, imports, reading_lists
 
-MOST = 7
+_SYNC = "The modules of a sync, in reading order"
+_COMMIT = "The modules of the commit of a Parquet table"
+_STARTED_BY_NAME = (
+    "cli/lakeload/app.py",
+    "cli/lakeload/commands/sync.py",
+    "sparkjobs/lakeload_jobs/jobs/attempt.py",
+    "sparkjobs/lakeload_jobs/jobs/load.py",
+)
+
+MOST = 1
 """As many as there are; it only goes down."""
 
 
@@ -50,3 +59,31 @@ def test_templates_and_registries_are_told_apart(tmp_path: Path) -> None:
     (folder / "page.jinja").write_text("% if catalog.type == 'GLUE'\n", encoding="utf-8")
     found = comparisons(tmp_path)
     assert [(item.path, item.line) for item in found] == [(f"{PRODUCT[1]}/page.jinja", 1)]
+
+
+def test_the_way_of_a_sync_is_short_and_follows_the_imports() -> None:
+    """docs/layout.md lists what to read: every module is imported by one listed before it."""
+    sync, commit = reading_lists()[_SYNC], reading_lists()[_COMMIT]
+    assert len(commit) <= 12
+    assert len(sync) + len(commit) <= 60
+    reached = set(_STARTED_BY_NAME)
+    unreached = []
+    for path in [*sync, *commit]:
+        if path not in reached:
+            unreached.append(path)
+        reached |= imports(ROOT / path)
+    assert unreached == []
+
+
+def test_the_commit_needs_no_module_of_formats_or_storage_that_is_not_listed() -> None:
+    commit = reading_lists()[_COMMIT]
+    todo, reached = commit[:1], set(commit[:1])
+    while todo:
+        new = {
+            path
+            for path in imports(ROOT / todo.pop()) - reached
+            if "/formats/" in path or "/storage/" in path
+        }
+        reached |= new
+        todo += new
+    assert reached - set(commit) == set()
