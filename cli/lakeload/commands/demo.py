@@ -11,7 +11,7 @@ from lakeload.commands.options import Output
 from lakeload.ui.console import OutputFormat
 
 
-class TableFormat(StrEnum):
+class DemoFormat(StrEnum):
     """What the demo loads into."""
 
     PARQUET = "parquet"
@@ -20,13 +20,13 @@ class TableFormat(StrEnum):
 
 def demo(
     table_format: Annotated[
-        TableFormat,
+        DemoFormat,
         typer.Option(
             "--table-format",
             case_sensitive=False,
             help="Append Parquet files, or change Iceberg tables in Glue.",
         ),
-    ] = TableFormat.PARQUET,
+    ] = DemoFormat.PARQUET,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the documents, the logs and a copy of the lake.")
     ] = False,

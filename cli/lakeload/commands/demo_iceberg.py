@@ -13,8 +13,8 @@ from lakeload.demo.lake import (
     ORDERS_OF_EACH_JOB,
     PAYMENTS_OF_EACH_JOB,
     Answer,
+    DemoTables,
     SnapshotLine,
-    Tables,
 )
 from lakeload.demo.samples import (
     CANCELLED,
@@ -67,7 +67,7 @@ def _changes() -> list[tuple[str, str]]:
 
 
 def _look(demo: Demo) -> dict[str, Any]:
-    tables = Tables(demo.destination, demo.session, DATABASE)
+    tables = DemoTables(demo.destination, demo.session, DATABASE)
     lines = tables.look(*_TABLES)
     screen.show_heading(demo.console, "Each load of a table is one snapshot")
     screen.show_answer(demo.console, _as_answer(lines))

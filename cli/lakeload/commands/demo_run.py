@@ -64,7 +64,7 @@ class Demo:
         self.run("sync", "pipeline.yml", "--job-id", job)
         entries = fetch_objects(self._objects, PREFIX, self.folder / "lake")
         older = self.keys or {entry.key for entry in entries}
-        leaves = [screen.Leaf(e.key, e.size, new=e.key not in older) for e in entries]
+        leaves = [screen.TreeLeaf(e.key, e.size, new=e.key not in older) for e in entries]
         self.keys = {entry.key for entry in entries}
         screen.show_heading(self.console, "What is in the lake now")
         shown = screen.gathered(leaves) if gathered else leaves

@@ -37,10 +37,10 @@ def doctor(
     problem, 4 otherwise; warnings do not count.
     """
     from lakeload.launch.run_folder import runs_directory
-    from lakeload.machine.doctor.checkup import examine
-    from lakeload.machine.doctor.model import Host, Patient
+    from lakeload.machine.doctor.checkup import run_checks
+    from lakeload.machine.doctor.model import CheckContext, Host
     from lakeload.machine.local.job_zip import cache_directory
-    from lakeload.ui.doctor import show_diagnosis
+    from lakeload.ui.doctor import show_report
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
     need = _need(file)
@@ -51,9 +51,9 @@ def doctor(
         cache=cache_directory(os.environ),
         runs=runs_directory(os.environ),
     )
-    diagnosis = examine(Patient(host, need, offline=offline, seconds=seconds))
-    code = ExitCode.OK if diagnosis.healthy else ExitCode.MACHINE
-    show_diagnosis(diagnosis, file, code)
+    report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds))
+    code = ExitCode.OK if report.healthy else ExitCode.MACHINE
+    show_report(report, file, code)
     if code is not ExitCode.OK:
         raise typer.Exit(code)
 

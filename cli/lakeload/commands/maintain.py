@@ -145,7 +145,7 @@ def _in_spark(
     from lakeload.launch.spec import build_job_spec
     from lakeload.machine.jars.pins import features_of
     from lakeload.probes.preflight import preflight
-    from lakeload.ui.progress import Progress
+    from lakeload.ui.progress import ProgressView
 
     settings = spark_settings(job.document, job.master, job.conf)
     context = Context(os.environ, stop, console.err, console.quiet())
@@ -158,7 +158,7 @@ def _in_spark(
     spec = build_job_spec(job.document, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]
-    with Progress(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
+    with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
         launcher = Launcher(installation, settings, context.environment, stop, progress.show)
         outcome = launch_maintenance(spec, folder, launcher)
     prune_run_folders(folder.path.parent)

@@ -26,7 +26,7 @@ from lakeload.runtimes.registry import runtime_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
-from lakeload.ui.progress import Progress
+from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.traits import format_of
 
 STARTED = (
@@ -88,7 +88,7 @@ def _with_schema(
     with (
         # While no Spark runs there is nothing to stop in order.
         StopRequests() as stop,
-        Progress(context.err, names, quiet=context.quiet, doing="planning") as progress,
+        ProgressView(context.err, names, quiet=context.quiet, doing="planning") as progress,
     ):
         launcher = Launcher(installation, settings, context.environment, stop, progress.show)
         found = find_columns(spec, folder, launcher)

@@ -28,7 +28,7 @@ from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.machine.jars.pins import features_of
 from lakeload.probes.preflight import conditional_writes, preflight
-from lakeload.ui.progress import Progress
+from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
@@ -116,7 +116,7 @@ def _with_spark(
     """Run the Spark job and show its progress."""
     spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.options)
     names = [table.source for table in job.tables]
-    with Progress(context.err, names, quiet=context.quiet) as progress:
+    with ProgressView(context.err, names, quiet=context.quiet) as progress:
         launcher = Launcher(
             installation, settings, context.environment, context.stop, progress.show
         )

@@ -52,7 +52,7 @@ class Ambiguous:
 
 
 @dataclass(frozen=True)
-class Unfilled:
+class UnfilledValue:
     """Text with a reference to the environment that could not be filled; reported already."""
 
 
@@ -76,7 +76,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DocumentEntry:
     """A key, where it stands, and its value."""
 
     key: Span
@@ -87,7 +87,7 @@ class Entry:
 class Branch:
     """A mapping without duplicates, its merge keys resolved."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, DocumentEntry]
     span: Span
 
 
@@ -126,9 +126,11 @@ class TreeReader:
             return Items(items, node.span)
         return Branch(self._entries(node, key, parent), node.span)
 
-    def _entries(self, node: MappingNode, parent: str, grandparent: str | None) -> dict[str, Entry]:
-        own: dict[str, Entry] = {}
-        inherited: dict[str, Entry] = {}
+    def _entries(
+        self, node: MappingNode, parent: str, grandparent: str | None
+    ) -> dict[str, DocumentEntry]:
+        own: dict[str, DocumentEntry] = {}
+        inherited: dict[str, DocumentEntry] = {}
         # Inside a masked mapping that is not a reference, every value stays masked.
         hidden = is_masked_key(parent, grandparent)
         for key_node, value_node in node.pairs:
@@ -152,10 +154,10 @@ class TreeReader:
             if name in own:
                 self._duplicate(name, own[name].key, key_node.span)
             else:
-                own[name] = Entry(key_node.span, value)
+                own[name] = DocumentEntry(key_node.span, value)
         return {**inherited, **own}
 
-    def _merged(self, node: Node, key: str, parent: str | None) -> list[dict[str, Entry]]:
+    def _merged(self, node: Node, key: str, parent: str | None) -> list[dict[str, DocumentEntry]]:
         nodes = node.items if isinstance(node, ListNode) else [node]
         found = []
         for item in nodes:
@@ -182,7 +184,7 @@ class TreeReader:
             )  # fmt: skip
         filled = text != node.text
         if unfilled:
-            value: Any = Unfilled()
+            value: Any = UnfilledValue()
         elif not node.plain or (filled and text == ""):
             value = text
         else:

@@ -13,7 +13,7 @@ Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyLocation:
     """Where a setting stands. `key` is None for list items and the document itself."""
 
     path: str
@@ -35,19 +35,19 @@ class Place:
         return self.key if self.key is not None else self.span
 
 
-def locate(root: Tree, location: Sequence[str | int]) -> Place:
+def locate(root: Tree, location: Sequence[str | int]) -> KeyLocation:
     """Walk down `location` as far as the tree goes.
 
     A part that is not a key of the mapping at hand names a member of a union: stay.
     """
-    place = Place("", None, root)
+    place = KeyLocation("", None, root)
     for part in location:
         tree = place.value
         if isinstance(tree, Branch) and part in tree.entries:
             entry = tree.entries[str(part)]
-            place = Place(join(place.path, str(part)), entry.key, entry.value)
+            place = KeyLocation(join(place.path, str(part)), entry.key, entry.value)
         elif isinstance(tree, Items) and isinstance(part, int) and part < len(tree.items):
-            place = Place(f"{place.path}[{part}]", None, tree.items[part])
+            place = KeyLocation(f"{place.path}[{part}]", None, tree.items[part])
     return place
 
 
@@ -56,7 +56,7 @@ def join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def written(place: Place) -> str:
+def written(place: KeyLocation) -> str:
     """Return a scalar as it is written; neither secrets nor what the environment filled in."""
     if not isinstance(place.value, Leaf):
         return "…"
@@ -65,7 +65,7 @@ def written(place: Place) -> str:
     return MASK if is_masked_key(parts[-1], parent) else shown(place.value.text)
 
 
-def as_written(text: str, place: Place) -> str:
+def as_written(text: str, place: KeyLocation) -> str:
     """Put `${NAME}` back where a message shows what the environment filled in."""
     value = place.value
     if not isinstance(value, Leaf) or not value.filled or not isinstance(value.value, str):
@@ -73,7 +73,7 @@ def as_written(text: str, place: Place) -> str:
     return text.replace(f"`{shown(value.value)}`", f"`{shown(value.text)}`")
 
 
-def what_it_is(place: Place, expected: str) -> str:
+def what_it_is(place: KeyLocation, expected: str) -> str:
     """Name a value that is not `expected`: `a list`, ``the number `5` ``."""
     tree: Tree = place.value
     if isinstance(tree, Items):
@@ -90,7 +90,7 @@ def what_it_is(place: Place, expected: str) -> str:
     return f"`{text}`"
 
 
-def type_hint(place: Place, expected: str) -> str | None:
+def type_hint(place: KeyLocation, expected: str) -> str | None:
     """Say how to write a value that is `expected`, given what is there."""
     value, text = place.value, written(place)
     if isinstance(value, Leaf) and value.value is None:

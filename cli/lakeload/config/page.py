@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lakeload.config.problems import Problem, Severity, Snippet
+from lakeload.config.problems import Problem, Severity, SourceLines
 from lakeload.config.secret_names import MASK, REFERENCE_KINDS, looks_secret, masked
 from lakeload.config.yaml_tree import MAX_BYTES, Span
 
@@ -60,7 +60,7 @@ class Page:
             severity, code, message, self.path, line + 1, first + 1, length, hint, key, snippets
         )
 
-    def snippet(self, span: Span, label: str = "") -> Snippet:
+    def snippet(self, span: Span, label: str = "") -> SourceLines:
         """Return the line where `span` begins, as it may be shown."""
         line, first, last = self._on_one_line(span)
         text = self.lines[line] if line < len(self.lines) else ""
@@ -73,7 +73,7 @@ class Page:
         end = places[min(max(last - cut, 0), len(part))]
         if cut:
             shown, start, end = f"…{shown}", start + 1, end + 1
-        return Snippet(line + 1, shown, start + 1, max(1, end - start), label)
+        return SourceLines(line + 1, shown, start + 1, max(1, end - start), label)
 
     def hide_suspicious(self) -> None:
         """Hide what follows any key that looks secret; for text that is not valid YAML.

@@ -16,7 +16,7 @@ MAX_PROBLEMS = 200
 
 
 @dataclass(frozen=True)
-class Snippet:
+class SourceLines:
     """One line of a document as it may be shown: secrets are masked, tabs are spaces.
 
     `column` counts from 1 and, like `length`, counts characters of `text`.
@@ -46,7 +46,7 @@ class Problem:
     length: int = 0
     hint: str | None = None
     key: str = ""
-    snippets: tuple[Snippet, ...] = ()
+    snippets: tuple[SourceLines, ...] = ()
 
 
 class InvalidDocuments(InvalidInput):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-    from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class SnapshotLine:
 
 
 @dataclass
-class Tables:
+class DemoTables:
     """The tables of one namespace of Glue, read with pyiceberg."""
 
     destination: DestinationSpec
     session: AwsSession
     namespace: str
-    _opened: dict[str, OpenTable] = field(default_factory=dict)
+    _opened: dict[str, CatalogTable] = field(default_factory=dict)
 
     def look(self, *names: str) -> tuple[SnapshotLine, ...]:
         """Read the tables anew and return the snapshots that jobs have published, oldest first.

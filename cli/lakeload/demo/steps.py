@@ -20,14 +20,16 @@ STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended."""
 
     exit_code: int
     seconds: float
 
 
-def run_command(arguments: Sequence[str], folder: Path, stdout: IO[str] | None = None) -> Ended:
+def run_command(
+    arguments: Sequence[str], folder: Path, stdout: IO[str] | None = None
+) -> CommandResult:
     """Run `lakeload` with these arguments in `folder`. It writes where we do, or to `stdout`.
 
     A signal that interrupts us is passed on, and awaited, before `Interrupted` goes on its way.
@@ -46,7 +48,7 @@ def run_command(arguments: Sequence[str], folder: Path, stdout: IO[str] | None =
     except (Interrupted, KeyboardInterrupt):
         _stop(process)
         raise
-    return Ended(exit_code, time.monotonic() - started)
+    return CommandResult(exit_code, time.monotonic() - started)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.modes import Numbered, valid_tables
 from lakeload.documents.pipeline import Table
-from lakeload.documents.targets import Target, glue_prefix, needs_schema, targets, uses_glue
+from lakeload.documents.targets import TableTarget, glue_prefix, needs_schema, targets, uses_glue
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import FORMATS
@@ -121,7 +121,7 @@ def _target_findings(
         )
 
 
-def _without_schema(tables: Numbered, found: list[Target], *, glue: bool) -> Iterator[Finding]:
+def _without_schema(tables: Numbered, found: list[TableTarget], *, glue: bool) -> Iterator[Finding]:
     """A table of a catalog lies in a database or namespace, whose name is the schema (F54)."""
     blank = [item for item, target in zip(tables, found, strict=True) if not target.schema]
     if blank:
@@ -138,7 +138,7 @@ def _without_schema(tables: Numbered, found: list[Target], *, glue: bool) -> Ite
         )
 
 
-def _same_target(target: Target, first: Table, at: tuple[str | int, ...]) -> Finding:
+def _same_target(target: TableTarget, first: Table, at: tuple[str | int, ...]) -> Finding:
     name = f"{target.schema}.{target.table}" if target.schema else target.table
     return Finding(
         f"`{name}` is the target of the table `{shown(first.table)}` already",

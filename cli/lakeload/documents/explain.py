@@ -9,10 +9,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from lakeload.config.document import Branch, Items, Leaf, Tree, Unfilled
+from lakeload.config.document import Branch, Items, Leaf, Tree, UnfilledValue
 from lakeload.config.locate import (
+    KeyLocation,
     Location,
-    Place,
     as_written,
     how_to_add,
     join,
@@ -191,7 +191,7 @@ class Explainer:
     def _explained(self, detail: Any) -> Iterator[Problem]:
         kind, location = detail["type"], tuple(detail["loc"])
         value = locate(self._tree, location).value
-        if isinstance(value, Leaf) and isinstance(value.value, Unfilled):
+        if isinstance(value, Leaf) and isinstance(value.value, UnfilledValue):
             return
         if kind == "findings":
             for finding in detail["ctx"][FINDINGS][:MAX_PROBLEMS]:
@@ -301,16 +301,16 @@ class Explainer:
         assert owner is not None, "an error of a field lies in a model"  # noqa: S101
         return owner
 
-    def _at_value(self, place: Place, code: str, message: str, hint: str | None) -> Problem:
+    def _at_value(self, place: KeyLocation, code: str, message: str, hint: str | None) -> Problem:
         return self._problem(place.span, place, code, message, hint)
 
     def _problem(
-        self, span: Span, place: Place, code: str, message: str, hint: str | None
+        self, span: Span, place: KeyLocation, code: str, message: str, hint: str | None
     ) -> Problem:
         return self._page.problem("error", code, message, span, hint=hint, key=place.path)
 
 
-def _heading(place: Place) -> Span:
+def _heading(place: KeyLocation) -> Span:
     """Return where to point when something is missing: the mapping's key or its first key."""
     if place.key is not None:
         return place.key

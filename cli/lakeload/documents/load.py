@@ -9,7 +9,15 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from lakeload.config.document import Branch, Entry, Items, Leaf, Tree, TreeReader, plain_data
+from lakeload.config.document import (
+    Branch,
+    DocumentEntry,
+    Items,
+    Leaf,
+    Tree,
+    TreeReader,
+    plain_data,
+)
 from lakeload.config.locate import Location
 from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
@@ -49,7 +57,7 @@ def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -
     return found
 
 
-def _secrets(tree: Tree, path: str = "") -> Iterator[tuple[str, str, Entry]]:
+def _secrets(tree: Tree, path: str = "") -> Iterator[tuple[str, str, DocumentEntry]]:
     if isinstance(tree, Items):
         for i, item in enumerate(tree.items):
             yield from _secrets(item, f"{path}[{i}]")

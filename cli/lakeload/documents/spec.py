@@ -10,7 +10,7 @@ from lakeload.documents.fingerprints import load_fingerprint
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.pipeline import Pipeline, Table
-from lakeload.documents.targets import Target, glue_prefix, targets
+from lakeload.documents.targets import TableTarget, glue_prefix, targets
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
@@ -72,7 +72,7 @@ def table_specs(
     return tuple(specs)
 
 
-def _table_spec(model: Pipeline, table: Table, target: Target) -> TableSpec:
+def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec:
     """Return the table with paths as they are written, no fingerprint and no credentials."""
     return TableSpec(
         source=table.table,

@@ -13,7 +13,7 @@ from lakeload_jobs.core.names import normalize, schema_name, unique_names
 
 
 @dataclass(frozen=True)
-class Target:
+class TableTarget:
     """Schema ('' for none) and table, normalised and without collisions."""
 
     schema: str
@@ -31,7 +31,7 @@ def targets(
     namespace: str | None,
     destination_prefix: str,
     glue_prefix: str | None = None,
-) -> list[Target]:
+) -> list[TableTarget]:
     """Return the target of each table.
 
     `glue_prefix` is None unless Glue is the catalog, which also makes every name lower case.
@@ -51,7 +51,7 @@ def targets(
         )
         for table in tables
     ]
-    found: list[Target | None] = [None] * len(tables)
+    found: list[TableTarget | None] = [None] * len(tables)
     for schema in dict.fromkeys(schema.lower() for schema in schemas):
         members = [i for i, own in enumerate(schemas) if own.lower() == schema]
         given = {
@@ -64,7 +64,7 @@ def targets(
         taken = [name for name in given.values() if name.lower() not in natural]
         names = unique_names([tables[i].table for i in derived], lower=lower, taken=taken)
         for i, name in [*given.items(), *zip(derived, names, strict=True)]:
-            found[i] = Target(schemas[i], name)
+            found[i] = TableTarget(schemas[i], name)
     return [target for target in found if target is not None]
 
 

@@ -16,7 +16,7 @@ from lakeload.init.dotenv import dotenv_text, extended, missing_from, shell_path
 from lakeload_jobs.contract.errors import InvalidInput
 
 
-class Action(StrEnum):
+class FileAction(StrEnum):
     """What becomes of a file."""
 
     CREATE = "create"
@@ -30,7 +30,7 @@ class PlannedFile:
     """One file: what becomes of it, its text then, and whether others may read it."""
 
     path: Path
-    action: Action
+    action: FileAction
     text: str = ""
     secret: bool = False
 
@@ -53,7 +53,7 @@ def plan_files(
     `.env` and `.gitignore` are only ever extended: what a user has written into them stays.
     """
     there = _documents_there(folder) if force else []
-    action = {name: Action.OVERWRITE if name in there else Action.CREATE for name in texts}
+    action = {name: FileAction.OVERWRITE if name in there else FileAction.CREATE for name in texts}
     found = [PlannedFile(folder / name, action[name], text) for name, text in texts.items()]
     if variables:
         found.append(_dotenv(folder / DOTENV, variables))
@@ -67,7 +67,7 @@ def write_files(files: Sequence[PlannedFile]) -> None:
     for file in files:
         try:
             file.path.parent.mkdir(parents=True, exist_ok=True)
-            if file.action is not Action.KEEP:
+            if file.action is not FileAction.KEEP:
                 _write(file)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
@@ -93,7 +93,7 @@ def _documents_there(folder: Path) -> list[str]:
 
 def _write(file: PlannedFile) -> None:
     # A file that has appeared since the plan was made is somebody's: EXCL refuses to open it.
-    how = os.O_EXCL if file.action is Action.CREATE else os.O_TRUNC
+    how = os.O_EXCL if file.action is FileAction.CREATE else os.O_TRUNC
     flags = os.O_WRONLY | os.O_CREAT | how
     descriptor = os.open(file.path, flags, 0o600 if file.secret else 0o666)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -104,9 +104,9 @@ def _dotenv(path: Path, variables: Sequence[Variable]) -> PlannedFile:
     text = _text(path)
     if text is None:
         new = dotenv_text(variables, shell_path(path))
-        return PlannedFile(path, Action.CREATE, new, secret=True)
+        return PlannedFile(path, FileAction.CREATE, new, secret=True)
     missing = missing_from(text, variables)
-    action = Action.EXTEND if missing else Action.KEEP
+    action = FileAction.EXTEND if missing else FileAction.KEEP
     return PlannedFile(path, action, extended(text, missing), secret=True)
 
 
@@ -118,9 +118,9 @@ def _gitignore(folder: Path) -> PlannedFile | None:
     if DOTENV in lines or f"/{DOTENV}" in lines or _git(folder / DOTENV, "check-ignore"):
         return None
     if text is None:
-        return PlannedFile(path, Action.CREATE, f"{DOTENV}\n")
+        return PlannedFile(path, FileAction.CREATE, f"{DOTENV}\n")
     end = "" if text.endswith("\n") or not text else "\n"
-    return PlannedFile(path, Action.EXTEND, f"{text}{end}{DOTENV}\n")
+    return PlannedFile(path, FileAction.EXTEND, f"{text}{end}{DOTENV}\n")
 
 
 def _text(path: Path) -> str | None:

@@ -192,7 +192,7 @@ POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Patience:
+class StopTimeouts:
     """Seconds to wait for an orderly end before the next, harder measure."""
 
     term: float = 10.0
@@ -203,7 +203,7 @@ class Patience:
     """After spark-submit ended well, for whatever it left behind."""
 
 
-PATIENCE = Patience()
+PATIENCE = StopTimeouts()
 
 
 class Running:
@@ -214,7 +214,7 @@ class Running:
         submission: Submission,
         folder: RunFolder,
         stop: StopRequests,
-        patience: Patience = PATIENCE,
+        patience: StopTimeouts = PATIENCE,
     ) -> None:
         self._submission = submission
         self._folder = folder

@@ -20,7 +20,7 @@ from lakeload.launch.outcome import (
     probable_cause,
     read_result,
 )
-from lakeload.launch.process import PATIENCE, Patience, Running, read_log
+from lakeload.launch.process import PATIENCE, Running, StopTimeouts, read_log
 from lakeload.launch.properties import (
     LaunchRequest,
     SparkSettings,
@@ -48,7 +48,7 @@ class Launcher:
     stop: StopRequests
     show: Callable[[Event], None]
     """What becomes of each event."""
-    patience: Patience = PATIENCE
+    patience: StopTimeouts = PATIENCE
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_of, catalog_traits
 
 if TYPE_CHECKING:
-    from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+    from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,21 @@ def catalog_part(
             return CatalogPart()
         return _glue(destination, ProbeTables(destination, session))
     # pyiceberg takes a second or two to import: for destinations that need it only.
-    from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+    from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 
-    patience = Patience(connect_timeout, read_timeout, attempts)
+    patience = HttpTimeouts(connect_timeout, read_timeout, attempts)
     return _PARTS[catalog_traits(catalog).interface](destination, session, patience)
 
 
 def _iceberg_in_glue(
-    destination: DestinationSpec, session: AwsSession, patience: Patience
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
 ) -> CatalogPart:
     from lakeload.probes.probe_tables import ProbeIcebergTables
 
     return _glue(destination, ProbeIcebergTables(destination, session))
 
 
-def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience) -> CatalogPart:
+def _rest(destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts) -> CatalogPart:
     from lakeload.probes.iceberg import catalog_probes
     from lakeload.probes.probe_catalog import ProbeCatalog
 
@@ -63,7 +63,9 @@ def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience)
     return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
 
 
-def _nessie(destination: DestinationSpec, session: AwsSession, patience: Patience) -> CatalogPart:
+def _nessie(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> CatalogPart:
     from lakeload.probes.iceberg import nessie_probes
     from lakeload.probes.probe_catalog import ProbeNessie
 
@@ -71,7 +73,7 @@ def _nessie(destination: DestinationSpec, session: AwsSession, patience: Patienc
     return CatalogPart(tuple(nessie_probes(destination, nessie)), nessie.remove_all)
 
 
-_PARTS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, Patience], CatalogPart]] = {
+_PARTS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], CatalogPart]] = {
     Interface.GLUE: _iceberg_in_glue,
     Interface.REST: _rest,
     Interface.NESSIE: _nessie,

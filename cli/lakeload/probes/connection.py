@@ -12,7 +12,7 @@ from lakeload.policy.iam.base import base_policy
 from lakeload.policy.iam.iam import granting
 from lakeload.policy.iam.model import Statement
 from lakeload.probes.catalogs import catalog_part
-from lakeload.probes.runner import Deadline, Probe, ProbeResult, Verdict, run_probes
+from lakeload.probes.runner import CheckVerdict, Deadline, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
 from lakeload.probes.sts import clock_probe, sts_probes
 from lakeload_jobs.aws import AwsSession
@@ -186,10 +186,10 @@ class ConnectionTest:
             tables = self._catalog.remove_all(rest)
             self._left_behind = (*self._objects.remove_all(rest), *tables)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CheckVerdict:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
-        return Verdict(tuple(self._results), self._left_behind, seconds)
+        return CheckVerdict(tuple(self._results), self._left_behind, seconds)
 
 
 def _clients(

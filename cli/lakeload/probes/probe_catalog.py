@@ -17,10 +17,10 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.layout import probe_path
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
-from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
@@ -39,7 +39,7 @@ class ProbeStorage:
 
     destination: DestinationSpec
     session: AwsSession
-    patience: Patience
+    patience: HttpTimeouts
     mark: str
     place: str = ""
     """The table's location, once there is a table."""
@@ -52,7 +52,7 @@ class ProbeStorage:
         """Look up what every upload has to carry."""
         self._encryption = encryption_headers(self.destination.encryption)
 
-    def write(self, table: OpenTable | None) -> str:
+    def write(self, table: CatalogTable | None) -> str:
         """Write an object as a load would: with the keys vended for `table`, or our own.
 
         Raises `AwsError`, `ProbeFailed`.
@@ -141,7 +141,7 @@ class ProbeNessie:
 
     destination: DestinationSpec
     session: AwsSession
-    patience: Patience
+    patience: HttpTimeouts
     _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
     _head: str = ""
     _tried: bool = False
@@ -208,7 +208,7 @@ class ProbeCatalog:
 
     destination: DestinationSpec
     session: AwsSession
-    patience: Patience
+    patience: HttpTimeouts
     _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
     _namespace_tried: bool = False
     _table_tried: bool = False
@@ -388,7 +388,7 @@ class ProbeCatalog:
             return False
         return True
 
-    def _load(self) -> OpenTable:
+    def _load(self) -> CatalogTable:
         return self.catalog.load_table(self.namespace, TABLE)
 
     @property

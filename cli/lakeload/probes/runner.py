@@ -113,7 +113,7 @@ class ProbeResult:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckVerdict:
     """The whole test. `left_behind` are URLs of probe objects that could not be removed, and
     the probe database of Glue with the command that deletes it."""
 

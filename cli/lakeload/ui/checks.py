@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from lakeload.probes.runner import Failure, Probe, ProbeResult, Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Failure, Probe, ProbeResult, Status
 from lakeload.ui import console
 from lakeload_jobs.contract.spec import DestinationSpec
 
@@ -78,7 +78,7 @@ def whole_policy(file: Path) -> Text:
     return Text(f"\nall that is needed, as policies: lakeload policy {shlex.quote(str(file))}")
 
 
-def left_behind(verdict: Verdict) -> list[Text]:
+def left_behind(verdict: CheckVerdict) -> list[Text]:
     """Return what the test could not remove."""
     return [
         Text("\n" + _wrapped(f"{what} could not be removed; delete it", "left behind: "), "yellow")
@@ -86,7 +86,9 @@ def left_behind(verdict: Verdict) -> list[Text]:
     ]
 
 
-def conclusion(verdict: Verdict, destination: DestinationSpec, *, one_line: bool = False) -> Text:
+def conclusion(
+    verdict: CheckVerdict, destination: DestinationSpec, *, one_line: bool = False
+) -> Text:
     """Say how the test ended; `one_line` whatever its length, with what is left behind."""
     place = f"s3://{destination.bucket}/{destination.prefix}".rstrip("/")
     counts = ", ".join(
@@ -210,7 +212,7 @@ class ChecksView:
         return table
 
 
-def show_verdict(verdict: Verdict, destination: DestinationSpec, file: Path) -> None:
+def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, file: Path) -> None:
     """Explain every failure and warning, and say in one line how the test ended.
 
     `file` is the document, for the command that writes its policies.
@@ -232,13 +234,13 @@ def show_verdict(verdict: Verdict, destination: DestinationSpec, file: Path) -> 
     console.answer(conclusion(verdict, destination))
 
 
-def show_interrupted(verdict: Verdict) -> None:
+def show_interrupted(verdict: CheckVerdict) -> None:
     """Name on stderr what an interrupted test could not remove."""
     for text in left_behind(verdict):
         console.note(text)
 
 
-def verdict_json(verdict: Verdict, destination: DestinationSpec) -> dict[str, Any]:
+def verdict_json(verdict: CheckVerdict, destination: DestinationSpec) -> dict[str, Any]:
     """Return the documented JSON form (docs/test-connection.md); fields are only ever added."""
     return {
         "status": "passed" if verdict.passed else "failed",

@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
-class Leaf:
+class TreeLeaf:
     """One object in the tree: its key, its bytes, and whether the last load made it."""
 
     key: str
@@ -59,30 +59,30 @@ def show_command(console: Console, arguments: Sequence[str]) -> None:
     console.print(Text.assemble(("$ ", "green"), (" ".join(("lakeload", *arguments)), "bold")))
 
 
-def gathered(leaves: Sequence[Leaf]) -> list[Leaf]:
+def gathered(leaves: Sequence[TreeLeaf]) -> list[TreeLeaf]:
     """Return one leaf for all files of a kind in a folder, and one for the new ones of them.
 
     Iceberg names its files by UUID: what counts is how many there are.
     """
-    groups: dict[tuple[str, bool], list[Leaf]] = {}
+    groups: dict[tuple[str, bool], list[TreeLeaf]] = {}
     for leaf in leaves:
         folder, _, name = leaf.key.rpartition("/")
         kind = f"{folder}/*.{name.partition('.')[2]}" if "." in name else leaf.key
         groups.setdefault((kind, leaf.new), []).append(leaf)
     return [
-        Leaf(f"{kind} × {len(found)}", sum(leaf.size for leaf in found), new)
+        TreeLeaf(f"{kind} × {len(found)}", sum(leaf.size for leaf in found), new)
         for (kind, new), found in sorted(groups.items())
     ]
 
 
-def show_tree(console: Console, root: str, leaves: Sequence[Leaf]) -> None:
+def show_tree(console: Console, root: str, leaves: Sequence[TreeLeaf]) -> None:
     """Show the lake's objects as the tree that their keys make, the new ones marked."""
     tree = Tree(Text(root, style="bold"), guide_style="dim")
     _add_branches(tree, [(leaf.key.split("/"), leaf) for leaf in leaves])
     console.print(tree, soft_wrap=True)
 
 
-def _add_branches(tree: Tree, leaves: Sequence[tuple[list[str], Leaf]]) -> None:
+def _add_branches(tree: Tree, leaves: Sequence[tuple[list[str], TreeLeaf]]) -> None:
     """Add what the first part of each path makes; a folder with one folder in it is one branch."""
     for name, group in groupby(leaves, key=lambda item: item[0][0]):
         members = [(path[1:], leaf) for path, leaf in group]
@@ -97,7 +97,7 @@ def _add_branches(tree: Tree, leaves: Sequence[tuple[list[str], Leaf]]) -> None:
         _add_branches(tree.add(Text(folders, style="blue")), members)
 
 
-def _leaf_label(name: str, leaf: Leaf) -> Text:
+def _leaf_label(name: str, leaf: TreeLeaf) -> Text:
     size = (f"  {format_size(leaf.size)}", "dim")
     if leaf.new:
         return Text.assemble((name, "green"), size, ("  new", "green"))

@@ -9,44 +9,44 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.formats.amounts import counted
-from lakeload.machine.doctor.model import Diagnosis, Finding, Status
+from lakeload.machine.doctor.model import CheckResult, CheckStatus, DoctorReport
 from lakeload.ui import console
 
 _MARKS = {
-    Status.OK: ("✓", "green"),
-    Status.WARNING: ("!", "yellow"),
-    Status.PROBLEM: ("✗", "red"),
-    Status.SKIPPED: ("-", "dim"),
+    CheckStatus.OK: ("✓", "green"),
+    CheckStatus.WARNING: ("!", "yellow"),
+    CheckStatus.PROBLEM: ("✗", "red"),
+    CheckStatus.SKIPPED: ("-", "dim"),
 }
 
 
-def show_diagnosis(diagnosis: Diagnosis, file: Path | None, exit_code: int) -> None:
+def show_report(report: DoctorReport, file: Path | None, exit_code: int) -> None:
     """Show every finding with what mends it, and in one line how the machine is.
 
     With -q only what is not in order. What variables and files say is text, never markup.
     """
     if console.json_wanted():
-        console.show_json(diagnosis_json(diagnosis, file, exit_code))
+        console.show_json(report_json(report, file, exit_code))
         return
     shown = [
         finding
-        for finding in diagnosis.findings
-        if not console.quiet() or finding.status in (Status.WARNING, Status.PROBLEM)
+        for finding in report.findings
+        if not console.quiet() or finding.status in (CheckStatus.WARNING, CheckStatus.PROBLEM)
     ]
     if console.out.is_terminal and not console.out.is_dumb_terminal:
         console.out.print(_table(shown))
     else:
         for finding in shown:
             console.answer(_lines(finding))
-    console.answer(_conclusion(diagnosis, file))
+    console.answer(_conclusion(report, file))
 
 
-def diagnosis_json(diagnosis: Diagnosis, file: Path | None, exit_code: int) -> dict[str, Any]:
+def report_json(report: DoctorReport, file: Path | None, exit_code: int) -> dict[str, Any]:
     """Return the documented JSON form (docs/doctor.md); fields are only ever added."""
     return {
-        "status": "ok" if diagnosis.healthy else "problem",
+        "status": "ok" if report.healthy else "problem",
         "file": None if file is None else str(file),
-        "seconds": round(diagnosis.seconds, 3),
+        "seconds": round(report.seconds, 3),
         "exit_code": exit_code,
         "findings": [
             {
@@ -56,19 +56,19 @@ def diagnosis_json(diagnosis: Diagnosis, file: Path | None, exit_code: int) -> d
                 "why": finding.why or None,
                 "command": finding.command or None,
             }
-            for finding in diagnosis.findings
+            for finding in report.findings
         ],
     }
 
 
-def _table(findings: list[Finding]) -> Table:
+def _table(findings: list[CheckResult]) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False, expand=False)
     table.add_column(width=1)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, overflow="fold")
     for finding in findings:
         mark, style = _MARKS[finding.status]
-        told = Text(finding.found, "dim" if finding.status is Status.SKIPPED else "")
+        told = Text(finding.found, "dim" if finding.status is CheckStatus.SKIPPED else "")
         if finding.why:
             told.append(f"\n{finding.why}", "dim")
         if finding.command:
@@ -77,7 +77,7 @@ def _table(findings: list[Finding]) -> Table:
     return table
 
 
-def _lines(finding: Finding) -> str:
+def _lines(finding: CheckResult) -> str:
     """One line that `grep` finds by status or name, and what belongs to it indented below."""
     lines = [f"{finding.status:8} {finding.name:16} {finding.found}"]
     if finding.why:
@@ -87,12 +87,12 @@ def _lines(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def _conclusion(diagnosis: Diagnosis, file: Path | None) -> Text:
-    problems = len(diagnosis.with_status(Status.PROBLEM))
-    warnings = len(diagnosis.with_status(Status.WARNING))
-    in_order = len(diagnosis.with_status(Status.OK))
+def _conclusion(report: DoctorReport, file: Path | None) -> Text:
+    problems = len(report.with_status(CheckStatus.PROBLEM))
+    warnings = len(report.with_status(CheckStatus.WARNING))
+    in_order = len(report.with_status(CheckStatus.OK))
     counts = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {in_order} ok"
-    tail = f"{counts} in {diagnosis.seconds:.1f} s"
+    tail = f"{counts} in {report.seconds:.1f} s"
     job = f" for `{file}`" if file else ""
     if problems:
         return Text.assemble(("this machine lacks something", "bold red"), f"{job}: {tail}")

@@ -10,7 +10,7 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from lakeload.config.problems import Problem, Severity, Snippet
+from lakeload.config.problems import Problem, Severity, SourceLines
 from lakeload.config.secret_names import printable
 
 _STYLES: dict[Severity, str] = {
@@ -86,7 +86,7 @@ def problems_json(problems: Sequence[Problem]) -> list[dict[str, Any]]:
 
 
 def _append_snippet(
-    text: Text, snippet: Snippet, gutter: int, width: int, style: str, is_main: bool
+    text: Text, snippet: SourceLines, gutter: int, width: int, style: str, is_main: bool
 ) -> None:
     line, start, length = _window(snippet, width - gutter - 4)
     text.append(f"\n {snippet.line:>{gutter}} | ", "blue")
@@ -99,7 +99,7 @@ def _append_snippet(
         text.append(f" {snippet.label}", style)
 
 
-def _window(snippet: Snippet, width: int) -> tuple[str, int, int]:
+def _window(snippet: SourceLines, width: int) -> tuple[str, int, int]:
     """Cut a long line to the part around what is marked."""
     line, start, length = snippet.text, snippet.column - 1, snippet.length
     if cell_len(line) <= width:

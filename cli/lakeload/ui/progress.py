@@ -47,7 +47,7 @@ class _Row:
     seconds: float = 0.0
 
 
-class Progress:
+class ProgressView:
     """Shows events as they come. Everything in them may come from a file, so nothing is markup."""
 
     def __init__(

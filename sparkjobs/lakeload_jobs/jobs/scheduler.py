@@ -49,7 +49,7 @@ class _TableReporter:
         self.note(self.table, text)
 
 
-class Tables:
+class Scheduler:
     """The tables of one run, `concurrency` at a time."""
 
     def __init__(

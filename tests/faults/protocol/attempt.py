@@ -29,8 +29,13 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     tool_version,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
-from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished, Opened, TableLog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
+from lakeload_jobs.formats.parquet.log.table_log import (
+    Committed,
+    NotYetPublished,
+    OpenedLog,
+    TableLog,
+)
 from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 from tests.faults.protocol.rows import Files, append_rows, ranged_rows
 
@@ -55,7 +60,7 @@ class Place:
     destination: DestinationSpec
     table: str
     handling: Literal["FAIL", "APPEND"]
-    catalog: Catalog | None
+    catalog: ParquetCatalog | None
 
     @property
     def location(self) -> TableLocation:
@@ -173,7 +178,7 @@ def _stage(
 def _record(
     place: Place,
     action: dict[str, Any],
-    opened: Opened,
+    opened: OpenedLog,
     state: StateChange | None,
     files: tuple[StagedFile, ...],
 ) -> LoadRecord:

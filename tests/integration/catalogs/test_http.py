@@ -16,7 +16,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, Said
-from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
@@ -47,7 +47,7 @@ def destination(server: Scripted, **settings: Any) -> DestinationSpec:
 def refused(server: Scripted, **settings: Any) -> CatalogError:
     """Open the catalog and return why that failed; nothing of it shows a secret."""
     wanted = destination(server, **settings)
-    patience = Patience(connect=1, read=1, attempts=2)
+    patience = HttpTimeouts(connect=1, read=1, attempts=2)
     with pytest.raises(LakeloadError) as caught:
         open_catalog(wanted, AwsSession(wanted), patience).namespaces()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -157,7 +157,7 @@ def test_a_server_that_never_answers_is_given_up(
     over = threading.Event()
     scripted.answer = lambda path: (over.wait(10), (200, {}, CONFIG))[1]
     wanted = destination(scripted)
-    connection = RestConnection(wanted, AwsSession(wanted), Patience(1, 0.2, 1))
+    connection = RestConnection(wanted, AwsSession(wanted), HttpTimeouts(1, 0.2, 1))
     with pytest.raises(CatalogError) as caught:
         connection.reach()
     over.set()
@@ -187,7 +187,7 @@ def test_a_nessie_that_wants_another_token_is_asked_natively(
     scripted.answer = lambda path: (401, {}, json.dumps(document).encode())
     token = secret(monkeypatch, "T", SECRET)
     spec = CatalogSpec(type="NESSIE", uri=scripted.uri, token=token, api="NATIVE")
-    api = NessieApi(spec, AwsSession(destination(scripted)), Patience(1, 1, 1))
+    api = NessieApi(spec, AwsSession(destination(scripted)), HttpTimeouts(1, 1, 1))
     with pytest.raises(CatalogError) as caught:
         api.head("main")
     assert (caught.value.code, caught.value.status) == ("UNAUTHORIZED", 401)
@@ -209,7 +209,7 @@ def test_a_namespace_that_may_still_come_is_named(
         (answer for word, answer in answers.items() if word in path), (status, {}, b"")
     )
     wanted = destination(scripted)
-    catalog = ProbeCatalog(wanted, AwsSession(wanted), Patience(1, 1, 1))
+    catalog = ProbeCatalog(wanted, AwsSession(wanted), HttpTimeouts(1, 1, 1))
     with pytest.raises(CatalogError):
         catalog.create_namespace()
     named = [told for told in catalog.remove_all(Deadline(5)) if "no clear answer" in told]

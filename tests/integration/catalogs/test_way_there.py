@@ -16,7 +16,7 @@ from lakeload.probes.runner import Status
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.http import Patience
+from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from tests.servers.local_sockets import (
     LONG_AGO,
@@ -105,7 +105,7 @@ def test_what_keeps_us_from_a_catalog_is_named(
         "lake", "us-east-1", table_format="ICEBERG", iceberg=IcebergSpec(catalog=spec)
     )
     with pytest.raises(CatalogError) as caught:
-        RestConnection(wanted, AwsSession(wanted), Patience(1, 1, 1)).reach()
+        RestConnection(wanted, AwsSession(wanted), HttpTimeouts(1, 1, 1)).reach()
     assert caught.value.code == code, caught.value.message
     assert cause in catalog_causes(caught.value, spec)[0]
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"

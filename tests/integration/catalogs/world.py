@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import Failure, Probe, Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Failure, Probe, Status
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -68,7 +68,7 @@ class World:
         """Put a secret into the environment and return the reference to it."""
         return secret(self.environment, name, value)
 
-    def ask(self, **options: Any) -> Verdict:
+    def ask(self, **options: Any) -> CheckVerdict:
         """Run the probes of the catalog, and what they need, to the end."""
         settings = {"timeout": 20.0, **options}
         everything = ConnectionTest(self.destination, ConnectionOptions(**settings)).probes
@@ -80,7 +80,7 @@ class World:
         return test.verdict()
 
 
-def problems(verdict: Verdict) -> dict[str, str]:
+def problems(verdict: CheckVerdict) -> dict[str, str]:
     """Return what became of each catalog probe that did not pass and has a point here."""
     return {
         result.probe.name: str(result.status)
@@ -89,7 +89,7 @@ def problems(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def first_failure(verdict: Verdict) -> tuple[Probe, Failure]:
+def first_failure(verdict: CheckVerdict) -> tuple[Probe, Failure]:
     """Return the first probe that failed or warned, and why."""
     result = next(result for result in verdict.results if result.failure is not None)
     assert result.failure is not None

@@ -25,7 +25,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
 )
 from lakeload_jobs.formats.parquet.log.records import upload_metadata as metadata
-from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
 from lakeload_jobs.storage.objects import Objects
 from tests import athena
 from tests.integration.lake.conftest import QUICK, make_destination
@@ -102,7 +102,9 @@ class Loader:
         """Return the table's log with Glue as its catalog."""
         return TableLog(self.objects, self.location, catalog=self.catalog)
 
-    def open(self, log: TableLog, job_id: str, table_handling: TableHandling = "APPEND") -> Opened:
+    def open(
+        self, log: TableLog, job_id: str, table_handling: TableHandling = "APPEND"
+    ) -> OpenedLog:
         """Step 0."""
         return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
 

@@ -18,7 +18,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     LoadRecord,
     encode,
 )
-from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened
+from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
 from tests.servers.fault_proxy import FaultProxy, answer
@@ -182,7 +182,7 @@ def test_a_marker_that_cannot_be_written_is_told_like_a_catalog_that_fails(
 def test_what_is_told_of_the_catalog_does_not_stop_a_load(objects: Objects) -> None:
     Writer(objects, glue=GLUE, catalog=Ledger(broken=True)).run()
     opened = Writer(objects, "job-2", catalog=Ledger(broken=True)).open()
-    assert isinstance(opened, Opened)
+    assert isinstance(opened, OpenedLog)
     assert opened.already is None
     with pytest.raises(LoadFailed, match="catalog is down"):
         raise opened.catalog_error or AssertionError

@@ -13,7 +13,7 @@ from lakeload_jobs.core.layout import TableLocation, binding_key
 from lakeload_jobs.formats.parquet.log.admission import TableSettings
 from lakeload_jobs.formats.parquet.log.records import GlueTarget, LoadRecord
 from lakeload_jobs.formats.parquet.log.reset import Resetter
-from lakeload_jobs.formats.parquet.log.table_log import Opened
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.writer import Writer, commit_only
@@ -33,7 +33,7 @@ class Loader(Writer):
 
     settings: TableSettings = NO_GLUE
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedLog:
         """Step 0."""
         return self.log.open(
             self.pipeline,
@@ -45,7 +45,7 @@ class Loader(Writer):
             self.settings,
         )
 
-    def look(self) -> Opened:
+    def look(self) -> OpenedLog:
         """The same, reading only."""
         return self.log.inspect(
             self.pipeline,

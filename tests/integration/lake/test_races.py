@@ -13,7 +13,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFaile
 from lakeload_jobs.formats.parquet.log.admission import Conflict
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, encode
-from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished, Opened
+from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished, OpenedLog
 from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 from tests.integration.lake.writer import LONG_AGO, Writer
 from tests.servers.fault_proxy import FaultProxy, answer, drop_answer, drop_request
@@ -54,7 +54,7 @@ def test_the_same_job_again_reports_the_earlier_result(objects: Objects, lake: L
     first = Writer(objects)
     first.run()
     again = Writer(objects).run()
-    assert isinstance(again, Opened)
+    assert isinstance(again, OpenedLog)
     assert again.already is not None
     assert again.already.attempt_id == first.attempt_id
     assert again.already.rows == 2

@@ -19,8 +19,8 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
     upload_metadata,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
-from lakeload_jobs.formats.parquet.log.table_log import Committed, Opened, TableLog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
+from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
 from lakeload_jobs.storage.objects import Objects
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,7 +42,7 @@ class Writer:
     notes: list[str] = field(default_factory=list)
     table: str = "orders"
     glue: GlueTarget | None = None
-    catalog: Catalog | None = None
+    catalog: ParquetCatalog | None = None
     columns: tuple[str, ...] = ("id",)
     attempt_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -53,7 +53,7 @@ class Writer:
             self.objects, self.location, notify=self.notes.append, catalog=self.catalog
         )
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedLog:
         """Step 0."""
         return self.log.open(
             self.pipeline,
@@ -100,7 +100,7 @@ class Writer:
         part = self.objects.upload_part(key, upload_id, 1, body)
         return StagedFile(key, upload_id, (part,), 1, len(body))
 
-    def run(self) -> Committed | Opened:
+    def run(self) -> Committed | OpenedLog:
         """The whole job; what `open` said when it is loaded already."""
         opened = self.open()
         if opened.already is not None:

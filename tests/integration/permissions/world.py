@@ -16,7 +16,7 @@ from lakeload.formats.reports import RecoveredTable
 from lakeload.formats.tables import open_session
 from lakeload.policy.iam.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Status
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 from lakeload_jobs.formats.parquet.glue import GlueCatalog
@@ -65,7 +65,7 @@ class World:
         document = {"Version": "2012-10-17", "Statement": statements}
         self.lake.server.admin.put_role_policy(self.lake.seeded.role, document)
 
-    def ask(self) -> Verdict:
+    def ask(self) -> CheckVerdict:
         """Run the connection test to its end."""
         test = ConnectionTest(self.destination, ConnectionOptions(timeout=60))
         for _ in test.run():
@@ -116,12 +116,12 @@ def without(policies: Sequence[PolicyDocument], action: str) -> list[PolicyDocum
     ]
 
 
-def problems(verdict: Verdict) -> dict[str, str]:
+def problems(verdict: CheckVerdict) -> dict[str, str]:
     """Return the probes that failed or warned, each with its status."""
     return {r.probe.name: str(r.status) for r in verdict.results if r.failure is not None}
 
 
-def dependents(verdict: Verdict, failed: Mapping[str, str]) -> set[str]:
+def dependents(verdict: CheckVerdict, failed: Mapping[str, str]) -> set[str]:
     """Return the probes that depend on those that failed, directly or not."""
     found: set[str] = set()
     for result in verdict.results:
@@ -131,7 +131,7 @@ def dependents(verdict: Verdict, failed: Mapping[str, str]) -> set[str]:
     return found
 
 
-def skipped(verdict: Verdict) -> set[str]:
+def skipped(verdict: CheckVerdict) -> set[str]:
     """Return the probes that were skipped, but for those the destination has no use for."""
     return {
         r.probe.name

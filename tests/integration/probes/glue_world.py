@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Status
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import GLUE_PROBES
 from tests.integration.probes.world import World
@@ -37,7 +37,7 @@ def probe_databases(lake: Lake) -> list[str]:
     return [database["Name"] for database in found if "lakeload_probe" in database["Name"]]
 
 
-def ask(world: World, **options: Any) -> Verdict:
+def ask(world: World, **options: Any) -> CheckVerdict:
     """Run the Glue probes, and what they need, to the end."""
     chosen = {"timeout": 20, "only": ABOUT_GLUE, **options}
     test = ConnectionTest(world.destination, ConnectionOptions(**chosen))
@@ -46,7 +46,7 @@ def ask(world: World, **options: Any) -> Verdict:
     return test.verdict()
 
 
-def statuses(verdict: Verdict) -> dict[str, str]:
+def statuses(verdict: CheckVerdict) -> dict[str, str]:
     """Return what became of each Glue probe."""
     return {
         result.probe.name: str(result.status)
@@ -55,7 +55,7 @@ def statuses(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def problems(verdict: Verdict) -> dict[str, str]:
+def problems(verdict: CheckVerdict) -> dict[str, str]:
     """Return what did not pass, of all probes."""
     return {
         result.probe.name: str(result.status)
@@ -64,7 +64,7 @@ def problems(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def assert_nothing_left(world: World, verdict: Verdict) -> None:
+def assert_nothing_left(world: World, verdict: CheckVerdict) -> None:
     """Nothing of the test is in Glue, and nothing is told to be."""
     assert verdict.left_behind == ()
     assert probe_databases(world.lake) == []

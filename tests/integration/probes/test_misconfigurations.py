@@ -11,7 +11,7 @@ import pytest
 from lakeload.connections import Connections
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.preflight import NAMES, preflight
-from lakeload.probes.runner import Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Status
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from tests.integration.probes.misconfigurations import CASES
 from tests.integration.probes.world import Case, World
@@ -80,7 +80,7 @@ def test_preflight_passes_when_everything_a_load_reads_is_right(world: World) ->
     preflight(Connections(world.destination, "test"))
 
 
-def _test(world: World, timeout: float = 15) -> Verdict:
+def _test(world: World, timeout: float = 15) -> CheckVerdict:
     test = ConnectionTest(world.destination, ConnectionOptions(timeout=timeout))
     try:
         for _ in test.run():
@@ -90,7 +90,7 @@ def _test(world: World, timeout: float = 15) -> Verdict:
     return test.verdict()
 
 
-def _test_until_it_fails(world: World, timeout: float) -> Verdict:
+def _test_until_it_fails(world: World, timeout: float) -> CheckVerdict:
     test = ConnectionTest(world.destination, ConnectionOptions(timeout=timeout))
     with closing(test.run()) as results:
         for result in results:
@@ -99,7 +99,7 @@ def _test_until_it_fails(world: World, timeout: float) -> Verdict:
     return test.verdict()
 
 
-def _assert_nothing_left(world: World, verdict: Verdict) -> None:
+def _assert_nothing_left(world: World, verdict: CheckVerdict) -> None:
     assert verdict.left_behind == ()
     assert world.lake.keys() == []
     assert world.lake.uploads() == []

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable, facts_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
 from lakeload_jobs.formats.iceberg.rules.history import (
     PipelineState,
     next_properties,
@@ -58,7 +58,7 @@ class IcebergWriter:
         are what an incremental load keeps of its files."""
         summary = _summary(job, rows, pipeline)
         table = self.table()
-        facts = facts_of(OpenTable(table))
+        facts = facts_of(CatalogTable(table))
         with table.transaction() as transaction:
             transaction.append(_rows(rows), snapshot_properties=summary)
             made = transaction.table_metadata.current_snapshot()

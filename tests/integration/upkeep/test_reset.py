@@ -15,7 +15,7 @@ from lakeload_jobs.formats.parquet.log.records import GlueTarget
 from lakeload_jobs.formats.parquet.log.recovery import recover_table
 from lakeload_jobs.formats.parquet.log.reset import (
     LogInUse,
-    Removed,
+    RemovedObjects,
     Resetter,
     TableCatalog,
     remove_log,
@@ -55,7 +55,9 @@ def resetter(
     )
 
 
-def reset(objects: Objects, pipeline: str = "shop", catalog: TableCatalog | None = None) -> Removed:
+def reset(
+    objects: Objects, pipeline: str = "shop", catalog: TableCatalog | None = None
+) -> RemovedObjects:
     return resetter(objects, pipeline, catalog).run("by a test")
 
 

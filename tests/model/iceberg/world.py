@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from lakeload_jobs.formats.iceberg.rules.facts import Job
+from lakeload_jobs.formats.iceberg.rules.facts import TableAttempt
 from tests.model.iceberg.rules import Rules
 
 FOREIGN = -1
@@ -118,9 +118,9 @@ class Process:
         return self.kind in ("incremental", "empty")
 
     @property
-    def job(self) -> Job:
+    def job(self) -> TableAttempt:
         """The job as the rules know it."""
-        return Job(
+        return TableAttempt(
             self.pipeline,
             self.job_id,
             self.name,

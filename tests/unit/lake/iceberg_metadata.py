@@ -8,7 +8,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import OpenTable
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
 
 LOCATION = "s3://lake/shop/orders"
 
@@ -30,7 +30,7 @@ def open_table(
     *snapshots: dict[str, Any],
     properties: dict[str, str] | None = None,
     refs: dict[str, int] | None = None,
-) -> OpenTable:
+) -> CatalogTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
     named = {
         name: {"snapshot-id": number, "type": "branch"} for name, number in (refs or {}).items()
@@ -82,4 +82,6 @@ def open_table(
     }
     metadata = TableMetadataUtil.parse_obj(document)
     place = f"{LOCATION}/metadata/3.metadata.json"
-    return OpenTable(Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None)))
+    return CatalogTable(
+        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
+    )

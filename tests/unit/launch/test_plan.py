@@ -17,7 +17,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput,
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
-from lakeload_jobs.formats.parquet.log.table_log import Opened
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
@@ -26,8 +26,8 @@ HERE = Attempt("job-1", ATTEMPT, SYNCED)
 LEFT = Pending(3, "shop", "job-0", rows=10, files=2, action="publish")
 
 
-def opened(already: LoadRecord | None = None, settled: tuple[Pending, ...] = ()) -> Opened:
-    return Opened(1, already, first_run=True, column_map={}, columns=(), settled=settled)
+def opened(already: LoadRecord | None = None, settled: tuple[Pending, ...] = ()) -> OpenedLog:
+    return OpenedLog(1, already, first_run=True, column_map={}, columns=(), settled=settled)
 
 
 def record() -> LoadRecord:
@@ -42,7 +42,7 @@ def planned(
     paths: tuple[Path, ...] = (),
     file_format: FileFormat = "CSV",
     options: dict[str, str] | None = None,
-    found: Opened | LakeloadError | None = None,
+    found: OpenedLog | LakeloadError | None = None,
 ) -> TablePlan:
     given = FilesInput(file_format, tuple(map(str, paths)), options or {})
     spec = dataclasses.replace(table("orders"), input=given)

@@ -21,7 +21,7 @@ from lakeload.launch.outcome import (
     probable_cause,
     read_result,
 )
-from lakeload.launch.process import LIMIT, Patience, Running, members, read_log
+from lakeload.launch.process import LIMIT, Running, StopTimeouts, members, read_log
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode
@@ -30,7 +30,7 @@ from lakeload_jobs.contract.traits import FORMATS
 from tests.unit.launch.specs import prepared
 
 MAYBE = FORMATS["PARQUET"].commit_unknown
-SHORT = Patience(term=1.5, survivors=3.0, stragglers=0.3)
+SHORT = StopTimeouts(term=1.5, survivors=3.0, stragglers=0.3)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import Failure, ProbeResult, Status, Verdict
+from lakeload.probes.runner import CheckVerdict, Failure, ProbeResult, Status
 from lakeload.ui.checks import verdict_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -77,7 +77,7 @@ def test_every_field_of_the_json_is_described() -> None:
     (probe, *_) = ConnectionTest(GLUE, ConnectionOptions()).probes
     failure = Failure("m", "c", 403, "id", (), None, statement={})
     result = ProbeResult(probe, Status.FAILED, failure=failure)
-    document = verdict_json(Verdict((result,), (), 1.0), GLUE)
+    document = verdict_json(CheckVerdict((result,), (), 1.0), GLUE)
     described = (DOCS / "test-connection.md").read_text(encoding="utf-8").partition("## JSON")[2]
     (shown,) = document["probes"]
     for fields in (document, shown, shown["failure"]):

@@ -9,13 +9,13 @@ from typing import Any
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
-    Job,
     PipelineState,
     Snapshot,
+    TableAttempt,
     TableFacts,
 )
 
-JOB = Job("shop", "j1", "a1", "f" * 64, "orders.csv", "db.orders")
+JOB = TableAttempt("shop", "j1", "a1", "f" * 64, "orders.csv", "db.orders")
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Table:
         self.refs["main"] = self.last
         return self.last
 
-    def publish(self, job: Job = JOB, *, state: Any = None, marked: bool = False) -> int:
+    def publish(self, job: TableAttempt = JOB, *, state: Any = None, marked: bool = False) -> int:
         """A load of lakeload; `marked`: its snapshot's summary tells so too."""
         before = self.facts
         summary = {"lakeload.job-id": job.job_id, "lakeload.pipeline": job.pipeline}
@@ -82,6 +82,6 @@ class Table:
             del self.snapshots[number]
 
 
-def job(job_id: str, pipeline: str = "shop", **more: Any) -> Job:
+def job(job_id: str, pipeline: str = "shop", **more: Any) -> TableAttempt:
     """Return a job like `JOB`."""
     return replace(JOB, job_id=job_id, pipeline=pipeline, **more)

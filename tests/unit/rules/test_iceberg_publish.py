@@ -10,7 +10,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
 from lakeload_jobs.formats.iceberg.rules.admission import open_table
-from lakeload_jobs.formats.iceberg.rules.facts import Job, Snapshot
+from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableAttempt
 from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,
@@ -28,7 +28,7 @@ _MINE = job("j9", attempt_id="mine", goes_on=True)
 class _Load:
     """A load that has started, and staged snapshot 1000 on its branch."""
 
-    def __init__(self, table: Table, own: Job = _MINE, **more: Any) -> None:
+    def __init__(self, table: Table, own: TableAttempt = _MINE, **more: Any) -> None:
         self.table, self.own, self.more = table, own, more
         self.start = open_table(table.facts, "main", own)
         self.base = table.refs.get("main")

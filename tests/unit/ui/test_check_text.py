@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from lakeload.probes.runner import Failure, Level, Permission, Probe, ProbeResult, Status, Verdict
+from lakeload.probes.runner import (
+    CheckVerdict,
+    Failure,
+    Level,
+    Permission,
+    Probe,
+    ProbeResult,
+    Status,
+)
 from lakeload.ui import checks as check_text
 from lakeload.ui import console
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -66,7 +74,7 @@ def test_a_line_for_a_pipe_begins_with_status_and_name_and_fits() -> None:
 
 
 def test_what_is_left_behind_is_part_of_the_one_line() -> None:
-    verdict = Verdict((_result(FAILURE),), ("s3://lake/_lakeload/probe/x",), 1.0)
+    verdict = CheckVerdict((_result(FAILURE),), ("s3://lake/_lakeload/probe/x",), 1.0)
     destination = DestinationSpec("lake", "us-east-1", "shop")
     told = check_text.conclusion(verdict, destination, one_line=True).plain
     assert told == (

@@ -16,7 +16,7 @@ from lakeload.demo.samples import (
     write_first_day,
     write_second_day,
 )
-from lakeload.ui.demo import Leaf, gathered, show_tree
+from lakeload.ui.demo import TreeLeaf, gathered, show_tree
 
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 
@@ -24,12 +24,12 @@ MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 def test_files_of_a_kind_are_one_line_and_the_new_ones_another() -> None:
     folder = "demo/shop/orders"
     leaves = [
-        Leaf(f"{folder}/data/a-1.parquet", 10, new=False),
-        Leaf(f"{folder}/data/b-2.parquet", 20, new=False),
-        Leaf(f"{folder}/data/c-3.parquet", 40, new=True),
-        Leaf(f"{folder}/metadata/0-x.metadata.json", 4, new=False),
-        Leaf(f"{folder}/metadata/1-y.metadata.json", 5, new=True),
-        Leaf(f"{folder}/metadata/snap-1.avro", 5, new=True),
+        TreeLeaf(f"{folder}/data/a-1.parquet", 10, new=False),
+        TreeLeaf(f"{folder}/data/b-2.parquet", 20, new=False),
+        TreeLeaf(f"{folder}/data/c-3.parquet", 40, new=True),
+        TreeLeaf(f"{folder}/metadata/0-x.metadata.json", 4, new=False),
+        TreeLeaf(f"{folder}/metadata/1-y.metadata.json", 5, new=True),
+        TreeLeaf(f"{folder}/metadata/snap-1.avro", 5, new=True),
     ]
     console = Console(width=80)
     with console.capture() as captured:

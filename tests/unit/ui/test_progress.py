@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from lakeload.ui.console import Stream
-from lakeload.ui.progress import Progress
+from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.events import Event, EventKind
 
 EVIL = "[red]e\x1b[2J\nvil"
@@ -45,7 +45,7 @@ def shown(*, terminal: bool, quiet: bool = False, height: int = 24) -> str:
         markup=False,
         color_system=None,
     )
-    with Progress(console, ["orders", EVIL, "later"], quiet=quiet) as progress:
+    with ProgressView(console, ["orders", EVIL, "later"], quiet=quiet) as progress:
         for each in EVENTS:
             progress.show(each)
             if progress._live:
@@ -88,7 +88,7 @@ def test_a_reader_that_goes_away_does_not_end_the_load() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", buffering=1) as broken:
-        with Progress(Stream(file=broken, force_terminal=False), ["orders"]) as progress:
+        with ProgressView(Stream(file=broken, force_terminal=False), ["orders"]) as progress:
             for each in EVENTS:
                 progress.show(each)
         broken.write("the last flush goes nowhere")
@@ -101,6 +101,6 @@ def test_a_terminal_that_is_closed_does_not_end_the_load() -> None:
 
     for terminal in (False, True):
         console = Stream(file=Closed(), force_terminal=terminal)
-        with Progress(console, ["orders"]) as progress:
+        with ProgressView(console, ["orders"]) as progress:
             for each in EVENTS:
                 progress.show(each)

@@ -23,9 +23,9 @@ from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ROWS, Snapshot, TableFacts
 from lakeload_jobs.formats.iceberg.rules.history import (
-    Job,
     JobFound,
     Start,
+    TableAttempt,
     check_same_load,
     find_job,
     open_table,
@@ -170,7 +170,7 @@ def _compared(
     return tuple(replace(state, error=refused) if state.waits else state for state in states)
 
 
-def _already(facts: TableFacts, request: InspectionRequest, job: Job) -> Snapshot | None:
+def _already(facts: TableFacts, request: InspectionRequest, job: TableAttempt) -> Snapshot | None:
     """Return the snapshot of the job, as far as the metadata alone can tell; else Spark looks.
 
     Raises `InvalidInput` when its id was used with other settings.
@@ -182,8 +182,8 @@ def _already(facts: TableFacts, request: InspectionRequest, job: Job) -> Snapsho
     return facts.snapshots.get(answer.snapshot)
 
 
-def _job(table: TableSpec, request: InspectionRequest) -> Job:
-    return Job(
+def _job(table: TableSpec, request: InspectionRequest) -> TableAttempt:
+    return TableAttempt(
         pipeline=request.pipeline,
         job_id=request.attempt.job_id,
         attempt_id=request.attempt.attempt_id,

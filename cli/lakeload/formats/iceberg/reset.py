@@ -13,7 +13,7 @@ from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, Lakeload
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    OpenTable,
+    CatalogTable,
     Removal,
     TableFiles,
     facts_of,
@@ -87,7 +87,7 @@ def drop_tables(
     )
 
 
-def _open(lake: IcebergTables, table: TableRef) -> OpenTable | None:
+def _open(lake: IcebergTables, table: TableRef) -> CatalogTable | None:
     try:
         return lake.catalog.load_table(table.location.schema, table.location.table)
     except CatalogError as error:
@@ -96,7 +96,9 @@ def _open(lake: IcebergTables, table: TableRef) -> OpenTable | None:
         raise
 
 
-def _found(lake: IcebergTables, table: TableRef, opened: OpenTable, files: LakeFiles) -> TableDrop:
+def _found(
+    lake: IcebergTables, table: TableRef, opened: CatalogTable, files: LakeFiles
+) -> TableDrop:
     facts = facts_of(opened)
     check_droppable(facts, lake.pipeline)
     current = facts.snapshots.get(opened.snapshot_id or 0)

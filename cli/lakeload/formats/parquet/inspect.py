@@ -13,7 +13,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
-from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
@@ -22,7 +22,7 @@ from lakeload_jobs.storage.objects import Objects
 class ParquetState(TableState):
     """One table as its log has it; `opened` None where that could not be read."""
 
-    opened: Opened | None = None
+    opened: OpenedLog | None = None
 
     @property
     def idle(self) -> bool:

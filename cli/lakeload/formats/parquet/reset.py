@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.formats.parquet.log.records import LogDamaged
 from lakeload_jobs.formats.parquet.log.reset import (
-    Removed,
+    RemovedObjects,
     ResetPlan,
     Resetter,
     check_removable,
@@ -32,7 +32,7 @@ class LogReset:
     plan: ResetPlan | None = None
     half_removed: bool = False
     """An earlier removal of the log stopped half-way: only the rest of the log is left."""
-    removed: Removed | None = None
+    removed: RemovedObjects | None = None
     log_objects: int = 0
     """Objects of the log that would go, or are gone."""
 

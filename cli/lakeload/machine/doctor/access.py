@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from lakeload.machine.doctor.model import Finding, Patient, Status, export, set_clock
+from lakeload.machine.doctor.model import CheckContext, CheckResult, CheckStatus, export, set_clock
 from lakeload.machine.jars.download import without_login
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _DEFAULT_REGION = "us-east-1"
 
 
-def endpoint_of(patient: Patient) -> str:
+def endpoint_of(context: CheckContext) -> str:
     """Return the URL of the destination's S3 endpoint, or of AWS's in the environment's region."""
-    destination, variables = patient.need.destination, patient.environment
+    destination, variables = context.need.destination, context.environment
     if destination is not None and destination.endpoints.s3:
         return destination.endpoints.s3
     if variables.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() != "true":
@@ -55,21 +55,21 @@ _METADATA = "169.254.169.254"
 _IDENTITY = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 
 
-def proxies(patient: Patient) -> Iterator[Finding]:
+def proxies(context: CheckContext) -> Iterator[CheckResult]:
     """Look at HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
-    variables = patient.environment
+    variables = context.environment
     used = {name: _chosen(name, variables) for name in ("http_proxy", "https_proxy", "no_proxy")}
     troubles = [
         *_disagreements(variables),
         *_malformed(used),
         *_uncovered(used),
-        *_local_endpoint(patient, used),
-        *_metadata(patient, used),
+        *_local_endpoint(context, used),
+        *_metadata(context, used),
     ]
     named = [f"{name.upper()} `{shown(used[name])}`" for name in used if used[name]]
     if not troubles:
         found = ", ".join(named) if named else "none is set"
-        yield Finding("proxies", Status.OK, found)
+        yield CheckResult("proxies", CheckStatus.OK, found)
     yield from troubles
 
 
@@ -97,7 +97,7 @@ def _chosen(name: str, variables: Mapping[str, str]) -> str:
     return variables.get(name, variables.get(name.upper(), "")).strip()
 
 
-def _disagreements(variables: Mapping[str, str]) -> Iterator[Finding]:
+def _disagreements(variables: Mapping[str, str]) -> Iterator[CheckResult]:
     for lower in ("http_proxy", "https_proxy", "no_proxy"):
         upper = lower.upper()
         both = variables.get(lower), variables.get(upper)
@@ -105,10 +105,10 @@ def _disagreements(variables: Mapping[str, str]) -> Iterator[Finding]:
             continue
         told = f"{lower} is `{shown(both[0] or '')}`, {upper} is `{shown(both[1] or '')}`"
         why = f"lakeload goes by {lower}, other programs by {upper}"
-        yield Finding("proxies", Status.WARNING, told, why, f'export {upper}="${lower}"')
+        yield CheckResult("proxies", CheckStatus.WARNING, told, why, f'export {upper}="${lower}"')
 
 
-def _malformed(used: Mapping[str, str]) -> Iterator[Finding]:
+def _malformed(used: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("http_proxy", "https_proxy"):
         value = used[name]
         if not value or _is_proxy(value):
@@ -116,7 +116,7 @@ def _malformed(used: Mapping[str, str]) -> Iterator[Finding]:
         why = "it is not the address of a proxy"
         command = export(name.upper(), "http://proxy.example.com:3128")
         found = f"{name.upper()} is `{shown(value)}`"
-        yield Finding("proxies", Status.PROBLEM, found, why, command)
+        yield CheckResult("proxies", CheckStatus.PROBLEM, found, why, command)
 
 
 def _is_proxy(value: str) -> bool:
@@ -128,35 +128,37 @@ def _is_proxy(value: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _uncovered(used: Mapping[str, str]) -> Iterator[Finding]:
+def _uncovered(used: Mapping[str, str]) -> Iterator[CheckResult]:
     if used["http_proxy"] and not used["https_proxy"]:
         found = f"HTTP_PROXY is `{shown(used['http_proxy'])}`, and HTTPS_PROXY is not set"
         why = "AWS is reached over https, so without a proxy"
         command = 'export HTTPS_PROXY="${http_proxy-$HTTP_PROXY}"'
-        yield Finding("proxies", Status.WARNING, found, why, command)
+        yield CheckResult("proxies", CheckStatus.WARNING, found, why, command)
 
 
-def _local_endpoint(patient: Patient, used: Mapping[str, str]) -> Iterator[Finding]:
-    url = endpoint_of(patient)
+def _local_endpoint(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
+    url = endpoint_of(context)
     host = urlsplit(url).hostname or ""
     local = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
-    if not (local or host == "::1") or proxy_for(url, patient.environment) is None:
+    if not (local or host == "::1") or proxy_for(url, context.environment) is None:
         return
     found = f"the endpoint `{host}` is on this machine and would be reached through a proxy"
-    yield Finding("proxies", Status.WARNING, found, "add it to NO_PROXY", _except(used, host))
+    yield CheckResult(
+        "proxies", CheckStatus.WARNING, found, "add it to NO_PROXY", _except(used, host)
+    )
 
 
-def _metadata(patient: Patient, used: Mapping[str, str]) -> Iterator[Finding]:
+def _metadata(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
     """An instance's credentials come from an address that no proxy can reach."""
-    destination = patient.need.destination
+    destination = context.need.destination
     credentials = destination.credentials if destination else None
     own = credentials is not None and (credentials.profile or credentials.access_key_id)
-    if own or any(patient.environment.get(name) for name in _IDENTITY):
+    if own or any(context.environment.get(name) for name in _IDENTITY):
         return
-    if proxy_for(f"http://{_METADATA}/", patient.environment) is not None:
+    if proxy_for(f"http://{_METADATA}/", context.environment) is not None:
         found = f"`{_METADATA}` would be reached through a proxy"
         why = "on EC2 that is where the credentials of an instance come from"
-        yield Finding("proxies", Status.WARNING, found, why, _except(used, _METADATA))
+        yield CheckResult("proxies", CheckStatus.WARNING, found, why, _except(used, _METADATA))
 
 
 def _except(used: Mapping[str, str], host: str) -> str:
@@ -171,56 +173,58 @@ NOTABLE = 60.0
 Now = Callable[[], float]
 
 
-def clock(patient: Patient, now: Now = time.time) -> Iterator[Finding]:
+def clock(context: CheckContext, now: Now = time.time) -> Iterator[CheckResult]:
     """Ask the endpoint for its time: one HEAD, nothing signed, no redirect followed."""
-    url = endpoint_of(patient)
+    url = endpoint_of(context)
     place = f"`{without_userinfo(url)}`"
-    if patient.offline:
-        yield Finding("clock", Status.SKIPPED, "not compared with the endpoint: --offline")
+    if context.offline:
+        yield CheckResult("clock", CheckStatus.SKIPPED, "not compared with the endpoint: --offline")
         return
-    proxy = proxy_for(url, patient.environment)
+    proxy = proxy_for(url, context.environment)
     trouble: ssl.SSLError | None = None
     try:
-        date = _date(url, proxy, patient.seconds / 2, trusting=False)
+        date = _date(url, proxy, context.seconds / 2, trusting=False)
     except ssl.SSLCertVerificationError as error:
         # A clock that is years off makes every certificate invalid: the time is asked for without
         # one, and what is not trusted is said.
         trouble = error
         yield _untrusted(place, error)
-        date = _date_or_none(url, proxy, patient.seconds / 2)
+        date = _date_or_none(url, proxy, context.seconds / 2)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        yield _unreachable(patient, without_userinfo(url), proxy, error)
+        yield _unreachable(context, without_userinfo(url), proxy, error)
         return
     instant = _instant(date)
     if instant is not None:
-        yield judge_clock(patient, (now() - instant.timestamp()), place)
+        yield judge_clock(context, (now() - instant.timestamp()), place)
     elif trouble is None:
         found = f"{place} answers without a Date"
         command = f"curl -sSI {shlex.quote(without_userinfo(url))}; date -u"
-        yield Finding("clock", Status.WARNING, found, "the clock could not be compared", command)
+        yield CheckResult(
+            "clock", CheckStatus.WARNING, found, "the clock could not be compared", command
+        )
 
 
-def judge_clock(patient: Patient, ahead: float, place: str) -> Finding:
+def judge_clock(context: CheckContext, ahead: float, place: str) -> CheckResult:
     """Return the finding for a clock that is `ahead` seconds before the endpoint's."""
     off = abs(ahead)
     if off < NOTABLE:
-        return Finding("clock", Status.OK, f"within a minute of {place}")
+        return CheckResult("clock", CheckStatus.OK, f"within a minute of {place}")
     amount = f"{off / 60:.0f} minutes" if off >= 120 else f"{off:.0f} s"
     found = f"{amount} {'ahead of' if ahead > 0 else 'behind'} {place}"
-    command = set_clock(patient.host.platform, patient.host.os_release)
+    command = set_clock(context.host.platform, context.host.os_release)
     if off < REFUSED_AFTER:
         why = "AWS refuses signatures that are five minutes off"
-        return Finding("clock", Status.WARNING, found, why, command)
+        return CheckResult("clock", CheckStatus.WARNING, found, why, command)
     why = "AWS refuses signatures that are five minutes off, S3 those fifteen minutes off"
-    return Finding("clock", Status.PROBLEM, found, why, command)
+    return CheckResult("clock", CheckStatus.PROBLEM, found, why, command)
 
 
-def silent_endpoint(patient: Patient) -> Finding:
+def silent_endpoint(context: CheckContext) -> CheckResult:
     """Return the finding for an endpoint, or a name server before it, that says nothing at all."""
-    url = endpoint_of(patient)
-    silence = TimeoutError(f"no answer within {patient.seconds:g} s")
+    url = endpoint_of(context)
+    silence = TimeoutError(f"no answer within {context.seconds:g} s")
     return _unreachable(
-        patient, without_userinfo(url), proxy_for(url, patient.environment), silence
+        context, without_userinfo(url), proxy_for(url, context.environment), silence
     )
 
 
@@ -292,23 +296,25 @@ def _context(*, trusting: bool) -> ssl.SSLContext:
     return context
 
 
-def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> Finding:
+def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> CheckResult:
     found = f"the certificate of {place} is not trusted: {error.verify_message}"
     why = "a proxy that opens TLS, a store with a certificate of its own, or a wrong clock"
     command = "export AWS_CA_BUNDLE=/path/to/its/authority.pem"
-    return Finding("endpoint", Status.PROBLEM, found, why, command)
+    return CheckResult("endpoint", CheckStatus.PROBLEM, found, why, command)
 
 
-def _unreachable(patient: Patient, url: str, proxy: str | None, error: Exception) -> Finding:
+def _unreachable(
+    context: CheckContext, url: str, proxy: str | None, error: Exception
+) -> CheckResult:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     through = f" through the proxy `{shown(proxy)}`" if proxy else ""
     found = f"`{url}` does not answer{through}: {reason}"
-    needed = patient.need.destination is not None
+    needed = context.need.destination is not None
     look = "HTTPS_PROXY and NO_PROXY" if proxy else "the network, its names and its firewall"
     why = f"look at {look}; the clock was not compared"
     command = f"curl -sSI {shlex.quote(url)}"
-    status = Status.PROBLEM if needed else Status.WARNING
-    return Finding("endpoint", status, found, why, command)
+    status = CheckStatus.PROBLEM if needed else CheckStatus.WARNING
+    return CheckResult("endpoint", status, found, why, command)
 
 
 PROVIDERS = {
@@ -331,31 +337,31 @@ SOON = 900.0
 """Seconds before their end at which keys that nobody renews are worth a warning."""
 
 
-def credentials(patient: Patient) -> Iterator[Finding]:
+def credentials(context: CheckContext) -> Iterator[CheckResult]:
     """Ask botocore's chain, or look for the document's own keys."""
     from lakeload_jobs.aws.credentials import credential_source
 
-    destination = patient.need.destination
+    destination = context.need.destination
     spec = destination.credentials if destination else CredentialsSpec()
     if spec.access_key_id:
         found = f"keys of the document, from {spec.access_key_id}"
-        yield Finding("credentials", Status.OK, found)
+        yield CheckResult("credentials", CheckStatus.OK, found)
         return
     from lakeload_jobs.aws.errors import AwsError
 
     region = destination.region if destination else "us-east-1"
     try:
-        source = credential_source(spec, region, asking=not patient.offline)
+        source = credential_source(spec, region, asking=not context.offline)
     except AwsError as error:
-        yield _refused(patient, error, spec)
+        yield _refused(context, error, spec)
         return
     if source is None:
-        yield _nobody(patient)
+        yield _nobody(context)
         return
     yield judge_source(source, datetime.now(UTC))
 
 
-def judge_source(source: CredentialSource, now: datetime) -> Finding:
+def judge_source(source: CredentialSource, now: datetime) -> CheckResult:
     """Return the finding for the provider that answers."""
     found = f"from {PROVIDERS.get(source.method, source.method)}"
     if source.profile:
@@ -363,23 +369,23 @@ def judge_source(source: CredentialSource, now: datetime) -> Finding:
     if source.key_end:
         found += f", access key …{source.key_end}"
     if source.expires is None:
-        return Finding("credentials", Status.OK, found)
+        return CheckResult("credentials", CheckStatus.OK, found)
     left = (source.expires - now).total_seconds()
     renew = _renewal(source.method, source.profile)
     if left <= 0:
-        return Finding("credentials", Status.PROBLEM, f"{found}: expired", "", renew)
+        return CheckResult("credentials", CheckStatus.PROBLEM, f"{found}: expired", "", renew)
     found += f", until {source.expires:%Y-%m-%d %H:%M} UTC"
     if left < SOON and source.method in ("env", "custom-process", "shared-credentials-file"):
         why = "they end in less than 15 minutes"
-        return Finding("credentials", Status.WARNING, found, why, renew)
-    return Finding("credentials", Status.OK, found)
+        return CheckResult("credentials", CheckStatus.WARNING, found, why, renew)
+    return CheckResult("credentials", CheckStatus.OK, found)
 
 
-def secrets(patient: Patient) -> Iterator[Finding]:
+def secrets(context: CheckContext) -> Iterator[CheckResult]:
     """Look whether the variables and files that the document refers to are there."""
     from lakeload_jobs.aws.credentials import local_references
 
-    destination = patient.need.destination
+    destination = context.need.destination
     references = local_references(destination.credentials) if destination else ()
     missing = False
     for reference in references:
@@ -387,10 +393,14 @@ def secrets(patient: Patient) -> Iterator[Finding]:
             resolve_locally(reference)
         except InvalidInput as error:
             missing = True
-            yield Finding("secrets", Status.PROBLEM, error.message, "", _provide(reference))
+            yield CheckResult(
+                "secrets", CheckStatus.PROBLEM, error.message, "", _provide(reference)
+            )
     if references and not missing:
         listed = ", ".join(map(str, references))
-        yield Finding("secrets", Status.OK, f"all that the document refers to are here: {listed}")
+        yield CheckResult(
+            "secrets", CheckStatus.OK, f"all that the document refers to are here: {listed}"
+        )
 
 
 def _provide(reference: SecretReference) -> str:
@@ -400,26 +410,26 @@ def _provide(reference: SecretReference) -> str:
     return f"install -m 600 /dev/stdin {shlex.quote(reference.name)}"
 
 
-def _nobody(patient: Patient) -> Finding:
+def _nobody(context: CheckContext) -> CheckResult:
     """Nobody answers: a problem only for a document that needs somebody."""
     found = "no AWS credentials were found"
-    if patient.offline:
+    if context.offline:
         found += " in variables and files (--offline: container and instance were not asked)"
-    command = "aws configure sso" if not patient.environment.get("AWS_PROFILE") else "aws sso login"
-    if patient.need.destination is None:
+    command = "aws configure sso" if not context.environment.get("AWS_PROFILE") else "aws sso login"
+    if context.need.destination is None:
         why = "a destination without `credentials` needs them"
-        return Finding("credentials", Status.WARNING, found, why, command)
-    status = Status.WARNING if patient.offline else Status.PROBLEM
+        return CheckResult("credentials", CheckStatus.WARNING, found, why, command)
+    status = CheckStatus.WARNING if context.offline else CheckStatus.PROBLEM
     why = "the destination takes its base identity from the AWS chain"
-    return Finding("credentials", status, found, why, command)
+    return CheckResult("credentials", status, found, why, command)
 
 
-def _refused(patient: Patient, error: Exception, spec: CredentialsSpec) -> Finding:
+def _refused(context: CheckContext, error: Exception, spec: CredentialsSpec) -> CheckResult:
     from lakeload_jobs.aws.errors import AwsError
 
     code = error.code if isinstance(error, AwsError) else ""
     hint = error.hint if isinstance(error, AwsError) and error.hint else ""
-    profile = spec.profile or patient.environment.get("AWS_PROFILE")
+    profile = spec.profile or context.environment.get("AWS_PROFILE")
     command = {
         "PartialCredentialsError": "aws configure" + (f" --profile {profile}" if profile else ""),
         "ProfileNotFound": "aws configure list-profiles" if spec.profile else "unset AWS_PROFILE",
@@ -429,8 +439,8 @@ def _refused(patient: Patient, error: Exception, spec: CredentialsSpec) -> Findi
         "ExpiredTokenException": _renewal("sso", profile),
         "ExpiredCredentials": _renewal("sso" if profile else "env", profile),
     }.get(code, _renewal("", profile))
-    status = Status.PROBLEM if patient.need.destination else Status.WARNING
-    return Finding("credentials", status, str(error), hint, command)
+    status = CheckStatus.PROBLEM if context.need.destination else CheckStatus.WARNING
+    return CheckResult("credentials", status, str(error), hint, command)
 
 
 def _renewal(method: str, profile: str | None) -> str:
@@ -446,71 +456,73 @@ def _renewal(method: str, profile: str | None) -> str:
 _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS")
 
 
-def variables(patient: Patient) -> Iterator[Finding]:
+def variables(context: CheckContext) -> Iterator[CheckResult]:
     """Look at the variables of AWS, Spark, Java and Python that surprise people."""
     found = [
-        *_identity(patient),
-        *_half_a_key(patient.environment),
-        *_regions(patient),
-        *_endpoints(patient),
-        *_certificates(patient.environment),
-        *_configurations(patient.environment),
-        *_java(patient.environment),
-        *_python(patient.environment),
+        *_identity(context),
+        *_half_a_key(context.environment),
+        *_regions(context),
+        *_endpoints(context),
+        *_certificates(context.environment),
+        *_configurations(context.environment),
+        *_java(context.environment),
+        *_python(context.environment),
     ]
     if not found:
-        yield Finding("variables", Status.OK, "no environment variable is in the way")
+        yield CheckResult("variables", CheckStatus.OK, "no environment variable is in the way")
     yield from found
 
 
-def _identity(patient: Patient) -> Iterator[Finding]:
+def _identity(context: CheckContext) -> Iterator[CheckResult]:
     """boto3 takes the keys of the environment before the profile of AWS_PROFILE."""
-    given, destination = patient.environment, patient.need.destination
+    given, destination = context.environment, context.need.destination
     own = destination is not None and (
         destination.credentials.profile or destination.credentials.access_key_id
     )
     if given.get("AWS_ACCESS_KEY_ID") and given.get("AWS_PROFILE") and not own:
         told = f"AWS_PROFILE is `{given['AWS_PROFILE']}`, and AWS_ACCESS_KEY_ID is set as well"
         why = "the keys win, and the profile is ignored"
-        yield Finding("aws-identity", Status.WARNING, told, why, f"unset {_KEYS}")
+        yield CheckResult("aws-identity", CheckStatus.WARNING, told, why, f"unset {_KEYS}")
 
 
 _KEYS = "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN"
 
 
-def _half_a_key(given: Mapping[str, str]) -> Iterator[Finding]:
+def _half_a_key(given: Mapping[str, str]) -> Iterator[CheckResult]:
     key, secret = given.get("AWS_ACCESS_KEY_ID"), given.get("AWS_SECRET_ACCESS_KEY")
     token = given.get("AWS_SESSION_TOKEN")
     if bool(key) != bool(secret):
         there = "AWS_ACCESS_KEY_ID" if key else "AWS_SECRET_ACCESS_KEY"
         other = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
         told = f"{there} is set without {other}"
-        yield Finding("aws-keys", Status.WARNING, told, "it is half a key", f"export {other}=…")
+        yield CheckResult(
+            "aws-keys", CheckStatus.WARNING, told, "it is half a key", f"export {other}=…"
+        )
     elif key and key.startswith("ASIA") and not token:
         told = "AWS_ACCESS_KEY_ID is a temporary key, and AWS_SESSION_TOKEN is not set"
         command = "export AWS_SESSION_TOKEN=…"
-        yield Finding("aws-keys", Status.WARNING, told, "AWS refuses it without", command)
+        yield CheckResult("aws-keys", CheckStatus.WARNING, told, "AWS refuses it without", command)
     elif key and key.startswith("AKIA") and token:
         told = "AWS_ACCESS_KEY_ID is a lasting key, and AWS_SESSION_TOKEN is set"
         why = "the token is left from other keys, and AWS refuses both together"
-        yield Finding("aws-keys", Status.WARNING, told, why, "unset AWS_SESSION_TOKEN")
+        yield CheckResult("aws-keys", CheckStatus.WARNING, told, why, "unset AWS_SESSION_TOKEN")
 
 
-def _regions(patient: Patient) -> Iterator[Finding]:
-    given = patient.environment
+def _regions(context: CheckContext) -> Iterator[CheckResult]:
+    given = context.environment
     one, other = given.get("AWS_REGION"), given.get("AWS_DEFAULT_REGION")
-    if not one or not other or one == other or patient.need.destination is not None:
+    if not one or not other or one == other or context.need.destination is not None:
         # A destination names its region itself.
         return
     told = f"AWS_REGION is `{one}`, AWS_DEFAULT_REGION is `{other}`"
     why = "Python goes by AWS_DEFAULT_REGION, the AWS CLI and other programs by AWS_REGION"
-    yield Finding(
-        "aws-region", Status.WARNING, told, why, 'export AWS_DEFAULT_REGION="$AWS_REGION"'
+    yield CheckResult(
+        "aws-region", CheckStatus.WARNING, told, why, 'export AWS_DEFAULT_REGION="$AWS_REGION"'
     )
 
 
-def _endpoints(patient: Patient) -> Iterator[Finding]:
-    given, destination = patient.environment, patient.need.destination
+def _endpoints(context: CheckContext) -> Iterator[CheckResult]:
+    given, destination = context.environment, context.need.destination
     named = [name for name in given if name in _ENDPOINTS or name.startswith("AWS_ENDPOINT_URL_")]
     if destination is not None and destination.endpoints.s3:
         # The document's endpoint wins for S3.
@@ -519,21 +531,23 @@ def _endpoints(patient: Patient) -> Iterator[Finding]:
     if values:
         told = ", ".join(f"{name} is `{without_userinfo(url)}`" for name, url in values.items())
         why = "calls go there and not to AWS wherever the destination names no endpoint"
-        yield Finding("aws-endpoint", Status.WARNING, told, why, "unset " + " ".join(values))
+        yield CheckResult(
+            "aws-endpoint", CheckStatus.WARNING, told, why, "unset " + " ".join(values)
+        )
 
 
-def _certificates(given: Mapping[str, str]) -> Iterator[Finding]:
+def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
         value = given.get(name)
         if not value or Path(value).is_file():
             continue
-        status = Status.PROBLEM if name == "AWS_CA_BUNDLE" else Status.WARNING
+        status = CheckStatus.PROBLEM if name == "AWS_CA_BUNDLE" else CheckStatus.WARNING
         told = f"{name} is `{value}`, and no such file is there"
-        why = "every call to AWS over https fails" if status is Status.PROBLEM else ""
-        yield Finding("ca-bundle", status, told, why, f"unset {name}")
+        why = "every call to AWS over https fails" if status is CheckStatus.PROBLEM else ""
+        yield CheckResult("ca-bundle", status, told, why, f"unset {name}")
 
 
-def _configurations(given: Mapping[str, str]) -> Iterator[Finding]:
+def _configurations(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name, files in (
         ("SPARK_CONF_DIR", "spark-env.sh"),
         ("HADOOP_CONF_DIR", "core-site.xml"),
@@ -547,30 +561,32 @@ def _configurations(given: Mapping[str, str]) -> Iterator[Finding]:
             told, why = f"{told}, and no such folder is there", "Spark goes on without it"
         else:
             why = f"what `{files}` and its neighbours set applies to loads too"
-        yield Finding(name.lower().replace("_", "-"), Status.WARNING, told, why, f"unset {name}")
+        yield CheckResult(
+            name.lower().replace("_", "-"), CheckStatus.WARNING, told, why, f"unset {name}"
+        )
 
 
-def _java(given: Mapping[str, str]) -> Iterator[Finding]:
+def _java(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
         value = given.get(name, "")
         changes = [word for word in value.split() if _changes_memory(word)]
         if changes:
             told = f"{name} sets `{' '.join(changes)}`"
             why = "it applies to every Java process, beside `spark.driver_memory`"
-            yield Finding("java-options", Status.WARNING, told, why, f"unset {name}")
+            yield CheckResult("java-options", CheckStatus.WARNING, told, why, f"unset {name}")
     if address := given.get("SPARK_LOCAL_IP"):
         told = f"SPARK_LOCAL_IP is `{address}`"
         why = "Spark may bind to it, and does not start where it is no address of this machine"
-        yield Finding("spark-local-ip", Status.WARNING, told, why, "unset SPARK_LOCAL_IP")
+        yield CheckResult("spark-local-ip", CheckStatus.WARNING, told, why, "unset SPARK_LOCAL_IP")
 
 
 def _changes_memory(option: str) -> bool:
     return option.startswith(("-Xmx", "-Xms", "-XX:+Use", "-XX:MaxRAM", "-agentlib", "-javaagent"))
 
 
-def _python(given: Mapping[str, str]) -> Iterator[Finding]:
+def _python(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("PYTHONPATH", "PYTHONHOME"):
         if value := given.get(name):
             told = f"{name} is `{value}`"
             why = "what is found there comes before the packages that lakeload was installed with"
-            yield Finding(name.lower(), Status.WARNING, told, why, f"unset {name}")
+            yield CheckResult(name.lower(), CheckStatus.WARNING, told, why, f"unset {name}")

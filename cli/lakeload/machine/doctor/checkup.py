@@ -15,7 +15,13 @@ from lakeload.machine.doctor.access import (
     silent_endpoint,
     variables,
 )
-from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
+from lakeload.machine.doctor.model import (
+    Check,
+    CheckContext,
+    CheckResult,
+    CheckStatus,
+    DoctorReport,
+)
 from lakeload.machine.doctor.resources import memory, own_folders, processors, scratch, temporary
 from lakeload.machine.doctor.software import (
     encoding,
@@ -50,29 +56,29 @@ CHECKS = (
 """All there is, in the order in which it is shown."""
 
 
-def examine(patient: Patient, checks: Sequence[Check] = CHECKS) -> Diagnosis:
-    """Return every finding. All checks run at once; what takes longer than `patient.seconds`,
+def run_checks(context: CheckContext, checks: Sequence[Check] = CHECKS) -> DoctorReport:
+    """Return every finding. All checks run at once; what takes longer than `context.seconds`,
     a name server or a disk that never answers, is given up and said.
     """
     started = time.monotonic()
-    running = [_Running(check, patient) for check in checks]
-    findings = [finding for one in running for finding in one.findings(started + patient.seconds)]
-    return Diagnosis(tuple(findings), time.monotonic() - started)
+    running = [_Running(check, context) for check in checks]
+    findings = [finding for one in running for finding in one.findings(started + context.seconds)]
+    return DoctorReport(tuple(findings), time.monotonic() - started)
 
 
 class _Running:
     """One check under way, in a thread that the end of the program does not wait for."""
 
-    def __init__(self, check: Check, patient: Patient) -> None:
+    def __init__(self, check: Check, context: CheckContext) -> None:
         self._check = check
-        self._patient = patient
-        self._found: list[Finding] = []
+        self._patient = context
+        self._found: list[CheckResult] = []
         self._complete = False
         name = f"doctor-{check.name}"
         self._thread = threading.Thread(target=self._look, name=name, daemon=True)
         self._thread.start()
 
-    def findings(self, until: float) -> list[Finding]:
+    def findings(self, until: float) -> list[CheckResult]:
         """Return what was found until an instant of the monotonic clock.
 
         Raises `RuntimeError` for a check with a bug; the thread has told where.
@@ -95,7 +101,7 @@ class _Running:
             self._found.append(self._unseen(f"{type(error).__name__}: {error}"))
         self._complete = True
 
-    def _silence(self) -> Finding:
+    def _silence(self) -> CheckResult:
         if self._check.silence is not None:
             return self._check.silence(self._patient)
         file = self._patient.need.file
@@ -105,6 +111,6 @@ class _Running:
             f"no answer within {self._patient.seconds:g} s", command=shlex.join(command)
         )
 
-    def _unseen(self, why: str, command: str = "") -> Finding:
+    def _unseen(self, why: str, command: str = "") -> CheckResult:
         found = "this could not be looked at"
-        return Finding(self._check.name, Status.WARNING, found, why, command)
+        return CheckResult(self._check.name, CheckStatus.WARNING, found, why, command)

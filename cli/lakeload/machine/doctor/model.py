@@ -13,7 +13,7 @@ from lakeload.machine.local.java import USUAL_PLACES
 from lakeload_jobs.contract.spec import DestinationSpec
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """What a finding means for a load. Only a problem stops one."""
 
     OK = "ok"
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One thing about this machine. `name` is stable: scripts may rely on it (docs/doctor.md).
 
     `found` is what there is, `why` what that means for a load, `command` the exact line that mends
@@ -31,7 +31,7 @@ class Finding:
     """
 
     name: str
-    status: Status
+    status: CheckStatus
     found: str
     why: str = ""
     command: str = ""
@@ -70,7 +70,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Patient:
+class CheckContext:
     """Host and need, and how far the examination may go: `seconds` is for all of it."""
 
     host: Host
@@ -92,25 +92,25 @@ class Check:
     """
 
     name: str
-    look: Callable[[Patient], Iterable[Finding]]
-    silence: Callable[[Patient], Finding] | None = None
+    look: Callable[[CheckContext], Iterable[CheckResult]]
+    silence: Callable[[CheckContext], CheckResult] | None = None
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class DoctorReport:
     """All findings, in the order of the checks, and how long finding them took."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     seconds: float
 
-    def with_status(self, status: Status) -> tuple[Finding, ...]:
+    def with_status(self, status: CheckStatus) -> tuple[CheckResult, ...]:
         """Return the findings of one status."""
         return tuple(finding for finding in self.findings if finding.status is status)
 
     @property
     def healthy(self) -> bool:
         """Whether nothing is a problem; warnings are none."""
-        return not self.with_status(Status.PROBLEM)
+        return not self.with_status(CheckStatus.PROBLEM)
 
 
 def export(name: str, value: str | Path) -> str:

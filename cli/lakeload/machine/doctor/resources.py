@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.machine.doctor.model import Finding, Host, Patient, Status, export, make_writable
+from lakeload.machine.doctor.model import (
+    CheckContext,
+    CheckResult,
+    CheckStatus,
+    Host,
+    export,
+    make_writable,
+)
 from lakeload.machine.local.memory import MIB, available_memory, driver_memory, groups_of
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
@@ -18,50 +25,50 @@ PYTHON_SHARE = 512 * MIB
 """What the Python workers of a small load need beside the driver's heap."""
 
 
-def memory(patient: Patient) -> Iterator[Finding]:
+def memory(context: CheckContext) -> Iterator[CheckResult]:
     """Compare the driver's heap with physical memory and the container's limit."""
-    available = available_memory(patient.host.cgroups, patient.host.proc)
+    available = available_memory(context.host.cgroups, context.host.proc)
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield judge_memory(patient, available, physical)
+    yield judge_memory(context, available, physical)
 
 
-def judge_memory(patient: Patient, available: int, physical: int) -> Finding:
+def judge_memory(context: CheckContext, available: int, physical: int) -> CheckResult:
     """Return the finding for this many bytes of memory."""
     limited = f", limited by a cgroup (of {format_size(physical)})" if available < physical else ""
     has = f"{format_size(available)} of memory{limited}"
-    configured = patient.need.driver_memory
+    configured = context.need.driver_memory
     try:
         heap = driver_memory(configured, available)
     except LakeloadError as error:
-        return Finding("memory", Status.PROBLEM, has, error.message, error.hint or "")
+        return CheckResult("memory", CheckStatus.PROBLEM, has, error.message, error.hint or "")
     source = "as the pipeline says" if configured else "by default"
     found = f"{has}; the driver takes {heap} {source}"
     if available - parse_jvm_memory(heap) < PYTHON_SHARE:
         smaller = max(available // 2, 512 * MIB) // MIB
         why = "little is left for the Python workers, and a container that runs over is killed"
         command = f"set `spark.driver_memory: {smaller}m` in the pipeline"
-        return Finding("memory", Status.WARNING, found, why, command)
-    return Finding("memory", Status.OK, found)
+        return CheckResult("memory", CheckStatus.WARNING, found, why, command)
+    return CheckResult("memory", CheckStatus.OK, found)
 
 
-def processors(patient: Patient) -> Iterator[Finding]:
+def processors(context: CheckContext) -> Iterator[CheckResult]:
     """Compare the processors Spark would use with what the container may use."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    yield judge_processors(usable or os.cpu_count() or 1, cpu_quota(patient.host))
+    yield judge_processors(usable or os.cpu_count() or 1, cpu_quota(context.host))
 
 
-def judge_processors(usable: int, quota: float | None) -> Finding:
+def judge_processors(usable: int, quota: float | None) -> CheckResult:
     """Return the finding for `usable` processors and a quota in processors, None without one."""
     count = f"{usable} processor{'s' if usable != 1 else ''}"
     if quota is None or quota >= usable:
-        return Finding("processors", Status.OK, count)
+        return CheckResult("processors", CheckStatus.OK, count)
     found = f"{count}, of which a cgroup allows the time of {quota:g}"
     if quota >= 1:
         # Java counts the quota itself, rounded up.
-        return Finding("processors", Status.OK, found)
+        return CheckResult("processors", CheckStatus.OK, found)
     why = "less than one processor's time: starting Spark alone takes half a minute or more"
     command = "docker update --cpus=2 CONTAINER"
-    return Finding("processors", Status.WARNING, found, why, command)
+    return CheckResult("processors", CheckStatus.WARNING, found, why, command)
 
 
 def cpu_quota(host: Host) -> float | None:
@@ -112,112 +119,114 @@ class Mount:
     options: frozenset[str]
 
 
-def scratch(patient: Patient) -> Iterator[Finding]:
+def scratch(context: CheckContext) -> Iterator[CheckResult]:
     """Look at the folders in which Spark keeps what does not fit into memory."""
-    for folder, source in scratch_folders(patient):
-        yield _scratch(patient, folder, source)
+    for folder, source in scratch_folders(context):
+        yield _scratch(context, folder, source)
 
 
-def scratch_folders(patient: Patient) -> list[tuple[Path, str]]:
+def scratch_folders(context: CheckContext) -> list[tuple[Path, str]]:
     """Return Spark's scratch folders and what names them.
 
     SPARK_LOCAL_DIRS wins over `spark.local.dir`; else it is Java's temporary folder, which on
     Linux is /tmp whatever TMPDIR says.
     """
     named = [
-        ("SPARK_LOCAL_DIRS", patient.environment.get("SPARK_LOCAL_DIRS", "")),
-        ("spark.local.dir", patient.need.conf.get("spark.local.dir", "")),
+        ("SPARK_LOCAL_DIRS", context.environment.get("SPARK_LOCAL_DIRS", "")),
+        ("spark.local.dir", context.need.conf.get("spark.local.dir", "")),
     ]
     for source, value in named:
         if folders := [part.strip() for part in value.split(",") if part.strip()]:
             return [(Path(folder), source) for folder in folders]
-    return [(java_temporary(patient), "Java's temporary folder")]
+    return [(java_temporary(context), "Java's temporary folder")]
 
 
-def java_temporary(patient: Patient) -> Path:
+def java_temporary(context: CheckContext) -> Path:
     """Return what Java takes for its temporary folder (`java.io.tmpdir`)."""
     options = [
-        *patient.environment.get("JAVA_TOOL_OPTIONS", "").split(),
-        *patient.need.conf.get("spark.driver.extraJavaOptions", "").split(),
+        *context.environment.get("JAVA_TOOL_OPTIONS", "").split(),
+        *context.need.conf.get("spark.driver.extraJavaOptions", "").split(),
     ]
     for option in reversed(options):
         if option.startswith("-Djava.io.tmpdir="):
             return Path(option.partition("=")[2])
-    if patient.host.platform == "darwin" and (given := patient.environment.get("TMPDIR")):
+    if context.host.platform == "darwin" and (given := context.environment.get("TMPDIR")):
         return Path(given)
     return Path("/tmp")  # noqa: S108 - it is Java's default, not a file of ours
 
 
-def _scratch(patient: Patient, folder: Path, source: str) -> Finding:
+def _scratch(context: CheckContext, folder: Path, source: str) -> CheckResult:
     there = _nearest(folder)
     if not os.access(there, os.W_OK | os.X_OK):
         why = "Spark cannot make its folders there"
         found = f"`{folder}` ({source}) cannot be written to"
-        return Finding("scratch-space", Status.PROBLEM, found, why, make_writable(folder))
+        return CheckResult("scratch-space", CheckStatus.PROBLEM, found, why, make_writable(folder))
     free = shutil.disk_usage(there).free
-    mount = mount_of(there, patient.host.proc)
+    mount = mount_of(there, context.host.proc)
     return judge_scratch(folder, source, free, mount.kind if mount else "")
 
 
-def judge_scratch(folder: Path, source: str, free: int, kind: str) -> Finding:
+def judge_scratch(folder: Path, source: str, free: int, kind: str) -> CheckResult:
     """Return the finding for a scratch folder with `free` bytes on a file system of this kind."""
     in_memory = kind in _IN_MEMORY
     found = f"{format_size(free)} free in `{folder}` ({source}{', in memory' if in_memory else ''})"
     elsewhere = "export SPARK_LOCAL_DIRS=/path/on/a/larger/disk"
     if free < TOO_LITTLE:
         why = "Spark's own files may fill it"
-        return Finding("scratch-space", Status.PROBLEM, found, why, elsewhere)
+        return CheckResult("scratch-space", CheckStatus.PROBLEM, found, why, elsewhere)
     if in_memory:
         why = f"it is a {kind}: what Spark spools there takes the memory it was meant to save"
-        return Finding("scratch-space", Status.WARNING, found, why, elsewhere)
+        return CheckResult("scratch-space", CheckStatus.WARNING, found, why, elsewhere)
     if free < LITTLE:
         why = f"a large table may need more; {format_size(LITTLE)} is a sane least"
-        return Finding("scratch-space", Status.WARNING, found, why, elsewhere)
-    return Finding("scratch-space", Status.OK, found)
+        return CheckResult("scratch-space", CheckStatus.WARNING, found, why, elsewhere)
+    return CheckResult("scratch-space", CheckStatus.OK, found)
 
 
-def own_folders(patient: Patient) -> Iterator[Finding]:
+def own_folders(context: CheckContext) -> Iterator[CheckResult]:
     """Look at lakeload's cache and run folders."""
-    cache = patient.host.cache
+    cache = context.host.cache
     if "," in str(cache):
         command = export("LAKELOAD_CACHE_DIR", "/path/without/a/comma")
         why = "Spark parts the names of its files at commas"
-        yield Finding("cache-folder", Status.PROBLEM, f"`{cache}` has a comma", why, command)
+        yield CheckResult(
+            "cache-folder", CheckStatus.PROBLEM, f"`{cache}` has a comma", why, command
+        )
     else:
-        yield _own("cache-folder", cache, "LAKELOAD_CACHE_DIR", patient)
-    yield _own("run-folder", patient.host.runs, "LAKELOAD_RUN_DIR", patient)
+        yield _own("cache-folder", cache, "LAKELOAD_CACHE_DIR", context)
+    yield _own("run-folder", context.host.runs, "LAKELOAD_RUN_DIR", context)
 
 
-def _own(name: str, folder: Path, variable: str, patient: Patient) -> Finding:
-    source = variable if patient.environment.get(variable) else f"the default; {variable} overrides"
+def _own(name: str, folder: Path, variable: str, context: CheckContext) -> CheckResult:
+    source = variable if context.environment.get(variable) else f"the default; {variable} overrides"
     there = _nearest(folder)
     command = export(variable, "/path/that/can/be/written/to")
     if not there.is_dir():
         found = f"`{there}` is no folder ({source})"
-        return Finding(name, Status.PROBLEM, found, f"`{folder}` cannot be made", command)
+        return CheckResult(name, CheckStatus.PROBLEM, found, f"`{folder}` cannot be made", command)
     if not os.access(there, os.W_OK | os.X_OK):
         found = f"`{there}` cannot be written to ({source})"
-        return Finding(name, Status.PROBLEM, found, f"`{folder}` is needed", command)
+        return CheckResult(name, CheckStatus.PROBLEM, found, f"`{folder}` is needed", command)
     free = shutil.disk_usage(there).free
     found = f"`{folder}` can be written to, {format_size(free)} free"
     if free < TOO_LITTLE:
         why = "jars and logs may fill it"
-        return Finding(name, Status.WARNING, found, why, command)
-    return Finding(name, Status.OK, found)
+        return CheckResult(name, CheckStatus.WARNING, found, why, command)
+    return CheckResult(name, CheckStatus.OK, found)
 
 
-def temporary(patient: Patient) -> Iterator[Finding]:
+def temporary(context: CheckContext) -> Iterator[CheckResult]:
     """Tell whether Java may run the native libraries it unpacks into its temporary folder."""
-    folder = java_temporary(patient)
-    mount = mount_of(_nearest(folder), patient.host.proc)
+    folder = java_temporary(context)
+    mount = mount_of(_nearest(folder), context.host.proc)
     if mount is None or "noexec" not in mount.options:
         return
-    own = patient.host.cache / "tmp"
+    own = context.host.cache / "tmp"
     why = "Java unpacks its compression libraries (snappy, zstd) there and cannot run them"
     quoted = shlex.quote(str(own))
     command = f"mkdir -p {quoted} && {export('JAVA_TOOL_OPTIONS', f'-Djava.io.tmpdir={own}')}"
     found = f"`{folder}` is mounted with noexec"
-    yield Finding("temporary-folder", Status.WARNING, found, why, command)
+    yield CheckResult("temporary-folder", CheckStatus.WARNING, found, why, command)
 
 
 def mount_of(folder: Path, proc: Path) -> Mount | None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from lakeload.machine.appcds import ArchiveState
 from lakeload.machine.cache_state import cache_state
 from lakeload.machine.doctor.model import (
-    Finding,
+    CheckContext,
+    CheckResult,
+    CheckStatus,
     Need,
-    Patient,
-    Status,
     export,
     install_bash,
     python_command,
@@ -46,23 +46,23 @@ NEEDED_MODULES = (
 """What Spark and Hadoop load from beside java.base; runtimes made with jlink may leave them out."""
 
 
-def java(patient: Patient) -> Iterator[Finding]:
+def java(context: CheckContext) -> Iterator[CheckResult]:
     """Find the Java that `sync` would run; say what is wrong with JAVA_HOME where it is set."""
-    host = patient.host
+    host = context.host
     install = install_command(host.platform, host.os_release)
     try:
         used = find_java(host.environment, host.java_places)
     except MachineLacks as lacks:
-        yield Finding("java", Status.PROBLEM, lacks.message, _why(lacks.message), install)
-        yield from _java_home(patient, None)
+        yield CheckResult("java", CheckStatus.PROBLEM, lacks.message, _why(lacks.message), install)
+        yield from _java_home(context, None)
         return
-    found = f"Java {used.version} ({used.vendor}) in `{used.home}`, {_origin(patient, used)}"
+    found = f"Java {used.version} ({used.vendor}) in `{used.home}`, {_origin(context, used)}"
     if missing := missing_modules(used.home):
         why = f"this runtime lacks {_listed(missing)}, which Spark loads"
-        yield Finding("java", Status.PROBLEM, found, why, install)
+        yield CheckResult("java", CheckStatus.PROBLEM, found, why, install)
     else:
-        yield Finding("java", Status.OK, found)
-    yield from _java_home(patient, used)
+        yield CheckResult("java", CheckStatus.OK, found)
+    yield from _java_home(context, used)
 
 
 def missing_modules(home: Path) -> tuple[str, ...]:
@@ -78,9 +78,9 @@ def missing_modules(home: Path) -> tuple[str, ...]:
     return tuple(module for module in NEEDED_MODULES if module not in there)
 
 
-def _java_home(patient: Patient, used: Java | None) -> Iterator[Finding]:
+def _java_home(context: CheckContext, used: Java | None) -> Iterator[CheckResult]:
     """JAVA_HOME that is set and not what runs; lakeload passes it over, other programs do not."""
-    value = patient.environment.get("JAVA_HOME")
+    value = context.environment.get("JAVA_HOME")
     if not value or (used is not None and used.home == Path(value)):
         return
     there = read_java(Path(value))
@@ -93,18 +93,18 @@ def _java_home(patient: Patient, used: Java | None) -> Iterator[Finding]:
         found = f"JAVA_HOME is `{value}`, and no Java is there"
         why = "it has to be the folder above `bin/java`"
     if used is None:
-        yield Finding("java-home", Status.WARNING, found, why, "unset JAVA_HOME")
+        yield CheckResult("java-home", CheckStatus.WARNING, found, why, "unset JAVA_HOME")
         return
     instead = f"lakeload takes Java {used.version} instead; other programs may fail"
     told = f"{why}; {instead}" if why else instead
-    yield Finding("java-home", Status.WARNING, found, told, export("JAVA_HOME", used.home))
+    yield CheckResult("java-home", CheckStatus.WARNING, found, told, export("JAVA_HOME", used.home))
 
 
-def _origin(patient: Patient, used: Java) -> str:
-    configured = patient.environment.get("JAVA_HOME")
+def _origin(context: CheckContext, used: Java) -> str:
+    configured = context.environment.get("JAVA_HOME")
     if configured and Path(configured) == used.home:
         return "from JAVA_HOME"
-    on_path = shutil.which("java", path=patient.environment.get("PATH", ""))
+    on_path = shutil.which("java", path=context.environment.get("PATH", ""))
     if on_path and Path(on_path).resolve().parent.parent == used.home:
         return "from PATH"
     return "from one of the usual places"
@@ -124,64 +124,64 @@ OLDEST, TOO_NEW = (3, 11), (3, 15)
 """Supported are versions from the first up to, but not with, the second."""
 
 
-def python_version(patient: Patient) -> Iterator[Finding]:
+def python_version(context: CheckContext) -> Iterator[CheckResult]:
     """Compare the Python that runs lakeload with the supported range."""
-    yield judge(sys.version_info[:2], patient)
+    yield judge(sys.version_info[:2], context)
 
 
-def judge(version: tuple[int, int], patient: Patient) -> Finding:
+def judge(version: tuple[int, int], context: CheckContext) -> CheckResult:
     """Return the finding for a version such as (3, 11)."""
     text = ".".join(map(str, version))
     system = f"{platform.system()} {platform.machine()}"
     found = f"Python {text} in `{sys.executable}`, on {system}"
     if version < OLDEST:
         why = "lakeload needs Python 3.11 or newer"
-        command = python_command(patient.host.platform, patient.host.os_release)
-        return Finding("python", Status.PROBLEM, found, why, command)
+        command = python_command(context.host.platform, context.host.os_release)
+        return CheckResult("python", CheckStatus.PROBLEM, found, why, command)
     if version >= TOO_NEW:
         why = "lakeload is tested with Python 3.11 to 3.14"
-        command = python_command(patient.host.platform, patient.host.os_release)
-        return Finding("python", Status.WARNING, found, why, command)
-    if patient.host.platform == "win32":
+        command = python_command(context.host.platform, context.host.os_release)
+        return CheckResult("python", CheckStatus.WARNING, found, why, command)
+    if context.host.platform == "win32":
         why = "lakeload needs Linux or macOS; on Windows, run it in WSL"
-        return Finding("python", Status.PROBLEM, found, why, "wsl --install")
-    return Finding("python", Status.OK, found)
+        return CheckResult("python", CheckStatus.PROBLEM, found, why, "wsl --install")
+    return CheckResult("python", CheckStatus.OK, found)
 
 
-def encoding(patient: Patient) -> Iterator[Finding]:
+def encoding(context: CheckContext) -> Iterator[CheckResult]:
     """Tell whether names of files that are not ASCII survive."""
-    yield judge_encoding(sys.getfilesystemencoding(), patient)
+    yield judge_encoding(sys.getfilesystemencoding(), context)
 
 
-def judge_encoding(name: str, patient: Patient) -> Finding:
+def judge_encoding(name: str, context: CheckContext) -> CheckResult:
     """Return the finding for the encoding of file names; Java goes by the locale's variables.
 
     Python makes UTF-8 of the C locale by itself (PEP 538, PEP 540); Java 17 does not, and then
     cannot open files whose names are not ASCII.
     """
-    variables = patient.environment
+    variables = context.environment
     setting = next((key for key in ("LC_ALL", "LC_CTYPE", "LANG") if variables.get(key)), None)
     value = variables[setting] if setting else ""
     told = f"`{setting}={value}`" if setting else "no locale is set"
     utf8 = value.lower().replace("-", "").partition(".")[2].startswith("utf8")
-    if patient.host.platform == "darwin" and name == "utf-8":
-        return Finding("encoding", Status.OK, "file names are UTF-8")
+    if context.host.platform == "darwin" and name == "utf-8":
+        return CheckResult("encoding", CheckStatus.OK, "file names are UTF-8")
     if utf8 and name == "utf-8":
-        return Finding("encoding", Status.OK, f"UTF-8, from {told}")
+        return CheckResult("encoding", CheckStatus.OK, f"UTF-8, from {told}")
     why = "Java cannot open files whose names are not ASCII"
     command = f"export {setting or 'LC_ALL'}=C.UTF-8"
-    return Finding("encoding", Status.WARNING, f"{told}: not UTF-8", why, command)
+    return CheckResult("encoding", CheckStatus.WARNING, f"{told}: not UTF-8", why, command)
 
 
 REINSTALL = f"{sys.executable} -m pip install --force-reinstall 'pyspark>=4.1,<4.2'"
 
 
-def spark(patient: Patient) -> Iterator[Finding]:
+def spark(context: CheckContext) -> Iterator[CheckResult]:
     """Find the installed pyspark, SPARK_HOME, and the spark-submit that would be started."""
-    yield from judge_pyspark(pyspark_home(), patient)
-    yield from _other_submit(patient)
-    yield from _other_python(patient)
-    yield from _bash(patient)
+    yield from judge_pyspark(pyspark_home(), context)
+    yield from _other_submit(context)
+    yield from _other_python(context)
+    yield from _bash(context)
 
 
 def pyspark_home() -> Path | None:
@@ -190,60 +190,64 @@ def pyspark_home() -> Path | None:
     return Path(found.origin).parent if found is not None and found.origin else None
 
 
-def judge_pyspark(installed: Path | None, patient: Patient) -> Iterator[Finding]:
+def judge_pyspark(installed: Path | None, context: CheckContext) -> Iterator[CheckResult]:
     """Compare pip's pyspark in `installed` and SPARK_HOME with the supported line of Spark."""
     version = read_version(installed) if installed else None
-    chosen = patient.environment.get("SPARK_HOME", "")
+    chosen = context.environment.get("SPARK_HOME", "")
     # A Spark of the user's own does without pip's.
-    weight = Status.WARNING if chosen else Status.PROBLEM
+    weight = CheckStatus.WARNING if chosen else CheckStatus.PROBLEM
     if installed is None:
-        yield Finding("pyspark", weight, "pyspark is not installed", _NEEDS, REINSTALL)
+        yield CheckResult("pyspark", weight, "pyspark is not installed", _NEEDS, REINSTALL)
     elif version is None or not (installed / "bin" / "spark-submit").is_file():
         found = f"the pyspark in `{installed}` has no Spark in it"
-        yield Finding("pyspark", weight, found, _NEEDS, REINSTALL)
+        yield CheckResult("pyspark", weight, found, _NEEDS, REINSTALL)
     elif not version.startswith(f"{SUPPORTED}."):
         found = f"pyspark {version} in `{installed}`"
-        yield Finding("pyspark", weight, found, _NEEDS, REINSTALL)
+        yield CheckResult("pyspark", weight, found, _NEEDS, REINSTALL)
     else:
-        yield Finding("pyspark", Status.OK, f"pyspark {version} in `{installed}`")
+        yield CheckResult("pyspark", CheckStatus.OK, f"pyspark {version} in `{installed}`")
     if chosen:
-        yield _spark_home(patient, Path(chosen), version)
+        yield _spark_home(context, Path(chosen), version)
 
 
 _NEEDS = f"lakeload needs Spark {SUPPORTED}.x, which comes with pyspark >=4.1,<4.2"
 
 
-def _spark_home(patient: Patient, chosen: Path, version: str | None) -> Finding:
+def _spark_home(context: CheckContext, chosen: Path, version: str | None) -> CheckResult:
     try:
-        used = find_spark(patient.environment)
+        used = find_spark(context.environment)
     except MachineLacks as lacks:
         why = "`sync` takes the Spark of SPARK_HOME and no other"
-        return Finding("spark-home", Status.PROBLEM, lacks.message, why, "unset SPARK_HOME")
+        return CheckResult(
+            "spark-home", CheckStatus.PROBLEM, lacks.message, why, "unset SPARK_HOME"
+        )
     found = f"SPARK_HOME is `{chosen}` with Spark {used.version}: `sync` runs this one"
     if not os.access(used.submit, os.X_OK):
         why = f"`{used.submit}` cannot be executed"
         command = f"chmod +x '{used.submit}'"
-        return Finding("spark-home", Status.PROBLEM, found, why, command)
+        return CheckResult("spark-home", CheckStatus.PROBLEM, found, why, command)
     if version is not None and used.version != version:
         why = f"it differs from the installed pyspark {version}, which lakeload is tested with"
-        return Finding("spark-home", Status.WARNING, found, why, "unset SPARK_HOME")
-    return Finding("spark-home", Status.OK, found)
+        return CheckResult("spark-home", CheckStatus.WARNING, found, why, "unset SPARK_HOME")
+    return CheckResult("spark-home", CheckStatus.OK, found)
 
 
-def _other_submit(patient: Patient) -> Iterator[Finding]:
+def _other_submit(context: CheckContext) -> Iterator[CheckResult]:
     try:
-        used = find_spark(patient.environment)
+        used = find_spark(context.environment)
     except MachineLacks:
         return
     found = f"`{used.submit}`"
     if used.submit.is_file() and not os.access(used.submit, os.X_OK):
         why = "it cannot be executed: was it copied without its modes?"
-        yield Finding("spark-submit", Status.PROBLEM, found, why, f"chmod +x '{used.submit}'")
+        yield CheckResult(
+            "spark-submit", CheckStatus.PROBLEM, found, why, f"chmod +x '{used.submit}'"
+        )
         return
-    on_path = shutil.which("spark-submit", path=patient.environment.get("PATH", ""))
+    on_path = shutil.which("spark-submit", path=context.environment.get("PATH", ""))
     if on_path and not _starts(Path(on_path), used.submit):
         found += f"; the `{on_path}` of PATH is not used"
-    yield Finding("spark-submit", Status.OK, found)
+    yield CheckResult("spark-submit", CheckStatus.OK, found)
 
 
 def _starts(script: Path, submit: Path) -> bool:
@@ -251,68 +255,68 @@ def _starts(script: Path, submit: Path) -> bool:
     return script.resolve() == submit.resolve() or script.parent == Path(sys.executable).parent
 
 
-def _other_python(patient: Patient) -> Iterator[Finding]:
+def _other_python(context: CheckContext) -> Iterator[CheckResult]:
     """PYSPARK_PYTHON: without effect here, because driver and tasks need lakeload's packages."""
     named = {
         name: value
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-        if (value := patient.environment.get(name)) and not _same_python(value, patient)
+        if (value := context.environment.get(name)) and not _same_python(value, context)
     }
     if not named:
         return
     told = ", ".join(f"{name} is `{value}`" for name, value in named.items())
     why = f"lakeload runs driver and tasks with its own Python, `{sys.executable}`"
-    yield Finding("pyspark-python", Status.WARNING, told, why, "unset " + " ".join(named))
+    yield CheckResult("pyspark-python", CheckStatus.WARNING, told, why, "unset " + " ".join(named))
 
 
-def _same_python(value: str, patient: Patient) -> bool:
-    path = shutil.which(value, path=patient.environment.get("PATH", ""))
+def _same_python(value: str, context: CheckContext) -> bool:
+    path = shutil.which(value, path=context.environment.get("PATH", ""))
     # Links lead out of a virtual environment to the Python it was made from: paths are compared.
     return path is not None and Path(path).absolute() == Path(sys.executable).absolute()
 
 
-def _bash(patient: Patient) -> Iterator[Finding]:
-    if shutil.which("bash", path=patient.environment.get("PATH", os.defpath)) is None:
-        command = install_bash(patient.host.platform, patient.host.os_release)
+def _bash(context: CheckContext) -> Iterator[CheckResult]:
+    if shutil.which("bash", path=context.environment.get("PATH", os.defpath)) is None:
+        command = install_bash(context.host.platform, context.host.os_release)
         if Path("/bin/bash").is_file():
             command = 'export PATH="$PATH:/usr/bin:/bin"'
         why = "spark-submit is a script for bash"
-        yield Finding("bash", Status.PROBLEM, "there is no bash on PATH", why, command)
+        yield CheckResult("bash", CheckStatus.PROBLEM, "there is no bash on PATH", why, command)
 
 
-def jars(patient: Patient) -> Iterator[Finding]:
+def jars(context: CheckContext) -> Iterator[CheckResult]:
     """Compare the files of the cache with what is pinned, and the archives with this machine."""
-    state = cache_state(patient.host.cache, patient.environment, patient.need.features)
-    yield judge_jars(state.jars, patient)
+    state = cache_state(context.host.cache, context.environment, context.need.features)
+    yield judge_jars(state.jars, context)
     if state.unknown is None:
         # Without a Java or a Spark there is nothing an archive could be for.
-        yield judge_archives(state.archives, patient.need)
+        yield judge_archives(state.archives, context.need)
 
 
-def judge_jars(states: Sequence[JarState], patient: Patient) -> Finding:
+def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult:
     """Return the finding for the states of the jars that are needed."""
-    place = f"`{patient.host.cache / JARS}`"
+    place = f"`{context.host.cache / JARS}`"
     if not states:
-        return Finding("jars", Status.OK, "none are needed beside Spark's own")
+        return CheckResult("jars", CheckStatus.OK, "none are needed beside Spark's own")
     if broken := [state for state in states if state.state == "broken"]:
         names = ", ".join(f"`{state.jar.file_name}`" for state in broken[:3])
         more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
         found = f"broken in {place}: {names}{more}"
         why = "their content is not what is pinned; the next load fetches them anew"
-        return Finding("jars", Status.WARNING, found, why, _fetch(patient.need))
+        return CheckResult("jars", CheckStatus.WARNING, found, why, _fetch(context.need))
     if missing := [state.jar for state in states if state.state == "missing"]:
         size = format_size(sum(jar.size for jar in missing))
         found = f"{len(missing)} of {len(states)} are not in {place} yet ({size})"
         why = "the first load that needs them fetches them, and needs the network for it"
         # Without a document nobody knows yet whether they will be needed.
-        status = Status.WARNING if patient.need.destination is not None else Status.OK
-        return Finding("jars", status, found, why, _fetch(patient.need))
-    sets = ", ".join(patient.need.features)
+        status = CheckStatus.WARNING if context.need.destination is not None else CheckStatus.OK
+        return CheckResult("jars", status, found, why, _fetch(context.need))
+    sets = ", ".join(context.need.features)
     found = f"all {len(states)} ({sets}) are in {place}, checksums right"
-    return Finding("jars", Status.OK, found)
+    return CheckResult("jars", CheckStatus.OK, found)
 
 
-def judge_archives(states: Sequence[ArchiveState], need: Need) -> Finding:
+def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
     """Return the finding for the archives that loads of this kind could use. None is needed."""
     # Iceberg's jars are not among those an archive is made for.
     wanted = set(need.features) - {"iceberg"}
@@ -324,15 +328,15 @@ def judge_archives(states: Sequence[ArchiveState], need: Need) -> Finding:
     for state in near:
         if state.state == "usable":
             size = format_size(state.archive.size)
-            return Finding(
-                "class-data", Status.OK, f"an archive of {size} makes Spark start faster"
+            return CheckResult(
+                "class-data", CheckStatus.OK, f"an archive of {size} makes Spark start faster"
             )
     slower = "Spark starts some seconds slower"
     if near:
         found = f"the archive is {near[0].state}" + (f": {near[0].why}" if near[0].why else "")
-        return Finding("class-data", Status.WARNING, found, slower, _fetch(need))
+        return CheckResult("class-data", CheckStatus.WARNING, found, slower, _fetch(need))
     found = "no archive was made for loads like this one" if need.destination else "no archive"
-    return Finding("class-data", Status.OK, found, slower, _fetch(need))
+    return CheckResult("class-data", CheckStatus.OK, found, slower, _fetch(need))
 
 
 def _fetch(need: Need) -> str:
@@ -343,47 +347,47 @@ FILES = 1024
 """What Linux grants by default; macOS grants 256, and Spark's class path alone has more."""
 
 
-def open_files(patient: Patient) -> Iterator[Finding]:
+def open_files(context: CheckContext) -> Iterator[CheckResult]:
     """Look at how many files a process may have open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield judge_open_files(soft, hard)
 
 
-def judge_open_files(soft: int, hard: int) -> Finding:
+def judge_open_files(soft: int, hard: int) -> CheckResult:
     """Return the finding for the two limits of open files; RLIM_INFINITY is none."""
     if soft == resource.RLIM_INFINITY or soft >= FILES:
         shown = "any number of" if soft == resource.RLIM_INFINITY else f"{soft:,}"
-        return Finding("open-files", Status.OK, f"a process may have {shown} files open")
+        return CheckResult("open-files", CheckStatus.OK, f"a process may have {shown} files open")
     found = f"a process may have {soft:,} files open"
     reachable = hard == resource.RLIM_INFINITY or hard >= 4 * FILES
     least = 4 * FILES if reachable else hard
     why = f"Spark and the uploads of several tables need {FILES:,} or more"
     command = f"ulimit -n {least}" if least >= FILES else "sudo prlimit --pid $$ --nofile=4096:4096"
-    return Finding("open-files", Status.WARNING, found, why, command)
+    return CheckResult("open-files", CheckStatus.WARNING, found, why, command)
 
 
-def host_name(patient: Patient) -> Iterator[Finding]:
+def host_name(context: CheckContext) -> Iterator[CheckResult]:
     """Tell whether this machine's name resolves; Spark asks for it when it starts."""
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)
     except (OSError, UnicodeError):
-        yield judge_host_name(name, patient, resolves=False)
+        yield judge_host_name(name, context, resolves=False)
     else:
-        yield judge_host_name(name, patient, resolves=True)
+        yield judge_host_name(name, context, resolves=True)
 
 
-def judge_host_name(name: str, patient: Patient, *, resolves: bool) -> Finding:
+def judge_host_name(name: str, context: CheckContext, *, resolves: bool) -> CheckResult:
     """Return the finding for this machine's name.
 
     Where lakeload gives Spark the loopback address, the name is not needed.
     """
     if resolves:
-        return Finding("host-name", Status.OK, f"the host name `{name}` resolves")
+        return CheckResult("host-name", CheckStatus.OK, f"the host name `{name}` resolves")
     found = f"the host name `{name}` does not resolve"
     command = f"echo '127.0.1.1 {name}' | sudo tee -a /etc/hosts"
-    if "spark.driver.host" in runtime_of(patient.need.master).properties((), {}):
+    if "spark.driver.host" in runtime_of(context.need.master).properties((), {}):
         why = "lakeload gives Spark 127.0.0.1 instead; other programs that use Spark will not start"
-        return Finding("host-name", Status.WARNING, found, why, command)
+        return CheckResult("host-name", CheckStatus.WARNING, found, why, command)
     why = "executors on other machines reach the driver by its name"
-    return Finding("host-name", Status.PROBLEM, found, why, command)
+    return CheckResult("host-name", CheckStatus.PROBLEM, found, why, command)

@@ -17,7 +17,7 @@ INSTALL_HINT = "pip install 'pyspark>=4.1,<4.2' into the environment that runs l
 
 
 @dataclass(frozen=True)
-class Spark:
+class SparkInstallation:
     """A Spark installation. `ours` is False for one that the user named in SPARK_HOME."""
 
     home: Path
@@ -30,7 +30,7 @@ class Spark:
         return self.home / "bin" / "spark-submit"
 
 
-def find_spark(environment: Mapping[str, str]) -> Spark:
+def find_spark(environment: Mapping[str, str]) -> SparkInstallation:
     """Return the Spark to submit to, without importing pyspark.
 
     Raises `MachineLacks` when SPARK_HOME is set but is not Spark 4.1, or when pyspark is missing.
@@ -49,7 +49,7 @@ def find_spark(environment: Mapping[str, str]) -> Spark:
             f"the installed pyspark is {version}, and lakeload needs {SUPPORTED}.x",
             hint=INSTALL_HINT,
         )
-    return Spark(home, version, ours=True)
+    return SparkInstallation(home, version, ours=True)
 
 
 def read_version(home: Path) -> str | None:
@@ -60,7 +60,7 @@ def read_version(home: Path) -> str | None:
     return None
 
 
-def _configured(home: Path) -> Spark:
+def _configured(home: Path) -> SparkInstallation:
     version = read_version(home)
     hint = "unset SPARK_HOME to use the pyspark that was installed with lakeload"
     if version is None or not (home / "bin" / "spark-submit").is_file():
@@ -72,7 +72,7 @@ def _configured(home: Path) -> Spark:
         )
     pip = importlib.util.find_spec("pyspark")
     ours = pip is not None and pip.origin is not None and Path(pip.origin).parent == home
-    return Spark(home, version, ours=ours)
+    return SparkInstallation(home, version, ours=ours)
 
 
 def _supported(version: str) -> bool:

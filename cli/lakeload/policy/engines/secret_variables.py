@@ -18,7 +18,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Variable:
+class SecretVariable:
     """A variable of the environment, and the line of a shell that fills it."""
 
     name: str
@@ -44,22 +44,22 @@ def own_variable(reference: SecretReference) -> bool:
     return reference.kind == "env" and _VARIABLE.fullmatch(reference.name) is not None
 
 
-def credential(catalog: CatalogSpec, region: str) -> Variable | None:
+def credential(catalog: CatalogSpec, region: str) -> SecretVariable | None:
     """Return the variable that holds `CLIENT_ID:CLIENT_SECRET`; None without an OAuth2 client."""
     if catalog.credential is not None:
         return _one("LAKE_CREDENTIAL", catalog.credential, region)
     if catalog.client_id is None or catalog.client_secret is None:
         return None
     halves = ":".join(_value(one, region) for one in (catalog.client_id, catalog.client_secret))
-    return Variable("LAKE_CREDENTIAL", f'export LAKE_CREDENTIAL="{halves}"')
+    return SecretVariable("LAKE_CREDENTIAL", f'export LAKE_CREDENTIAL="{halves}"')
 
 
-def token(catalog: CatalogSpec, region: str) -> Variable | None:
+def token(catalog: CatalogSpec, region: str) -> SecretVariable | None:
     """Return the variable that holds the bearer token; None without one."""
     return _one("LAKE_TOKEN", catalog.token, region) if catalog.token is not None else None
 
 
-def headers(catalog: CatalogSpec, region: str) -> dict[str, Variable]:
+def headers(catalog: CatalogSpec, region: str) -> dict[str, SecretVariable]:
     """Return the variable of each further header, by the header's name."""
     return {
         header: _one(f"LAKE_HEADER_{words(header).upper()}", reference, region)
@@ -67,16 +67,16 @@ def headers(catalog: CatalogSpec, region: str) -> dict[str, Variable]:
     }
 
 
-def catalog_variables(catalog: CatalogSpec, region: str) -> tuple[Variable, ...]:
+def catalog_variables(catalog: CatalogSpec, region: str) -> tuple[SecretVariable, ...]:
     """Return every variable that the catalog's secrets are read from."""
     login = credential(catalog, region) or token(catalog, region)
     return (*((login,) if login else ()), *headers(catalog, region).values())
 
 
-def _one(name: str, reference: SecretReference, region: str) -> Variable:
+def _one(name: str, reference: SecretReference, region: str) -> SecretVariable:
     if own_variable(reference):
-        return Variable(reference.name)
-    return Variable(name, f'export {name}="{_value(reference, region)}"')
+        return SecretVariable(reference.name)
+    return SecretVariable(name, f'export {name}="{_value(reference, region)}"')
 
 
 def _value(reference: SecretReference, region: str) -> str:

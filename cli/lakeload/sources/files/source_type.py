@@ -25,7 +25,7 @@ from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 Numbered = Sequence[tuple[int, FilesTable]]
 
 
-class FilesSource(SourceType[Source, FilesTable, FilesInput]):
+class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     """Files of this machine or in S3."""
 
     settings = Source
@@ -99,7 +99,7 @@ class FilesSource(SourceType[Source, FilesTable, FilesInput]):
                 )
 
 
-FILES = FilesSource()
+FILES = FilesSourceType()
 
 
 def _globs(tables: Numbered) -> Iterator[Finding]:

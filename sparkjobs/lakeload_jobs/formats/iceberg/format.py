@@ -25,7 +25,7 @@ from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
-from lakeload_jobs.formats.iceberg.load.opening import Opened, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import earlier_types, fit_rows
 from lakeload_jobs.formats.iceberg.load.table_changes import definition
@@ -191,7 +191,7 @@ class IcebergTable:
 class OpenIceberg(IcebergTable):
     """An Iceberg table that is being loaded."""
 
-    def __init__(self, given: IcebergLoad, opened: Opened) -> None:
+    def __init__(self, given: IcebergLoad, opened: OpenedTable) -> None:
         super().__init__(given, opened.facts, opened.start.state)
         self._opened = opened
 

@@ -30,8 +30,8 @@ from lakeload_jobs.formats.parquet.load.write import ParquetLoad, ParquetWriter
 from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog, union
-from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
 
@@ -55,7 +55,7 @@ class ParquetSession:
         self.spark = spark
         self.spec = spec
         self.objects = Objects(aws, spec.destination)
-        self.catalog: Catalog = GlueCatalog(aws, spec.destination)
+        self.catalog: ParquetCatalog = GlueCatalog(aws, spec.destination)
 
     def open(self, table: TableSpec, reporter: Reporter, *, incremental: bool) -> OpenParquetTable:
         """Open the log, and settle what earlier jobs have left. Raises as `TableLog.open` does."""
@@ -112,7 +112,7 @@ class ParquetSession:
 class ParquetTable:
     """A Parquet table as its log tells of it."""
 
-    def __init__(self, session: ParquetSession, table: TableSpec, opened: Opened) -> None:
+    def __init__(self, session: ParquetSession, table: TableSpec, opened: OpenedLog) -> None:
         self._session = session
         self._table = table
         self._opened = opened

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakeload.machine.doctor.model import Finding, Host, Need, Patient
+from lakeload.machine.doctor.model import CheckContext, CheckResult, Host, Need
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 
 DEBIAN = 'ID=debian\nVERSION_ID="12"\n'
 
 
-def patient(
+def context(
     folder: Path,
     variables: Mapping[str, str] | None = None,
     *,
@@ -19,7 +19,7 @@ def patient(
     offline: bool = False,
     seconds: float = 5.0,
     **environment: str,
-) -> Patient:
+) -> CheckContext:
     """Return a Debian with nothing in it but the variables given; its files are below `folder`."""
     host = Host(
         environment={"PATH": "", **(variables or {}), **environment},
@@ -31,7 +31,7 @@ def patient(
         cgroups=folder / "cgroups",
         java_places=(),
     )
-    return Patient(host, need or Need(), offline=offline, seconds=seconds)
+    return CheckContext(host, need or Need(), offline=offline, seconds=seconds)
 
 
 def destination(
@@ -46,7 +46,7 @@ def destination(
     )
 
 
-def statuses(findings: tuple[Finding, ...] | list[Finding]) -> Mapping[str, str]:
+def statuses(findings: tuple[CheckResult, ...] | list[CheckResult]) -> Mapping[str, str]:
     """Return the status of each finding by its name; the last of several counts."""
     return {finding.name: str(finding.status) for finding in findings}
 

@@ -9,38 +9,46 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.checkup import CHECKS, examine
-from lakeload.machine.doctor.model import Check, Diagnosis, Finding, Patient, Status
+from lakeload.machine.doctor.checkup import CHECKS, run_checks
+from lakeload.machine.doctor.model import (
+    Check,
+    CheckContext,
+    CheckResult,
+    CheckStatus,
+    DoctorReport,
+)
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat, Stream
-from lakeload.ui.doctor import diagnosis_json, show_diagnosis
+from lakeload.ui.doctor import report_json, show_report
 from lakeload_jobs.contract.errors import MachineLacks
-from tests.unit.machine.doctor.machines import patient, statuses
+from tests.unit.machine.doctor.machines import context, statuses
 
-SICK = Diagnosis(
+SICK = DoctorReport(
     (
-        Finding("python", Status.OK, "Python 3.11"),
-        Finding("clock", Status.SKIPPED, "not asked"),
-        Finding("proxies", Status.WARNING, "[red]odd[/red]", "because " * 12, "export A=b"),
-        Finding("java", Status.PROBLEM, "no Java was found", "", "apt install java"),
+        CheckResult("python", CheckStatus.OK, "Python 3.11"),
+        CheckResult("clock", CheckStatus.SKIPPED, "not asked"),
+        CheckResult(
+            "proxies", CheckStatus.WARNING, "[red]odd[/red]", "because " * 12, "export A=b"
+        ),
+        CheckResult("java", CheckStatus.PROBLEM, "no Java was found", "", "apt install java"),
     ),
     0.25,
 )
 
 
 def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
-    def broken(_: Patient) -> Iterator[Finding]:
-        yield Finding("early", Status.OK, "seen")
+    def broken(_: CheckContext) -> Iterator[CheckResult]:
+        yield CheckResult("early", CheckStatus.OK, "seen")
         raise PermissionError(13, "Permission denied")
 
-    def lacking(_: Patient) -> Iterator[Finding]:
+    def lacking(_: CheckContext) -> Iterator[CheckResult]:
         raise MachineLacks("no Java")
 
-    def well(_: Patient) -> Iterator[Finding]:
-        yield Finding("well", Status.OK, "seen")
+    def well(_: CheckContext) -> Iterator[CheckResult]:
+        yield CheckResult("well", CheckStatus.OK, "seen")
 
     checks = [Check("broken", broken), Check("lacking", lacking), Check("well", well)]
-    found = examine(patient(tmp_path), checks).findings
+    found = run_checks(context(tmp_path), checks).findings
     assert [(one.name, str(one.status)) for one in found] == [
         ("early", "ok"),
         ("broken", "warning"),
@@ -53,15 +61,15 @@ def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
 def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
     ever = threading.Event()
 
-    def silent(_: Patient) -> Iterator[Finding]:
-        yield Finding("first", Status.OK, "seen")
+    def silent(_: CheckContext) -> Iterator[CheckResult]:
+        yield CheckResult("first", CheckStatus.OK, "seen")
         ever.wait()
 
-    def said(_: Patient) -> Finding:
-        return Finding("told", Status.PROBLEM, "silence")
+    def said(_: CheckContext) -> CheckResult:
+        return CheckResult("told", CheckStatus.PROBLEM, "silence")
 
-    hasty = patient(tmp_path, seconds=0.05)
-    found = examine(hasty, [Check("silent", silent), Check("other", silent, said)]).findings
+    hasty = context(tmp_path, seconds=0.05)
+    found = run_checks(hasty, [Check("silent", silent), Check("other", silent, said)]).findings
     ever.set()
     assert statuses(list(found)) == {"first": "ok", "silent": "warning", "told": "problem"}
     assert found[1].why == "no answer within 0.05 s"
@@ -70,18 +78,18 @@ def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
-    def buggy(_: Patient) -> Iterator[Finding]:
+    def buggy(_: CheckContext) -> Iterator[CheckResult]:
         raise KeyError("x")
 
     with pytest.raises(RuntimeError, match="the check buggy broke off"):
-        examine(patient(tmp_path), [Check("buggy", buggy)])
+        run_checks(context(tmp_path), [Check("buggy", buggy)])
 
 
 def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
-    diagnosis = examine(patient(tmp_path, offline=True, seconds=60))
-    found = statuses(list(diagnosis.findings))
+    report = run_checks(context(tmp_path, offline=True, seconds=60))
+    found = statuses(list(report.findings))
     assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
-    assert not diagnosis.healthy
+    assert not report.healthy
     assert {check.name for check in CHECKS} - {"temporary-folder", "secrets", "own-folders"} <= {
         *found
     }
@@ -100,7 +108,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, quiet: bool = Fals
     )
     monkeypatch.setattr(console, "out", stream)
     console.configure(quiet=quiet, output=OutputFormat.TEXT)
-    show_diagnosis(SICK, Path("p.yml"), 4)
+    show_report(SICK, Path("p.yml"), 4)
     console.configure()
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
@@ -134,7 +142,7 @@ def test_quiet_leaves_out_what_is_in_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_json_is_the_documented_one() -> None:
-    document = diagnosis_json(SICK, None, 4)
+    document = report_json(SICK, None, 4)
     assert {key: value for key, value in document.items() if key != "findings"} == {
         "status": "problem",
         "file": None,

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.doctor.access import credentials, judge_source, secrets
-from lakeload.machine.doctor.model import Finding, Need, Patient, Status
+from lakeload.machine.doctor.model import CheckContext, CheckResult, CheckStatus, Need
 from lakeload_jobs.aws.credentials import CredentialSource
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec
-from tests.unit.machine.doctor.machines import destination, patient
+from tests.unit.machine.doctor.machines import context, destination
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -32,14 +32,16 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def look(machine: Patient) -> Finding:
+def look(machine: CheckContext) -> CheckResult:
     (finding,) = credentials(machine)
     return finding
 
 
-def needing(folder: Path, spec: CredentialsSpec | None = None, *, offline: bool = False) -> Patient:
+def needing(
+    folder: Path, spec: CredentialsSpec | None = None, *, offline: bool = False
+) -> CheckContext:
     need = Need(destination=destination(credentials=spec))
-    return patient(folder, need=need, offline=offline)
+    return context(folder, need=need, offline=offline)
 
 
 def keys(monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
@@ -53,15 +55,15 @@ def test_keys_of_the_environment_show_their_last_four_characters_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys(monkeypatch, AWS_SESSION_TOKEN="canary-token")
-    finding = look(patient(tmp_path))
-    assert finding.status is Status.OK
+    finding = look(context(tmp_path))
+    assert finding.status is CheckStatus.OK
     assert finding.found == "from the environment (AWS_ACCESS_KEY_ID), access key …WXYZ"
 
 
 def test_nobody_is_a_problem_only_for_a_document_that_needs_somebody(tmp_path: Path) -> None:
-    general, asked = look(patient(tmp_path)), look(needing(tmp_path))
-    assert (general.status, asked.status) == (Status.WARNING, Status.PROBLEM)
-    assert look(needing(tmp_path, offline=True)).status is Status.WARNING
+    general, asked = look(context(tmp_path)), look(needing(tmp_path))
+    assert (general.status, asked.status) == (CheckStatus.WARNING, CheckStatus.PROBLEM)
+    assert look(needing(tmp_path, offline=True)).status is CheckStatus.WARNING
 
 
 def test_a_profile_is_named_with_its_provider(tmp_path: Path) -> None:
@@ -74,13 +76,13 @@ def test_a_profile_is_named_with_its_provider(tmp_path: Path) -> None:
 
 def test_a_profile_that_does_not_exist_names_what_lists_them(tmp_path: Path) -> None:
     finding = look(needing(tmp_path, CredentialsSpec(profile="gone")))
-    assert (finding.status, finding.command) == (Status.PROBLEM, "aws configure list-profiles")
+    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure list-profiles")
 
 
 def test_half_a_key_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA00001234")
     finding = look(needing(tmp_path))
-    assert (finding.status, finding.command) == (Status.PROBLEM, "aws configure")
+    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure")
 
 
 def test_a_login_that_ended_names_the_command_that_renews_it(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_login_that_ended_names_the_command_that_renews_it(tmp_path: Path) -> 
     )
     spec = CredentialsSpec(profile="shop")
     finding = look(needing(tmp_path, spec))
-    assert finding.status is Status.PROBLEM
+    assert finding.status is CheckStatus.PROBLEM
     assert finding.command == "aws sso login --profile shop"
     offline = look(needing(tmp_path, spec, offline=True))
     assert offline.found == "from IAM Identity Center (SSO), profile `shop`"
@@ -121,7 +123,7 @@ def process(folder: Path, expires: datetime) -> None:
 def test_a_program_that_hands_out_ended_keys_is_a_problem(tmp_path: Path) -> None:
     process(tmp_path, datetime.now(UTC) - timedelta(hours=1))
     finding = look(needing(tmp_path))
-    assert finding.status is Status.PROBLEM
+    assert finding.status is CheckStatus.PROBLEM
     assert "have expired" in finding.found
     assert "canary" not in str(finding)
 
@@ -156,10 +158,10 @@ def test_the_secrets_a_document_refers_to_have_to_be_here(
     far = SecretReference("aws_secret", "x")
     spec = CredentialsSpec(access_key_id=here, secret_access_key=file, session_token=far)
     (finding,) = secrets(needing(tmp_path, spec))
-    assert finding.status is Status.OK
+    assert finding.status is CheckStatus.OK
     assert "canary" not in str(finding)
     (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=gone)))
-    assert (finding.status, finding.command) == (Status.PROBLEM, "export SHOP_GONE=…")
+    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "export SHOP_GONE=…")
     lost = SecretReference("file", "/gone/my key")
     (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=lost)))
     assert finding.command == "install -m 600 /dev/stdin '/gone/my key'"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.model import Need, Status
+from lakeload.machine.doctor.model import CheckStatus, Need
 from lakeload.machine.doctor.resources import (
     GIB,
     cpu_quota,
@@ -22,7 +22,7 @@ from lakeload.machine.doctor.resources import (
     temporary,
 )
 from lakeload.machine.doctor.software import judge_host_name, judge_open_files
-from tests.unit.machine.doctor.machines import patient, statuses
+from tests.unit.machine.doctor.machines import context, statuses
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from tests.unit.machine.doctor.machines import patient, statuses
 def test_the_drivers_heap_has_to_fit(
     tmp_path: Path, available: int, configured: str | None, status: str
 ) -> None:
-    machine = patient(tmp_path, need=Need(driver_memory=configured))
+    machine = context(tmp_path, need=Need(driver_memory=configured))
     finding = judge_memory(machine, available, 32 * GIB)
     assert str(finding.status) == status
     assert "limited by a cgroup (of 32.0 GiB)" in finding.found
@@ -59,7 +59,7 @@ def test_the_drivers_heap_has_to_fit(
 def test_a_quota_of_either_cgroup_version_counts(
     tmp_path: Path, group: str, file: str, text: str, quota: float | None
 ) -> None:
-    machine = patient(tmp_path)
+    machine = context(tmp_path)
     (tmp_path / "proc" / "self").mkdir(parents=True)
     (tmp_path / "proc" / "self" / "cgroup").write_text(f"{group}\n")
     place = machine.host.cgroups / file
@@ -70,8 +70,8 @@ def test_a_quota_of_either_cgroup_version_counts(
 
 
 def test_less_than_one_processor_is_a_warning() -> None:
-    assert judge_processors(4, 0.5).status is Status.WARNING
-    assert judge_processors(4, 2.0).status is Status.OK
+    assert judge_processors(4, 0.5).status is CheckStatus.WARNING
+    assert judge_processors(4, 2.0).status is CheckStatus.OK
     assert judge_processors(4, None).found == "4 processors"
     assert judge_processors(4, 8.0).found == "4 processors"
 
@@ -93,31 +93,31 @@ def test_scratch_space_is_held_against_a_sane_amount(free: int, kind: str, statu
 
 def test_spark_local_dirs_wins_over_the_document_and_javas_folder(tmp_path: Path) -> None:
     need = Need(conf={"spark.local.dir": "/b"})
-    assert scratch_folders(patient(tmp_path, need=need, SPARK_LOCAL_DIRS="/a, /c")) == [
+    assert scratch_folders(context(tmp_path, need=need, SPARK_LOCAL_DIRS="/a, /c")) == [
         (Path("/a"), "SPARK_LOCAL_DIRS"),
         (Path("/c"), "SPARK_LOCAL_DIRS"),
     ]
-    assert scratch_folders(patient(tmp_path, need=need)) == [(Path("/b"), "spark.local.dir")]
+    assert scratch_folders(context(tmp_path, need=need)) == [(Path("/b"), "spark.local.dir")]
     # Java on Linux knows nothing of TMPDIR.
-    assert scratch_folders(patient(tmp_path, TMPDIR="/x"))[0][0] == Path("/tmp")
+    assert scratch_folders(context(tmp_path, TMPDIR="/x"))[0][0] == Path("/tmp")
 
 
 def test_a_scratch_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").touch(0o600)
-    (finding,) = scratch(patient(tmp_path, SPARK_LOCAL_DIRS=str(tmp_path / "file" / "x")))
-    assert finding.status is Status.PROBLEM
+    (finding,) = scratch(context(tmp_path, SPARK_LOCAL_DIRS=str(tmp_path / "file" / "x")))
+    assert finding.status is CheckStatus.PROBLEM
 
 
 def test_own_folders_need_not_exist_but_have_to_be_possible(tmp_path: Path) -> None:
-    assert set(statuses(list(own_folders(patient(tmp_path)))).values()) == {"ok"}
+    assert set(statuses(list(own_folders(context(tmp_path)))).values()) == {"ok"}
     (tmp_path / "cache").touch()
-    found = statuses(list(own_folders(patient(tmp_path))))
+    found = statuses(list(own_folders(context(tmp_path))))
     assert found == {"cache-folder": "problem", "run-folder": "ok"}
 
 
 def test_a_cache_with_a_comma_is_a_problem(tmp_path: Path) -> None:
-    (cache, _) = own_folders(patient(tmp_path / "a, b"))
-    assert (cache.name, cache.status) == ("cache-folder", Status.PROBLEM)
+    (cache, _) = own_folders(context(tmp_path / "a, b"))
+    assert (cache.name, cache.status) == ("cache-folder", CheckStatus.PROBLEM)
     assert cache.command.startswith("export LAKELOAD_CACHE_DIR=")
 
 
@@ -129,10 +129,10 @@ def mounts(folder: Path, *lines: str) -> None:
 def test_a_temporary_folder_with_noexec_is_a_warning_that_names_another(tmp_path: Path) -> None:
     mounts(tmp_path, "/dev/sda / ext4 rw", f"tmpfs {tmp_path} tmpfs rw,noexec")
     option = f"-Djava.io.tmpdir={tmp_path}"
-    (finding,) = temporary(patient(tmp_path, JAVA_TOOL_OPTIONS=option))
-    assert finding.status is Status.WARNING
+    (finding,) = temporary(context(tmp_path, JAVA_TOOL_OPTIONS=option))
+    assert finding.status is CheckStatus.WARNING
     assert f"-Djava.io.tmpdir={tmp_path}/cache/tmp" in finding.command
-    assert list(temporary(patient(tmp_path, JAVA_TOOL_OPTIONS="-Djava.io.tmpdir=/"))) == []
+    assert list(temporary(context(tmp_path, JAVA_TOOL_OPTIONS="-Djava.io.tmpdir=/"))) == []
 
 
 def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
 def test_javas_folder_is_that_of_its_options(tmp_path: Path) -> None:
     need = Need(conf={"spark.driver.extraJavaOptions": "-Xss4m -Djava.io.tmpdir=/y"})
     options = "-Djava.io.tmpdir=/x"
-    assert java_temporary(patient(tmp_path, JAVA_TOOL_OPTIONS=options)) == Path("/x")
-    assert java_temporary(patient(tmp_path, need=need, JAVA_TOOL_OPTIONS=options)) == Path("/y")
+    assert java_temporary(context(tmp_path, JAVA_TOOL_OPTIONS=options)) == Path("/x")
+    assert java_temporary(context(tmp_path, need=need, JAVA_TOOL_OPTIONS=options)) == Path("/y")
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_few_open_files_are_a_warning(soft: int, hard: int, command: str) -> Non
     ("master", "status"), [("local[*]", "warning"), ("spark://h:1", "problem")]
 )
 def test_a_host_name_that_does_not_resolve(tmp_path: Path, master: str, status: str) -> None:
-    machine = patient(tmp_path, need=Need(master=master))
+    machine = context(tmp_path, need=Need(master=master))
     finding = judge_host_name("box", machine, resolves=False)
     assert str(finding.status) == status
     assert finding.command == "echo '127.0.1.1 box' | sudo tee -a /etc/hosts"
-    assert judge_host_name("box", machine, resolves=True).status is Status.OK
+    assert judge_host_name("box", machine, resolves=True).status is CheckStatus.OK

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.appcds import Archive, ArchiveKey, ArchiveState, Usability
-from lakeload.machine.doctor.model import Need, Patient, Status
+from lakeload.machine.doctor.model import CheckContext, CheckStatus, Need
 from lakeload.machine.doctor.software import jars, judge_archives, judge_jars
 from lakeload.machine.jars.pins import Jar, look_at_all
-from tests.unit.machine.doctor.machines import destination, patient
+from tests.unit.machine.doctor.machines import context, destination
 
 CONTENTS = {"a": b"one", "b": b"two"}
 JARS = [
@@ -22,25 +22,25 @@ JARS = [
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Patient:
+def machine(tmp_path: Path) -> CheckContext:
     folder = tmp_path / "cache" / "jars"
     folder.mkdir(parents=True)
     for jar in JARS:
         (folder / jar.file_name).write_bytes(CONTENTS[jar.artifact])
-    return patient(tmp_path, need=Need("my shop.yml", destination(), ("s3",)))
+    return context(tmp_path, need=Need("my shop.yml", destination(), ("s3",)))
 
 
-def test_a_complete_cache_is_in_order(machine: Patient) -> None:
+def test_a_complete_cache_is_in_order(machine: CheckContext) -> None:
     finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
-    assert (finding.status, finding.command) == (Status.OK, "")
+    assert (finding.status, finding.command) == (CheckStatus.OK, "")
     assert "all 2 (s3)" in finding.found
 
 
-def test_a_jar_whose_checksum_is_wrong_is_named(machine: Patient) -> None:
+def test_a_jar_whose_checksum_is_wrong_is_named(machine: CheckContext) -> None:
     (machine.host.cache / "jars" / "b-1.jar").write_bytes(b"tow")
     finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
     assert (finding.status, finding.command) == (
-        Status.WARNING,
+        CheckStatus.WARNING,
         "lakeload jars fetch 'my shop.yml'",
     )
     assert "`b-1.jar`" in finding.found
@@ -48,19 +48,19 @@ def test_a_jar_whose_checksum_is_wrong_is_named(machine: Patient) -> None:
 
 
 def test_missing_jars_are_a_warning_only_where_they_are_known_to_be_needed(
-    tmp_path: Path, machine: Patient
+    tmp_path: Path, machine: CheckContext
 ) -> None:
     (machine.host.cache / "jars" / "a-1.jar").unlink()
     states = look_at_all(JARS, machine.host.cache / "jars")
-    asked, general = judge_jars(states, machine), judge_jars(states, patient(tmp_path))
-    assert (asked.status, general.status) == (Status.WARNING, Status.OK)
+    asked, general = judge_jars(states, machine), judge_jars(states, context(tmp_path))
+    assert (asked.status, general.status) == (CheckStatus.WARNING, CheckStatus.OK)
     assert asked.found.startswith("1 of 2 are not in")
 
 
 def test_the_pinned_jars_of_the_needed_sets_alone_are_looked_at(tmp_path: Path) -> None:
-    finding, *_ = jars(patient(tmp_path, need=Need(features=("avro",))))
+    finding, *_ = jars(context(tmp_path, need=Need(features=("avro",))))
     assert finding.found.startswith("1 of 1 are not in")
-    finding, *_ = jars(patient(tmp_path))
+    finding, *_ = jars(context(tmp_path))
     assert finding.found == "none are needed beside Spark's own"
 
 
@@ -81,7 +81,7 @@ def archive(state: Usability, *features: str) -> ArchiveState:
     ],
 )
 def test_an_archive_counts_for_the_loads_it_was_made_for(
-    machine: Patient, states: list[ArchiveState], status: str, found: str
+    machine: CheckContext, states: list[ArchiveState], status: str, found: str
 ) -> None:
     finding = judge_archives(states, machine.need)
     assert str(finding.status) == status

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.model import Status
+from lakeload.machine.doctor.model import CheckStatus
 from lakeload.machine.doctor.software import NEEDED_MODULES, judge, judge_encoding, judge_pyspark
 from lakeload.machine.doctor.software import java as look_at_java
 from lakeload.machine.doctor.software import spark as look_at_spark
-from tests.unit.machine.doctor.machines import java, patient, spark, statuses
+from tests.unit.machine.doctor.machines import context, java, spark, statuses
 
 INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless"
 
@@ -23,7 +23,7 @@ INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headles
 def test_python_is_held_against_the_supported_range(
     tmp_path: Path, version: tuple[int, int], status: str
 ) -> None:
-    finding = judge(version, patient(tmp_path))
+    finding = judge(version, context(tmp_path))
     assert str(finding.status) == status
     assert bool(finding.command) == (status != "ok")
 
@@ -41,35 +41,35 @@ def test_python_is_held_against_the_supported_range(
 def test_the_locale_java_goes_by_has_to_be_utf_8(
     tmp_path: Path, variables: dict[str, str], command: str
 ) -> None:
-    assert judge_encoding("utf-8", patient(tmp_path, variables)).command == command
+    assert judge_encoding("utf-8", context(tmp_path, variables)).command == command
 
 
 def test_java_names_where_it_comes_from(tmp_path: Path) -> None:
     home = java(tmp_path / "jvm", "17.0.9")
-    (from_home,) = look_at_java(patient(tmp_path, JAVA_HOME=f"{home}/"))
-    (from_path,) = look_at_java(patient(tmp_path, PATH=f"{home}/bin"))
+    (from_home,) = look_at_java(context(tmp_path, JAVA_HOME=f"{home}/"))
+    (from_path,) = look_at_java(context(tmp_path, PATH=f"{home}/bin"))
     assert from_home.found == f"Java 17.0.9 (Acme) in `{home}`, from JAVA_HOME"
     assert from_path.found == f"Java 17.0.9 (Acme) in `{home}`, from PATH"
-    assert from_home.status is from_path.status is Status.OK
+    assert from_home.status is from_path.status is CheckStatus.OK
 
 
 def test_no_java_is_a_problem_with_the_command_of_this_system(tmp_path: Path) -> None:
-    (finding,) = look_at_java(patient(tmp_path))
-    assert (finding.status, finding.command) == (Status.PROBLEM, INSTALL)
+    (finding,) = look_at_java(context(tmp_path))
+    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, INSTALL)
 
 
 @pytest.mark.parametrize("version", ["11.0.20", "24"])
 def test_a_java_that_is_too_old_or_too_new_is_a_problem(tmp_path: Path, version: str) -> None:
     home = java(tmp_path / "jvm", version)
-    first, second = look_at_java(patient(tmp_path, JAVA_HOME=str(home)))
-    assert (first.name, first.status, first.command) == ("java", Status.PROBLEM, INSTALL)
+    first, second = look_at_java(context(tmp_path, JAVA_HOME=str(home)))
+    assert (first.name, first.status, first.command) == ("java", CheckStatus.PROBLEM, INSTALL)
     assert f"Java {version}" in first.found
     assert (second.name, second.command) == ("java-home", "unset JAVA_HOME")
 
 
 def test_a_java_home_that_points_nowhere_is_passed_over_and_told(tmp_path: Path) -> None:
     home = java(tmp_path / "jvm", "21.0.2")
-    found = list(look_at_java(patient(tmp_path, JAVA_HOME="/gone", PATH=f"{home}/bin")))
+    found = list(look_at_java(context(tmp_path, JAVA_HOME="/gone", PATH=f"{home}/bin")))
     assert statuses(found) == {"java": "ok", "java-home": "warning"}
     assert found[1].command == f"export JAVA_HOME={home}"
 
@@ -77,9 +77,9 @@ def test_a_java_home_that_points_nowhere_is_passed_over_and_told(tmp_path: Path)
 def test_a_runtime_without_a_module_that_spark_loads_is_a_problem(tmp_path: Path) -> None:
     whole = java(tmp_path / "whole", "17.0.9", " ".join(["java.base", *NEEDED_MODULES]))
     small = java(tmp_path / "small", "17.0.9", "java.base java.logging java.sql java.xml")
-    assert statuses(list(look_at_java(patient(tmp_path, JAVA_HOME=str(whole))))) == {"java": "ok"}
-    (finding,) = look_at_java(patient(tmp_path, JAVA_HOME=str(small)))
-    assert finding.status is Status.PROBLEM
+    assert statuses(list(look_at_java(context(tmp_path, JAVA_HOME=str(whole))))) == {"java": "ok"}
+    (finding,) = look_at_java(context(tmp_path, JAVA_HOME=str(small)))
+    assert finding.status is CheckStatus.PROBLEM
     assert "`java.naming`" in finding.why
     assert "`java.sql`" not in finding.why
 
@@ -89,15 +89,15 @@ def test_pyspark_is_held_against_the_pinned_range(
     tmp_path: Path, version: str, status: str
 ) -> None:
     home = spark(tmp_path / "pyspark", version)
-    (finding,) = judge_pyspark(home, patient(tmp_path))
+    (finding,) = judge_pyspark(home, context(tmp_path))
     assert str(finding.status) == status
     assert ("pip install" in finding.command) == (status == "problem")
 
 
 def test_a_pyspark_without_its_jars_or_none_at_all_is_a_problem(tmp_path: Path) -> None:
     for installed in (tmp_path, None):
-        (finding,) = judge_pyspark(installed, patient(tmp_path))
-        assert finding.status is Status.PROBLEM
+        (finding,) = judge_pyspark(installed, context(tmp_path))
+        assert finding.status is CheckStatus.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_pyspark_without_its_jars_or_none_at_all_is_a_problem(tmp_path: Path) 
 def test_spark_home_is_compared_with_pyspark(tmp_path: Path, version: str, status: str) -> None:
     installed = spark(tmp_path / "pyspark", "4.1.4")
     chosen = spark(tmp_path / "chosen", version)
-    _, finding = judge_pyspark(installed, patient(tmp_path, SPARK_HOME=str(chosen)))
+    _, finding = judge_pyspark(installed, context(tmp_path, SPARK_HOME=str(chosen)))
     assert (finding.name, str(finding.status)) == ("spark-home", status)
     assert f"Spark {version}" in finding.found
     assert finding.command == ("" if status == "ok" else "unset SPARK_HOME")
@@ -114,24 +114,24 @@ def test_spark_home_is_compared_with_pyspark(tmp_path: Path, version: str, statu
 
 def test_a_spark_home_with_nothing_in_it_is_a_problem(tmp_path: Path) -> None:
     installed = spark(tmp_path / "pyspark", "4.1.4")
-    _, finding = judge_pyspark(installed, patient(tmp_path, SPARK_HOME="/gone"))
-    assert finding.status is Status.PROBLEM
+    _, finding = judge_pyspark(installed, context(tmp_path, SPARK_HOME="/gone"))
+    assert finding.status is CheckStatus.PROBLEM
     assert "/gone" in finding.found
 
 
 def test_a_spark_submit_that_cannot_be_executed_is_a_problem(tmp_path: Path) -> None:
     home = spark(tmp_path / "spark", "4.1.4")
     (home / "bin" / "spark-submit").chmod(0o644)
-    found = list(look_at_spark(patient(tmp_path, SPARK_HOME=str(home))))
+    found = list(look_at_spark(context(tmp_path, SPARK_HOME=str(home))))
     (finding,) = [one for one in found if one.name == "spark-submit"]
-    assert finding.status is Status.PROBLEM
+    assert finding.status is CheckStatus.PROBLEM
     assert finding.command == f"chmod +x '{home}/bin/spark-submit'"
 
 
 def test_another_spark_submit_on_the_path_is_said_not_to_be_used(tmp_path: Path) -> None:
     home = spark(tmp_path / "spark", "4.1.4")
     other = spark(tmp_path / "other", "3.5.7")
-    machine = patient(tmp_path, SPARK_HOME=str(home), PATH=f"{other}/bin")
+    machine = context(tmp_path, SPARK_HOME=str(home), PATH=f"{other}/bin")
     (finding,) = [one for one in look_at_spark(machine) if one.name == "spark-submit"]
     assert finding.found == (
         f"`{home}/bin/spark-submit`; the `{other}/bin/spark-submit` of PATH is not used"
@@ -142,11 +142,11 @@ def test_another_python_for_pyspark_has_no_effect_and_is_told(tmp_path: Path) ->
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\n")
     other.chmod(0o755)
-    machine = patient(tmp_path, PYSPARK_PYTHON=str(other), PYSPARK_DRIVER_PYTHON=sys.executable)
+    machine = context(tmp_path, PYSPARK_PYTHON=str(other), PYSPARK_DRIVER_PYTHON=sys.executable)
     (finding,) = [one for one in look_at_spark(machine) if one.name == "pyspark-python"]
     assert finding.command == "unset PYSPARK_PYTHON"
 
 
 def test_a_machine_without_bash_cannot_start_spark(tmp_path: Path) -> None:
-    found = list(look_at_spark(patient(tmp_path)))
+    found = list(look_at_spark(context(tmp_path)))
     assert statuses(found)["bash"] == "problem"

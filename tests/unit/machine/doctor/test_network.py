@@ -20,9 +20,9 @@ from lakeload.machine.doctor.access import (
     silent_endpoint,
     variables,
 )
-from lakeload.machine.doctor.model import Need, Status
+from lakeload.machine.doctor.model import CheckStatus, Need
 from lakeload_jobs.contract.spec import CredentialsSpec
-from tests.unit.machine.doctor.machines import destination, patient, statuses
+from tests.unit.machine.doctor.machines import context, destination, statuses
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEY = "AWS_ACCESS_KEY_ID"
@@ -61,7 +61,7 @@ def noon() -> Iterator[str]:
 def test_the_clock_is_compared_with_the_endpoints(
     tmp_path: Path, noon: str, seconds: int, status: str, text: str
 ) -> None:
-    machine = patient(tmp_path, need=Need(destination=destination(s3=noon)))
+    machine = context(tmp_path, need=Need(destination=destination(s3=noon)))
     here = NOON + timedelta(seconds=seconds)
     (finding,) = clock(machine, now=here.timestamp)
     assert (finding.name, str(finding.status)) == ("clock", status)
@@ -71,8 +71,8 @@ def test_the_clock_is_compared_with_the_endpoints(
 
 def test_an_answer_without_a_date_is_a_warning(tmp_path: Path, noon: str) -> None:
     need = Need(destination=destination(s3=f"{noon}/dateless"))
-    (finding,) = clock(patient(tmp_path, need=need))
-    assert (finding.status, "without a Date" in finding.found) == (Status.WARNING, True)
+    (finding,) = clock(context(tmp_path, need=need))
+    assert (finding.status, "without a Date" in finding.found) == (CheckStatus.WARNING, True)
 
 
 def test_the_environments_proxy_is_used_and_its_password_not_shown(
@@ -80,41 +80,41 @@ def test_the_environments_proxy_is_used_and_its_password_not_shown(
 ) -> None:
     far = Need(destination=destination(s3="http://s3.example.invalid"))
     through = noon.replace("://", "://user:canary@")
-    (finding,) = clock(patient(tmp_path, need=far, http_proxy=through), now=NOON.timestamp)
-    assert finding.status is Status.OK
+    (finding,) = clock(context(tmp_path, need=far, http_proxy=through), now=NOON.timestamp)
+    assert finding.status is CheckStatus.OK
     dead = "http://user:canary@127.0.0.1:1"
-    (finding,) = clock(patient(tmp_path, need=far, http_proxy=dead))
-    assert (finding.name, finding.status) == ("endpoint", Status.PROBLEM)
+    (finding,) = clock(context(tmp_path, need=far, http_proxy=dead))
+    assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
     assert "through the proxy `http://127.0.0.1:1`" in finding.found
     assert "canary" not in str(finding)
 
 
 def test_a_dead_endpoint_is_a_problem_only_for_a_document_that_needs_it(tmp_path: Path) -> None:
     dead = "http://127.0.0.1:1"
-    (asked,) = clock(patient(tmp_path, need=Need(destination=destination(s3=dead))))
-    (general,) = clock(patient(tmp_path, AWS_ENDPOINT_URL=dead))
-    assert (asked.status, general.status) == (Status.PROBLEM, Status.WARNING)
+    (asked,) = clock(context(tmp_path, need=Need(destination=destination(s3=dead))))
+    (general,) = clock(context(tmp_path, AWS_ENDPOINT_URL=dead))
+    assert (asked.status, general.status) == (CheckStatus.PROBLEM, CheckStatus.WARNING)
     assert asked.command == f"curl -sSI {dead}"
 
 
 def test_an_endpoint_that_says_nothing_is_one_that_does_not_answer(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://user:canary@s3.example.invalid"))
-    finding = silent_endpoint(patient(tmp_path, need=need, seconds=2))
-    assert (finding.name, finding.status) == ("endpoint", Status.PROBLEM)
+    finding = silent_endpoint(context(tmp_path, need=need, seconds=2))
+    assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
     assert finding.found.endswith("does not answer: no answer within 2 s")
     assert "canary" not in str(finding)
 
 
 def test_offline_asks_no_endpoint(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:1"))
-    (finding,) = clock(patient(tmp_path, need=need, offline=True))
-    assert finding.status is Status.SKIPPED
+    (finding,) = clock(context(tmp_path, need=need, offline=True))
+    assert finding.status is CheckStatus.SKIPPED
 
 
 def test_a_clock_just_off_is_not_yet_a_problem(tmp_path: Path) -> None:
-    assert judge_clock(patient(tmp_path), 59.0, "x").status is Status.OK
-    assert judge_clock(patient(tmp_path), 299.0, "x").status is Status.WARNING
-    assert judge_clock(patient(tmp_path), -300.0, "x").status is Status.PROBLEM
+    assert judge_clock(context(tmp_path), 59.0, "x").status is CheckStatus.OK
+    assert judge_clock(context(tmp_path), 299.0, "x").status is CheckStatus.WARNING
+    assert judge_clock(context(tmp_path), -300.0, "x").status is CheckStatus.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_clock_just_off_is_not_yet_a_problem(tmp_path: Path) -> None:
 def test_without_a_document_the_environment_names_the_endpoint(
     tmp_path: Path, environment: dict[str, str], url: str
 ) -> None:
-    assert endpoint_of(patient(tmp_path, environment)) == url
+    assert endpoint_of(context(tmp_path, environment)) == url
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_without_a_document_the_environment_names_the_endpoint(
 def test_proxies_that_do_not_do_what_they_seem_to(
     tmp_path: Path, environment: dict[str, str], status: str, command: str
 ) -> None:
-    (finding,) = proxies(patient(tmp_path, environment))
+    (finding,) = proxies(context(tmp_path, environment))
     assert str(finding.status) == status
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
@@ -179,10 +179,10 @@ def test_lower_case_wins_as_it_does_in_python() -> None:
 def test_an_endpoint_on_this_machine_belongs_into_no_proxy(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:9000"))
     proxy = {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", KEY: "x"}
-    (finding,) = proxies(patient(tmp_path, proxy, need=need))
+    (finding,) = proxies(context(tmp_path, proxy, need=need))
     assert finding.command == "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1"
-    (finding,) = proxies(patient(tmp_path, proxy, need=need, NO_PROXY="127.0.0.1"))
-    assert finding.status is Status.OK
+    (finding,) = proxies(context(tmp_path, proxy, need=need, NO_PROXY="127.0.0.1"))
+    assert finding.status is CheckStatus.OK
 
 
 SECRET = "AWS_SECRET_ACCESS_KEY"
@@ -222,7 +222,7 @@ SECRET = "AWS_SECRET_ACCESS_KEY"
 def test_each_variable_that_surprises_is_a_finding(
     tmp_path: Path, environment: dict[str, str], name: str, status: str, command: str
 ) -> None:
-    (finding,) = variables(patient(tmp_path, environment))
+    (finding,) = variables(context(tmp_path, environment))
     assert (finding.name, str(finding.status)) == (name, status)
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
@@ -231,7 +231,7 @@ def test_each_variable_that_surprises_is_a_finding(
 def test_what_the_document_decides_itself_is_no_contradiction(tmp_path: Path) -> None:
     profile = CredentialsSpec(profile="p")
     need = Need(destination=destination(s3="http://x", credentials=profile))
-    machine = patient(
+    machine = context(
         tmp_path,
         need=need,
         AWS_ACCESS_KEY_ID="AKIA1",

@@ -146,7 +146,7 @@ table has the property."""
 
 
 @dataclass(frozen=True)
-class OpenTable:
+class CatalogTable:
     """One table as it was when it was read."""
 
     table: Table
@@ -236,7 +236,7 @@ class IcebergCatalog:
         columns: Mapping[str, str],
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
-    ) -> OpenTable:
+    ) -> CatalogTable:
         """Make a table of optional columns with the types as Iceberg writes them (`long`)."""
         fields = [
             {"id": number, "name": column, "type": kind, "required": False}
@@ -244,24 +244,24 @@ class IcebergCatalog:
         ]
         schema = Schema.model_validate({"type": "struct", "fields": fields})
         with self._call(f"creating the table `{namespace}.{name}`"):
-            return OpenTable(
+            return CatalogTable(
                 self._catalog.create_table(
                     (namespace, name), schema, location=location, properties=dict(properties or {})
                 )
             )
 
-    def load_table(self, namespace: str, name: str) -> OpenTable:
+    def load_table(self, namespace: str, name: str) -> CatalogTable:
         """Read a table; 404 when there is none."""
         with self._call(f"reading the table `{namespace}.{name}`"):
-            return OpenTable(self._catalog.load_table((namespace, name)))
+            return CatalogTable(self._catalog.load_table((namespace, name)))
 
-    def set_property(self, namespace: str, name: str, key: str, value: str) -> OpenTable:
+    def set_property(self, namespace: str, name: str, key: str, value: str) -> CatalogTable:
         """Commit a change of one property; 409 when another commit came first."""
         with self._call(f"committing to the table `{namespace}.{name}`"):
             table = self._catalog.load_table((namespace, name))
             with table.transaction() as transaction:
                 transaction.set_properties({key: value})
-            return OpenTable(table)
+            return CatalogTable(table)
 
     def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
         """Return whether a commit is refused that asserts a snapshot which `branch` is not at.
@@ -359,7 +359,7 @@ class _Lent:
     s3: S3Client
 
 
-def files_of(opened: OpenTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
+def files_of(opened: CatalogTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
     """Return the files of a table, with the keys that its catalog lends for it, else with the
     destination's own. Lent keys are not renewed. Raises `AwsError`."""
     keys = opened.vended_keys(destination.region)
@@ -373,7 +373,7 @@ def files_of(opened: OpenTable, destination: DestinationSpec, session: AwsSessio
     return LakeFiles(_Lent(client), destination)
 
 
-def table_files(opened: OpenTable, files: LakeFiles) -> TableFiles:
+def table_files(opened: CatalogTable, files: LakeFiles) -> TableFiles:
     """Read which files belong to any snapshot the table still has: a GET for each manifest and each
     list of manifests. Raises `AwsError` when one cannot be read."""
     metadata = opened.metadata
@@ -435,7 +435,7 @@ def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
 
 
 def read_rows(
-    table: OpenTable,
+    table: CatalogTable,
     destination: DestinationSpec,
     session: AwsSession,
     snapshot_id: int | None = None,
@@ -473,7 +473,7 @@ def read_rows(
         ) from error
 
 
-def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> OpenTable | None:
+def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> CatalogTable | None:
     """Return a table; None where there is none. One or two requests.
 
     Raises `CatalogError` for what the catalog refuses, and for a table of Glue that is not one of
@@ -493,7 +493,7 @@ def read_facts(catalog: IcebergCatalog, namespace: str, name: str) -> TableFacts
     return facts_of(table) if table else None
 
 
-def facts_of(table: OpenTable) -> TableFacts:
+def facts_of(table: CatalogTable) -> TableFacts:
     """Return the facts of a table that has been read. Asks nobody."""
     metadata = table.metadata
     schema = metadata.schema()
@@ -516,7 +516,7 @@ def facts_of(table: OpenTable) -> TableFacts:
     )
 
 
-def partition_fields(table: OpenTable) -> tuple[PartitionField, ...]:
+def partition_fields(table: CatalogTable) -> tuple[PartitionField, ...]:
     """Return the current partition spec; columns by their names in the table.
 
     A transform that `partition_by` does not know, as other writers may have made, is left out.

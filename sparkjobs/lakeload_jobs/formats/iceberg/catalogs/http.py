@@ -99,7 +99,7 @@ class Client(Identity):
         client_id: Secret,
         client_secret: Secret,
         scope: str,
-        patience: Patience,
+        patience: HttpTimeouts,
         hidden: list[Secret],
     ) -> None:
         self._uri = uri
@@ -178,7 +178,7 @@ _AUTHORITIES = (
 
 
 @dataclass(frozen=True)
-class Patience:
+class HttpTimeouts:
     """How long one request may take, in seconds, and how often a reading one is sent."""
 
     connect: float = 5
@@ -186,10 +186,10 @@ class Patience:
     attempts: int = 3
 
 
-DEFAULT_PATIENCE = Patience()
+DEFAULT_PATIENCE = HttpTimeouts()
 
 
-def prepare(session: requests.Session, patience: Patience) -> requests.Session:
+def prepare(session: requests.Session, patience: HttpTimeouts) -> requests.Session:
     """Give a session time-outs and retries, and let it follow no redirect; return it."""
     session.mount("http://", _Adapter(patience))
     session.mount("https://", _Adapter(patience))
@@ -199,7 +199,7 @@ def prepare(session: requests.Session, patience: Patience) -> requests.Session:
 
 
 class _Adapter(HTTPAdapter):
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: HttpTimeouts) -> None:
         self._timeout = (patience.connect, patience.read)
         retries = Retry(
             total=patience.attempts - 1,

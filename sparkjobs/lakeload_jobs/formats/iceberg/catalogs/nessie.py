@@ -18,8 +18,8 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
     FixedToken,
+    HttpTimeouts,
     Identity,
-    Patience,
     error_from,
     http_call,
     not_a_catalog,
@@ -36,7 +36,7 @@ class NessieApi:
 
     spec: CatalogSpec
     session: AwsSession
-    patience: Patience = DEFAULT_PATIENCE
+    patience: HttpTimeouts = DEFAULT_PATIENCE
 
     @cached_property
     def identity(self) -> Identity:

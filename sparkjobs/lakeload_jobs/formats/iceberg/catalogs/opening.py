@@ -14,7 +14,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.http import DEFAULT_PATIENCE, Patience
+from lakeload_jobs.formats.iceberg.catalogs.http import DEFAULT_PATIENCE, HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 
 
@@ -38,7 +38,7 @@ class _Glue(GlueCatalog):
 
 
 def open_catalog(
-    destination: DestinationSpec, session: AwsSession, patience: Patience = DEFAULT_PATIENCE
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts = DEFAULT_PATIENCE
 ) -> IcebergCatalog:
     """Return the open catalog. `patience` is for REST; Glue has that of `session`.
 
@@ -49,16 +49,20 @@ def open_catalog(
     return opener(destination, session, patience)
 
 
-def _rest(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
+def _rest(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> IcebergCatalog:
     return RestConnection(destination, session, patience).open()
 
 
-def _glue(destination: DestinationSpec, session: AwsSession, patience: Patience) -> IcebergCatalog:
+def _glue(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> IcebergCatalog:
     return open_glue(destination, session)
 
 
 def _nessie(
-    destination: DestinationSpec, session: AwsSession, patience: Patience
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
 ) -> IcebergCatalog:
     raise InvalidInput(
         "Nessie's native interface can be used from Spark alone",
@@ -66,7 +70,9 @@ def _nessie(
     )
 
 
-_OPENERS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, Patience], IcebergCatalog]] = {
+_OPENERS: Mapping[
+    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], IcebergCatalog]
+] = {
     Interface.GLUE: _glue,
     Interface.REST: _rest,
     Interface.NESSIE: _nessie,

@@ -22,8 +22,8 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     AwsSignature,
     Client,
     FixedToken,
+    HttpTimeouts,
     Identity,
-    Patience,
     error_from,
     http_call,
     not_a_catalog,
@@ -45,7 +45,7 @@ class RestConnection:
 
     destination: DestinationSpec
     session: AwsSession
-    patience: Patience = DEFAULT_PATIENCE
+    patience: HttpTimeouts = DEFAULT_PATIENCE
     _hidden: list[Secret] = field(default_factory=list)
     """What no answer of the catalog may show; tokens join it as they come."""
 

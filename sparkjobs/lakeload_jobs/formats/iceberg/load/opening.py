@@ -29,14 +29,19 @@ from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_na
 from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, find_job
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
-from lakeload_jobs.formats.iceberg.rules.history import Job, Start, check_state_rows, open_table
+from lakeload_jobs.formats.iceberg.rules.history import (
+    Start,
+    TableAttempt,
+    check_state_rows,
+    open_table,
+)
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTable:
     """A table as a load found it. `already` set: report it and stop."""
 
-    job: Job
+    job: TableAttempt
     facts: TableFacts | None
     start: Start
     already: JobAnswer | None = None
@@ -51,13 +56,15 @@ class Opened:
 class Ready:
     """Rows to be staged, and a table that takes them."""
 
-    opened: Opened
+    opened: OpenedTable
     rows: FittedRows
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec, job: Job) -> Opened:
+def open_load(
+    spark: SparkSession, spec: JobSpec, table: TableSpec, job: TableAttempt
+) -> OpenedTable:
     """Look at the table: is the job in, may it be loaded, and what state does it go on from.
 
     Branches of dead attempts are dropped. Raises `InvalidInput` and `LoadFailed`.
@@ -65,24 +72,24 @@ def open_load(spark: SparkSession, spec: JobSpec, table: TableSpec, job: Job) ->
     branch = spec.destination.iceberg.branch
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
-        return Opened(job, None, open_table(None, branch, job))
+        return OpenedTable(job, None, open_table(None, branch, job))
     facts = read_facts(java_table)
     check_location(facts, spec.destination, table.target)
     answer = find_job(facts, branch, job.pipeline, job.job_id)
     if answer.found is JobFound.ASK_THE_DATA:
         answer = replace(answer, found=_asked(spark, table, branch, facts, answer, job.job_id))
     if answer.found is JobFound.IN:
-        return Opened(job, facts, Start(None, 0, None, first_run=False), answer)
+        return OpenedTable(job, facts, Start(None, 0, None, first_run=False), answer)
     start = open_table(facts, branch, job)
     if start.ask_rows_of is not None:
         there = _has_rows(spark, table, branch, facts, start.ask_rows_of)
         check_state_rows(start, facts, branch, job, found=there is not False)
     _drop_left(spark, table, facts, job, spec.dead_attempts)
-    return Opened(job, facts, start)
+    return OpenedTable(job, facts, start)
 
 
 def ready(
-    spark: SparkSession, spec: JobSpec, table: TableSpec, opened: Opened, rows: FittedRows
+    spark: SparkSession, spec: JobSpec, table: TableSpec, opened: OpenedTable, rows: FittedRows
 ) -> Ready | None:
     """Create the table, or bring its columns into step with the rows.
 
@@ -104,7 +111,7 @@ def _evolved(
     spark: SparkSession,
     spec: JobSpec,
     table: TableSpec,
-    opened: Opened,
+    opened: OpenedTable,
     rows: FittedRows,
     made: Definition,
 ) -> Ready:
@@ -131,9 +138,9 @@ def _evolved(
     return Ready(opened, rows, warnings, notes)
 
 
-def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> Job:
+def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
     """Return this attempt as the rules know it."""
-    return Job(
+    return TableAttempt(
         pipeline=spec.pipeline,
         job_id=spec.job_id,
         attempt_id=spec.attempt_id,
@@ -147,7 +154,7 @@ def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> Job:
 
 
 def _drop_left(
-    spark: SparkSession, table: TableSpec, facts: TableFacts, job: Job, dead: Sequence[str]
+    spark: SparkSession, table: TableSpec, facts: TableFacts, job: TableAttempt, dead: Sequence[str]
 ) -> None:
     """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
     earlier attempts. A live one loses work by it, never rows (I7)."""

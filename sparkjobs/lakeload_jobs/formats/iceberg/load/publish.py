@@ -23,7 +23,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
 )
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts
-from lakeload_jobs.formats.iceberg.rules.history import Job, Start
+from lakeload_jobs.formats.iceberg.rules.history import Start, TableAttempt
 from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,
@@ -59,7 +59,7 @@ class Publish:
     schema: str
     table: str
     branch: str
-    job: Job
+    job: TableAttempt
     start: Start
     staged: Staged
     state: Callable[[int], PipelineState]

@@ -36,7 +36,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
 )
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
-from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, Job, TableFacts
+from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, TableAttempt, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import (
     NO_PARTITION,
     Repartition,
@@ -460,7 +460,7 @@ def make_changes(
     spark: SparkSession,
     java_table: Java,
     facts: TableFacts,
-    job: Job,
+    job: TableAttempt,
     fitted: FittedRows,
     made: Definition,
     plan: SchemaPlan,

@@ -17,8 +17,8 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_FINGERPRINT,
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
-    Job,
     PipelineState,
+    TableAttempt,
     TableFacts,
     belongs,
     job_key,
@@ -130,7 +130,9 @@ def _copy_of(facts: TableFacts, branch: str, snapshot: int) -> int | None:
     return None
 
 
-def rolled_back(facts: TableFacts, branch: str, job: Job, state: PipelineState) -> LoadFailed:
+def rolled_back(
+    facts: TableFacts, branch: str, job: TableAttempt, state: PipelineState
+) -> LoadFailed:
     """Return the error of a state whose snapshot the branch no longer has."""
     head = facts.refs.get(branch)
     now = f"is at snapshot {_named(facts, head)}" if head is not None else "is empty"
@@ -142,7 +144,7 @@ def rolled_back(facts: TableFacts, branch: str, job: Job, state: PipelineState) 
     )
 
 
-def _bring_back(facts: TableFacts, branch: str, job: Job, state: PipelineState) -> str:
+def _bring_back(facts: TableFacts, branch: str, job: TableAttempt, state: PipelineState) -> str:
     """Say how to undo the rollback, where that takes away nothing published since."""
     head = facts.refs.get(branch)
     at: int | None = state.snapshot
@@ -158,7 +160,7 @@ def _bring_back(facts: TableFacts, branch: str, job: Job, state: PipelineState) 
     return f"to undo the rollback, run `{call}` in Spark; to keep it, "
 
 
-def _load_anew(job: Job) -> str:
+def _load_anew(job: TableAttempt) -> str:
     if job.mode == "APPEND":
         return (
             f"remove what is left with `lakeload reset` for `{job.target}` and load everything "
@@ -198,7 +200,7 @@ class Start:
     warnings: tuple[str, ...] = ()
 
 
-def open_table(facts: TableFacts | None, branch: str, job: Job) -> Start:
+def open_table(facts: TableFacts | None, branch: str, job: TableAttempt) -> Start:
     """Return what a publish will compare with, from one read of the metadata; None is no table.
 
     To be called when `find_job` did not find the job. Raises `InvalidInput` when the pipeline loads
@@ -225,7 +227,7 @@ def open_table(facts: TableFacts | None, branch: str, job: Job) -> Start:
     )
 
 
-def check_same_load(facts: TableFacts, branch: str, job: Job) -> None:
+def check_same_load(facts: TableFacts, branch: str, job: TableAttempt) -> None:
     """Raise `InvalidInput` when the job's id was used for another load in this table.
 
     With other settings it would be other data; by another pipeline, the rows of both would have one
@@ -252,7 +254,7 @@ def check_same_load(facts: TableFacts, branch: str, job: Job) -> None:
             raise _foreign_id(job, pipeline)
 
 
-def check_owner(state: PipelineState | None, job: Job) -> None:
+def check_owner(state: PipelineState | None, job: TableAttempt) -> None:
     """Raise `InvalidInput` when this pipeline loads another source table into this target."""
     if state is not None and state.source != job.source:
         raise InvalidInput(
@@ -262,7 +264,7 @@ def check_owner(state: PipelineState | None, job: Job) -> None:
         )
 
 
-def check_first_run(facts: TableFacts, branch: str, job: Job) -> None:
+def check_first_run(facts: TableFacts, branch: str, job: TableAttempt) -> None:
     """Raise `LoadFailed` unless the table is an empty one that this pipeline has made (F39, I11).
 
     A run that was killed between creating the table and its first publish leaves such a table
@@ -288,13 +290,17 @@ def is_empty(facts: TableFacts, branch: str) -> bool:
     return snapshot is not None and snapshot.summary.get("total-records") == "0"
 
 
-def check_state_rows(start: Start, facts: TableFacts, branch: str, job: Job, found: bool) -> None:
+def check_state_rows(
+    start: Start, facts: TableFacts, branch: str, job: TableAttempt, found: bool
+) -> None:
     """Raise `LoadFailed` when the rows that `start.ask_rows_of` asked for are not in the branch."""
     if start.ask_rows_of is not None and start.state is not None and not found:
         raise rolled_back(facts, branch, job, start.state)
 
 
-def _question(facts: TableFacts, branch: str, job: Job, state: PipelineState | None) -> str | None:
+def _question(
+    facts: TableFacts, branch: str, job: TableAttempt, state: PipelineState | None
+) -> str | None:
     if state is None or not job.goes_on or state.state is None:
         return None
     there = belongs(facts, branch, state.snapshot)
@@ -304,7 +310,7 @@ def _question(facts: TableFacts, branch: str, job: Job, state: PipelineState | N
     return state.rows_job if there is None else None
 
 
-def _check_settings(job: Job, fingerprint: str | None) -> None:
+def _check_settings(job: TableAttempt, fingerprint: str | None) -> None:
     if fingerprint is None or fingerprint == job.fingerprint:
         return
     raise InvalidInput(
@@ -314,7 +320,7 @@ def _check_settings(job: Job, fingerprint: str | None) -> None:
     )
 
 
-def _foreign_id(job: Job, pipeline: str) -> InvalidInput:
+def _foreign_id(job: TableAttempt, pipeline: str) -> InvalidInput:
     return InvalidInput(
         f"job id `{job.job_id}` of pipeline `{job.pipeline}` is already a job of pipeline "
         f"`{pipeline}` in `{job.target}`",
@@ -322,7 +328,7 @@ def _foreign_id(job: Job, pipeline: str) -> InvalidInput:
     )
 
 
-def _same_source(facts: TableFacts, job: Job) -> list[str]:
+def _same_source(facts: TableFacts, job: TableAttempt) -> list[str]:
     return [
         name
         for name in pipelines_of(facts)
@@ -332,7 +338,7 @@ def _same_source(facts: TableFacts, job: Job) -> list[str]:
     ]
 
 
-def _shared_source(facts: TableFacts, job: Job) -> tuple[str, ...]:
+def _shared_source(facts: TableFacts, job: TableAttempt) -> tuple[str, ...]:
     return tuple(
         f"pipeline `{name}` loads `{job.source}` into `{job.target}` too: if it is this pipeline "
         "under its former `name`, this load brings its rows once more"
@@ -340,7 +346,7 @@ def _shared_source(facts: TableFacts, job: Job) -> tuple[str, ...]:
     )
 
 
-def _occupied(facts: TableFacts, job: Job, why: str) -> LakeloadError:
+def _occupied(facts: TableFacts, job: TableAttempt, why: str) -> LakeloadError:
     hint = "set `table_handling: APPEND` to load into it, or load into another `name`"
     if former := _same_source(facts, job):
         hint = (

@@ -105,7 +105,7 @@ class PipelineState:
 
 
 @dataclass(frozen=True)
-class Job:
+class TableAttempt:
     """One attempt at loading one source table into one Iceberg table."""
 
     pipeline: str

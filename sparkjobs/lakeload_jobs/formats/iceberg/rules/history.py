@@ -22,9 +22,9 @@ from lakeload_jobs.formats.iceberg.rules.branches import (
     staging_branch,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import (
-    Job,
     PipelineState,
     Snapshot,
+    TableAttempt,
     TableFacts,
     belongs,
     job_key,
@@ -44,12 +44,12 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
 
 __all__ = [
     "Decision",
-    "Job",
     "JobAnswer",
     "JobFound",
     "PipelineState",
     "Snapshot",
     "Start",
+    "TableAttempt",
     "TableFacts",
     "Verdict",
     "after_drop",

@@ -22,7 +22,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS_REMEMBERED,
-    Job,
+    TableAttempt,
     TableFacts,
     belongs,
     job_key,
@@ -70,7 +70,7 @@ def may_publish(
     facts: TableFacts,
     branch: str,
     start: Start,
-    job: Job,
+    job: TableAttempt,
     *,
     mode: Staged,
     base: int | None,
@@ -109,7 +109,7 @@ def may_publish(
     return GO
 
 
-def has_landed(facts: TableFacts, branch: str, job: Job, snapshot: int) -> bool:
+def has_landed(facts: TableFacts, branch: str, job: TableAttempt, snapshot: int) -> bool:
     """Return whether our own publish of `snapshot` has come in (I9).
 
     The list of jobs is written by a publish alone, so its entry tells also when the snapshot has
@@ -129,7 +129,7 @@ def after_drop(*, dropped: bool, unknown: bool) -> Literal["NOTHING_COMMITTED", 
     return "UNKNOWN" if unknown and not dropped else "NOTHING_COMMITTED"
 
 
-def unknown_outcome(job: Job) -> LoadFailed:
+def unknown_outcome(job: TableAttempt) -> LoadFailed:
     """Return the error of a commit of which nobody can say whether it came in."""
     return LoadFailed(
         f"job `{job.job_id}` sent the commit of `{job.target}`, and nothing says what became of "
@@ -139,7 +139,7 @@ def unknown_outcome(job: Job) -> LoadFailed:
     )
 
 
-def check_replaceable(facts: TableFacts, own_branch: str, job: Job) -> None:
+def check_replaceable(facts: TableFacts, own_branch: str, job: TableAttempt) -> None:
     """Raise `LoadFailed` while other loads of the table are under way (I12).
 
     Replacing a table's definition is not compared with what others publish meanwhile.
@@ -156,7 +156,9 @@ def check_replaceable(facts: TableFacts, own_branch: str, job: Job) -> None:
         )
 
 
-def _other_attempt(facts: TableFacts, branch: str, start: Start, job: Job) -> Verdict | None:
+def _other_attempt(
+    facts: TableFacts, branch: str, start: Start, job: TableAttempt
+) -> Verdict | None:
     """Look for this job, published since the start by another attempt (I4, I6)."""
     answer = find_job(facts, branch, job.pipeline, job.job_id)
     if answer.found is JobFound.IN:
@@ -177,7 +179,7 @@ def _other_attempt(facts: TableFacts, branch: str, start: Start, job: Job) -> Ve
     return None
 
 
-def _check_again(facts: TableFacts, branch: str, start: Start, job: Job) -> None:
+def _check_again(facts: TableFacts, branch: str, start: Start, job: TableAttempt) -> None:
     """What a start asks of the table holds of everything that was published since."""
     check_same_load(facts, branch, job)
     state = state_of(facts, job.pipeline)
@@ -186,7 +188,9 @@ def _check_again(facts: TableFacts, branch: str, start: Start, job: Job) -> None
         check_first_run(facts, branch, job)
 
 
-def _moved(facts: TableFacts, branch: str, start: Start, job: Job, sets_state: bool) -> str | None:
+def _moved(
+    facts: TableFacts, branch: str, start: Start, job: TableAttempt, sets_state: bool
+) -> str | None:
     if publish_count(facts) < start.seq:
         return f"the properties of `{job.target}` were set back by hand"
     if start.head is not None and not belongs(facts, branch, start.head):
@@ -208,7 +212,7 @@ def _moved(facts: TableFacts, branch: str, start: Start, job: Job, sets_state: b
     return None
 
 
-def _branch_gone(job: Job, staging_branch: str, unknown: int | None) -> Verdict:
+def _branch_gone(job: TableAttempt, staging_branch: str, unknown: int | None) -> Verdict:
     if unknown is not None:
         return Verdict(Decision.FAIL, error=unknown_outcome(job))
     return Verdict(
@@ -217,7 +221,7 @@ def _branch_gone(job: Job, staging_branch: str, unknown: int | None) -> Verdict:
     )
 
 
-def _fail(job: Job, why: str) -> Verdict:
+def _fail(job: TableAttempt, why: str) -> Verdict:
     error = LoadFailed(
         f"job `{job.job_id}` was not published into `{job.target}`: {why}",
         hint="run again: nothing was committed",

@@ -276,7 +276,7 @@ class Added:
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedColumn:
     """A column or field that the load does not have: it stays, and is null in new rows."""
 
     path: Path
@@ -308,7 +308,7 @@ class Relaxed:
     path: Path
 
 
-Change: TypeAlias = Added | Removed | Widened | Incompatible | Relaxed
+Change: TypeAlias = Added | RemovedColumn | Widened | Incompatible | Relaxed
 
 
 def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[Change]:
@@ -387,7 +387,7 @@ def _field_changes(path: Path, table: Struct, load: Struct) -> Iterator[Change]:
             yield from type_changes((*path, own.name), own.type, field.type)
     for field in table.fields:
         if field.name.lower() not in given:
-            yield Removed((*path, field.name), field.required)
+            yield RemovedColumn((*path, field.name), field.required)
 
 
 def shown(path: Path) -> str:
@@ -426,7 +426,7 @@ def schema_hint(
     ways = []
     if policy != "EVOLVE" and (replaces or not (stuck or keyless or key.problem)):
         only_new = not (stuck or keyless or key.problem or key.identifiers) and not any(
-            isinstance(change, Widened) or (isinstance(change, Removed) and change.required)
+            isinstance(change, Widened) or (isinstance(change, RemovedColumn) and change.required)
             for change in changes
         )
         ways.append(f"set `schema_changes: {'ADD_COLUMNS' if only_new else 'EVOLVE'}`")
@@ -460,7 +460,7 @@ def _problem(change: Change, policy: SchemaChanges, identifiers: Collection[str]
         return f"{name} of type `{change.type}` is new, and `schema_changes` is FAIL"
     if _takes_key_away(change, identifiers):
         return f"{name} is an identifier field of the table and not in the load"
-    if isinstance(change, Removed) and change.required and policy != "EVOLVE":
+    if isinstance(change, RemovedColumn) and change.required and policy != "EVOLVE":
         return (
             f"{name} is required in the table and not in the load, and `schema_changes` is {policy}"
         )
@@ -468,7 +468,7 @@ def _problem(change: Change, policy: SchemaChanges, identifiers: Collection[str]
 
 
 def _takes_key_away(change: Change, identifiers: Collection[str]) -> bool:
-    top_level = isinstance(change, Removed) and len(change.path) == 1
+    top_level = isinstance(change, RemovedColumn) and len(change.path) == 1
     return top_level and change.path[0].lower() in identifiers
 
 
@@ -569,7 +569,7 @@ def compare(
         make_optional=tuple(_relaxed(changes, stays)) if policy == "EVOLVE" else (),
         require=key.require,
         set_identifiers=key.identifiers,
-        removed=tuple(change.path for change in changes if isinstance(change, Removed)),
+        removed=tuple(change.path for change in changes if isinstance(change, RemovedColumn)),
         notes=key.notes,
     )
 
@@ -653,6 +653,8 @@ def _left_alone(key: KeyChange, policy: SchemaChanges, mode: Mode, target: str) 
 def _relaxed(changes: Sequence[Change], stays: Collection[str]) -> Iterator[Path]:
     """Yield what has to become optional: all but the identifier fields, which never are."""
     for change in changes:
-        asked = isinstance(change, Relaxed) or (isinstance(change, Removed) and change.required)
+        asked = isinstance(change, Relaxed) or (
+            isinstance(change, RemovedColumn) and change.required
+        )
         if asked and not (len(change.path) == 1 and change.path[0].lower() in stays):
             yield change.path

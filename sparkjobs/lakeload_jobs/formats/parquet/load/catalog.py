@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import FollowUpFailed, LakeloadError
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget
-from lakeload_jobs.formats.parquet.log.roll_forward import Catalog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
 
 
 def check_catalog(
-    catalog: Catalog, target: GlueTarget | None, columns: Sequence[Column]
+    catalog: ParquetCatalog, target: GlueTarget | None, columns: Sequence[Column]
 ) -> tuple[str, ...]:
     """Return warnings; raise `LakeloadError` when the catalog holds something else in this place.
 

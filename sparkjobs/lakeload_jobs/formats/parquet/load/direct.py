@@ -26,7 +26,7 @@ class OnlySpark(Exception):
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     """One part of a source's splits, and how many of its rows are loaded."""
 
     source: Any
@@ -37,7 +37,7 @@ class Part:
 class DirectRows:
     """The rows of a table, part by part, as they are written; no row passes through Spark."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SplitPart, ...]
     read: ReadWritten
 
     @property
@@ -55,7 +55,7 @@ class ReadWritten:
     columns: tuple[str, ...]
     schema: pa.Schema
 
-    def __call__(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part."""
         left = part.rows
         for batch in self.read(part.source):
@@ -119,12 +119,12 @@ def _direct(
     )
 
 
-def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tuple[Part, ...]:
+def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tuple[SplitPart, ...]:
     """Return the parts, up to the one in which the limit is reached, without those of no rows."""
     most = sum(counts) if limit is None else limit
     before = accumulate(counts, initial=0)
     rows = (min(count, most - done) for count, done in zip(counts, before, strict=False))
-    parts = (Part(part, left) for part, left in zip(splits.parts, rows, strict=True))
+    parts = (SplitPart(part, left) for part, left in zip(splits.parts, rows, strict=True))
     return tuple(part for part in parts if part.rows > 0)
 
 

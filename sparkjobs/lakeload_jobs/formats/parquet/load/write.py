@@ -27,7 +27,7 @@ from lakeload_jobs.formats.parquet.load.stage import (
     read_report,
 )
 from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
-from lakeload_jobs.formats.parquet.log.table_log import Opened, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.sources.base import Reader
@@ -44,7 +44,7 @@ class ParquetLoad:
     objects: Objects
     location: TableLocation
     log: TableLog
-    opened: Opened
+    opened: OpenedLog
     started_at: datetime
 
     @property

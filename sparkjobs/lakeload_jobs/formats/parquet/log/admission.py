@@ -128,7 +128,7 @@ class Conflict(LoadFailed):
 
 
 @dataclass(frozen=True)
-class Job:
+class LoadAttempt:
     """One attempt at loading one source table into one target."""
 
     pipeline: str
@@ -141,7 +141,7 @@ class Job:
     """What it must have in common with all loads of the table; None: with none."""
 
 
-def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
+def earlier_load(history: History, job: LoadAttempt, target: str) -> EarlierJob | None:
     """Return this very job where the log has it done.
 
     Raises `InvalidInput` when its id is spent: voided, or another pipeline's in this table.
@@ -160,7 +160,7 @@ def earlier_load(history: History, job: Job, target: str) -> EarlierJob | None:
     return earlier
 
 
-def check_same_load(job: Job, record: LoadRecord) -> None:
+def check_same_load(job: LoadAttempt, record: LoadRecord) -> None:
     """Raise `InvalidInput` when the id was used for another load: other settings, other data."""
     if record.fingerprint == job.fingerprint:
         return
@@ -172,14 +172,14 @@ def check_same_load(job: Job, record: LoadRecord) -> None:
     )
 
 
-def check_owner(history: History, job: Job, target: str) -> None:
+def check_owner(history: History, job: LoadAttempt, target: str) -> None:
     """Raise `InvalidInput` when this pipeline loads another source table into this target."""
     known = history.pipelines.get(job.pipeline)
     if known is not None and known.latest is not None and known.source != job.source:
         raise _other_source(job, known.source, target)
 
 
-def check_not_resetting(history: History, job: Job, target: str) -> None:
+def check_not_resetting(history: History, job: LoadAttempt, target: str) -> None:
     """Raise `LoadFailed` while a reset of this pipeline has not removed everything yet."""
     if (number := history.resetting.get(job.pipeline)) is not None:
         raise unfinished_reset(job.pipeline, number, target)
@@ -194,26 +194,26 @@ def unfinished_reset(pipeline: str, number: int, target: str) -> LoadFailed:
     )
 
 
-def is_first_run(history: History, job: Job) -> bool:
+def is_first_run(history: History, job: LoadAttempt) -> bool:
     """Return whether this pipeline has nothing in the table yet."""
     known = history.pipelines.get(job.pipeline)
     return known is None or known.latest is None
 
 
-def check_first_run(history: History, job: Job, target: str) -> None:
+def check_first_run(history: History, job: LoadAttempt, target: str) -> None:
     """Raise `LoadFailed` when another pipeline loads into this target (F39, FAIL)."""
     others = sorted(name for name, known in history.pipelines.items() if known.latest is not None)
     if others:
         raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already", history)
 
 
-def check_table(history: History, job: Job, target: str) -> None:
+def check_table(history: History, job: LoadAttempt, target: str) -> None:
     """Raise `InvalidInput` when the table is loaded under settings that exclude this job's."""
     if job.settings is not None:
         check_settings(history, job.settings, target)
 
 
-def shared_source(history: History, job: Job, target: str) -> tuple[str, ...]:
+def shared_source(history: History, job: LoadAttempt, target: str) -> tuple[str, ...]:
     """Return a warning where a first run loads what another pipeline loads into this table too.
 
     Two pipelines may do so on purpose, with other files under one name; a pipeline that was
@@ -226,13 +226,13 @@ def shared_source(history: History, job: Job, target: str) -> tuple[str, ...]:
     )
 
 
-def not_empty(job: Job, path: str) -> LoadFailed:
+def not_empty(job: LoadAttempt, path: str) -> LoadFailed:
     """Return the error of a first run that finds files no log knows (F39, FAIL)."""
     return _occupied(job, f"`{path}` holds files that lakeload did not write")
 
 
 def check_passed(
-    job: Job,
+    job: LoadAttempt,
     other: Record,
     *,
     first_run: bool,
@@ -277,7 +277,7 @@ def check_passed(
         check_settings_of(other, job.settings, target)
 
 
-def _foreign_id(job: Job, pipeline: str, target: str) -> InvalidInput:
+def _foreign_id(job: LoadAttempt, pipeline: str, target: str) -> InvalidInput:
     return InvalidInput(
         f"job id `{job.job_id}` of pipeline `{job.pipeline}` is already a job of pipeline "
         f"`{pipeline}` in `{target}`",
@@ -285,7 +285,7 @@ def _foreign_id(job: Job, pipeline: str, target: str) -> InvalidInput:
     )
 
 
-def _other_source(job: Job, source: str, target: str) -> InvalidInput:
+def _other_source(job: LoadAttempt, source: str, target: str) -> InvalidInput:
     return InvalidInput(
         f"pipeline `{job.pipeline}` loads `{source}` into `{target}`; `{job.source}` cannot be "
         "loaded into it as well",
@@ -293,7 +293,7 @@ def _other_source(job: Job, source: str, target: str) -> InvalidInput:
     )
 
 
-def _same_source(history: History, job: Job) -> list[str]:
+def _same_source(history: History, job: LoadAttempt) -> list[str]:
     return sorted(
         name
         for name, known in history.pipelines.items()
@@ -301,7 +301,7 @@ def _same_source(history: History, job: Job) -> list[str]:
     )
 
 
-def _occupied(job: Job, why: str, history: History | None = None) -> LoadFailed:
+def _occupied(job: LoadAttempt, why: str, history: History | None = None) -> LoadFailed:
     hint = "set `table_handling: APPEND` to add to it, or load into another `name`"
     if history is not None and (former := _same_source(history, job)):
         hint = (

@@ -6,12 +6,12 @@ from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord
-from lakeload_jobs.formats.parquet.log.table_log import Opened
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.storage.objects import Objects
 
 
 def bookmark_of(
-    objects: Objects, location: TableLocation, *, pipeline: str, source: str, opened: Opened
+    objects: Objects, location: TableLocation, *, pipeline: str, source: str, opened: OpenedLog
 ) -> Bookmark:
     """Return the bookmark of a log as it was opened; records are read only when asked for."""
     return Bookmark(

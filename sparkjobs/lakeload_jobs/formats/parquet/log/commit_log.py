@@ -176,7 +176,7 @@ Ending = Literal["open", "done", "partial", "void"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One record and the markers beside it, as one LIST showed them."""
 
     number: int
@@ -192,7 +192,7 @@ class LogView:
     """The log at one moment: what the checkpoint covers, and every record after it."""
 
     checkpoint: Checkpoint | None
-    entries: tuple[Entry, ...]
+    entries: tuple[LogEntry, ...]
 
     @property
     def next_number(self) -> int:
@@ -224,7 +224,7 @@ class CommitLog:
         covered = max(checkpoint.number - before, 0) if checkpoint else 0
         return LogView(checkpoint, self.entries_after(covered))
 
-    def entries_after(self, number: int) -> tuple[Entry, ...]:
+    def entries_after(self, number: int) -> tuple[LogEntry, ...]:
         """LIST the records after that number. Raises `LogDamaged` for a gap."""
         after = self._location.record_key(number) if number else None
         found: dict[int, dict[str, tuple[int, datetime]]] = {}
@@ -236,7 +236,7 @@ class CommitLog:
 
     def _entries(
         self, found: dict[int, dict[str, tuple[int, datetime]]], covered: int
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[LogEntry, ...]:
         entries = []
         for expected, number in enumerate(sorted(found), covered + 1):
             kinds = found[number]
@@ -248,7 +248,7 @@ class CommitLog:
                     "that expires objects under `_lakeload/`",
                 )
             entries.append(
-                Entry(
+                LogEntry(
                     number,
                     kinds["record"][1],
                     kinds["end"][0] if "end" in kinds else None,

@@ -10,12 +10,18 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.admission import unfinished_reset
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Entry, History, LogView, Outcome
+from lakeload_jobs.formats.parquet.log.commit_log import (
+    CommitLog,
+    History,
+    LogEntry,
+    LogView,
+    Outcome,
+)
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, StagedFile
 from lakeload_jobs.formats.parquet.log.roll_forward import (
-    Catalog,
     CatalogStep,
+    ParquetCatalog,
     Pending,
     Settled,
     Settler,
@@ -51,7 +57,7 @@ def accept_job(
     job_id: str,
     *,
     pipeline: str | None = None,
-    catalog: Catalog | None,
+    catalog: ParquetCatalog | None,
     parallelism: int,
     notify: Notify,
 ) -> Outcome:
@@ -71,7 +77,7 @@ class _Decision:
         location: TableLocation,
         job_id: str,
         pipeline: str | None,
-        catalog: Catalog | None,
+        catalog: ParquetCatalog | None,
         parallelism: int,
         notify: Notify,
     ) -> None:
@@ -122,7 +128,7 @@ class _Decision:
             )
         return outcome
 
-    def _find(self, view: LogView) -> tuple[Entry, LoadRecord] | None:
+    def _find(self, view: LogView) -> tuple[LogEntry, LoadRecord] | None:
         """Return the job's record; None for a job that is void and clean."""
         self._log.load_records(entry.number for entry in view.entries)
         for entry in reversed(view.entries):
@@ -211,7 +217,7 @@ def recover_table(
     objects: Objects,
     location: TableLocation,
     *,
-    catalog: Catalog | None,
+    catalog: ParquetCatalog | None,
     parallelism: int,
     notify: Notify,
     abort_older_than: timedelta = STALE_AFTER,

@@ -12,7 +12,13 @@ from typing import Protocol
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, Entry, LogView, run_all
+from lakeload_jobs.formats.parquet.log.commit_log import (
+    CommitLog,
+    Ending,
+    LogEntry,
+    LogView,
+    run_all,
+)
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import (
     ATTEMPT_METADATA,
@@ -47,7 +53,7 @@ class TableCatalog(Protocol):
 class OwnRecord:
     """One job of the pipeline that no earlier reset has removed."""
 
-    entry: Entry
+    entry: LogEntry
     record: LoadRecord
     ending: Ending
 
@@ -195,7 +201,7 @@ def _own_object(objects: Objects, named: tuple[LoadRecord, StagedFile]) -> OwnOb
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedObjects:
     """What a reset has removed. `number` is that of its record, None when there was nothing."""
 
     number: int | None
@@ -233,21 +239,21 @@ class Resetter:
         """Say what `run` would remove. Reads only."""
         return plan_reset(self._objects, self._log, self._pipeline, self._catalog)
 
-    def run(self, reason: str) -> Removed:
+    def run(self, reason: str) -> RemovedObjects:
         """Remove it. `reason` stands in the log, for people.
 
         Raises `LoadFailed` where a job of the pipeline cannot be brought to an end.
         """
         number = self._begin(reason)
         if number is None:
-            return Removed(None)
+            return RemovedObjects(None)
         plan = self.plan()
         deleted = run_all(self._delete, plan.objects, self._parallelism)
         gone = [item for item, done in zip(plan.objects, deleted, strict=True) if done]
         dropped = tuple(target for target in plan.glue if self._drop(target))
         self._log.mark_clean(number, tuple(item.key for item in gone))
         self._release({own.record.source for own in plan.records})
-        return Removed(
+        return RemovedObjects(
             number,
             objects=len(gone),
             rows=sum(item.rows for item in gone),

@@ -11,8 +11,8 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.formats.parquet.log.commit_log import (
     CommitLog,
     Ending,
-    Entry,
     History,
+    LogEntry,
     LogView,
     Outcome,
 )
@@ -21,7 +21,7 @@ from lakeload_jobs.formats.parquet.log.records import Column, FenceRecord, GlueT
 from lakeload_jobs.storage.backoff import Waits
 
 
-class Catalog(Protocol):
+class ParquetCatalog(Protocol):
     """A catalog that knows tables by their files. Thread-safe: one serves all tables of a run."""
 
     def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
@@ -52,7 +52,7 @@ class Cataloged:
 class CatalogStep:
     """Step 6 of one table. Without a catalog, jobs with Glue wait for a run that has one."""
 
-    def __init__(self, log: CommitLog, catalog: Catalog | None) -> None:
+    def __init__(self, log: CommitLog, catalog: ParquetCatalog | None) -> None:
         self._log = log
         self._catalog = catalog
 
@@ -132,7 +132,7 @@ class Settled:
 class _Seen:
     """One record of the log and what became of it. `outcome` None: a fence, or not settled."""
 
-    entry: Entry
+    entry: LogEntry
     record: LoadRecord | None
     outcome: Outcome | None
     finished: bool
@@ -255,7 +255,7 @@ class Settler:
         ]
 
     def _settle_entry(
-        self, entry: Entry, record: LoadRecord, ending: Ending, action: PendingAction | None
+        self, entry: LogEntry, record: LoadRecord, ending: Ending, action: PendingAction | None
     ) -> _Seen:
         if action == "publish":
             outcome = self.settle_record(entry.number, record, entry.modified)
@@ -292,7 +292,7 @@ def _take_in(history: History, one: _Seen) -> None:
         history.add(one.entry.number, one.record, one.outcome)
 
 
-def _action(entry: Entry, ending: Ending) -> PendingAction | None:
+def _action(entry: LogEntry, ending: Ending) -> PendingAction | None:
     if ending == "open":
         return "publish"
     if ending == "void" and not entry.clean:

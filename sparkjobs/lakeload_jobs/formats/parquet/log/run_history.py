@@ -8,7 +8,7 @@ from typing import Literal
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, Entry
+from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, LogEntry
 from lakeload_jobs.formats.parquet.log.publish import look
 from lakeload_jobs.formats.parquet.log.records import (
     ATTEMPT_METADATA,
@@ -55,7 +55,7 @@ class Recent:
     """The end of one table's log as a LIST shows it; no record has been read."""
 
     log: CommitLog
-    entries: tuple[Entry, ...]
+    entries: tuple[LogEntry, ...]
 
 
 def recent(objects: Objects, location: TableLocation, limit: int) -> Recent:
@@ -92,7 +92,7 @@ def read_runs(
     return tuple(runs), tuple(fences)
 
 
-def _run(objects: Objects, log: CommitLog, entry: Entry, record: LoadRecord) -> Run:
+def _run(objects: Objects, log: CommitLog, entry: LogEntry, record: LoadRecord) -> Run:
     ending = log.ending_of_size(entry.number, entry.end_size)
     lost = lost_files(objects, record) if ending == "open" else ()
     catalog: CatalogState | None = None
@@ -109,7 +109,7 @@ def _run(objects: Objects, log: CommitLog, entry: Entry, record: LoadRecord) -> 
     )
 
 
-def _reset_run(log: CommitLog, entry: Entry, record: LoadRecord) -> Run:
+def _reset_run(log: CommitLog, entry: LogEntry, record: LoadRecord) -> Run:
     void = log.ending_of_size(entry.number, entry.end_size) == "void"
     return Run(entry.number, entry.modified, record, "void" if void else "reset")
 

@@ -13,7 +13,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log import admission
-from lakeload_jobs.formats.parquet.log.admission import Job, TableSettings, check_passed
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings, check_passed
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, History, LogView, Outcome
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import (
@@ -26,9 +26,9 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
 )
 from lakeload_jobs.formats.parquet.log.roll_forward import (
-    Catalog,
     Cataloged,
     CatalogStep,
+    ParquetCatalog,
     Pending,
     Settled,
     Settler,
@@ -40,7 +40,7 @@ from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedLog:
     """What a job must know before it loads. `already` set: report it and stop."""
 
     next_number: int
@@ -153,7 +153,7 @@ class Placed:
 def place(
     log: CommitLog,
     record: LoadRecord,
-    job: Job,
+    job: LoadAttempt,
     *,
     number: int,
     first_run: bool,
@@ -227,7 +227,7 @@ class TableLog:
         *,
         parallelism: int = 5,
         notify: Notify = tell_nobody,
-        catalog: Catalog | None = None,
+        catalog: ParquetCatalog | None = None,
     ) -> None:
         self._objects = objects
         self._location = location
@@ -240,8 +240,8 @@ class TableLog:
         self._stale_uploads = StaleUploads(objects, self._log, parallelism=parallelism)
         self._bindings = Bindings(objects, location.prefix)
         self._notify = notify
-        self._job: Job | None = None
-        self._opened: Opened | None = None
+        self._job: LoadAttempt | None = None
+        self._opened: OpenedLog | None = None
         self._covered = History()
 
     def open(
@@ -253,14 +253,16 @@ class TableLog:
         source: str,
         table_handling: TableHandling,
         settings: TableSettings | None = None,
-    ) -> Opened:
+    ) -> OpenedLog:
         """Step 0: settle what others left, then say whether and from where this job may load.
 
         Raises `InvalidInput` (the id or the target is another's, or the source has been loaded into
         another table, or the table under other `settings`), `LoadFailed` (first run into a
         table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
         """
-        job = Job(pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings)
+        job = LoadAttempt(
+            pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings
+        )
         view, settled = self._settle()
         self._keep_short(view, settled)
         opened = self._admit(job, view, settled)
@@ -277,12 +279,12 @@ class TableLog:
         source: str,
         table_handling: TableHandling,
         settings: TableSettings | None = None,
-    ) -> Opened:
+    ) -> OpenedLog:
         """The same without writing or waiting: `settled` is then what `open` would settle.
 
         Unfinished jobs are taken for finished. Raises what `open` would raise.
         """
-        job = Job(pipeline, job_id, "", fingerprint, source, table_handling, settings)
+        job = LoadAttempt(pipeline, job_id, "", fingerprint, source, table_handling, settings)
         view = self._log.read()
         opened = self._admit(job, view, self._settler.foresee(view))
         if opened.first_run:
@@ -356,7 +358,7 @@ class TableLog:
             self._notify(f"uploads that died attempts left stay for now: {error}")
             return False
 
-    def _admit(self, job: Job, view: LogView, settled: Settled) -> Opened:
+    def _admit(self, job: LoadAttempt, view: LogView, settled: Settled) -> OpenedLog:
         history = settled.history
         target = self._location.data_path
         earlier = admission.earlier_load(history, job, target)
@@ -371,7 +373,7 @@ class TableLog:
             admission.check_first_run(history, job, target)
             self._check_empty(job, view)
         known = history.pipelines.get(job.pipeline)
-        return Opened(
+        return OpenedLog(
             next_number=view.next_number,
             already=already,
             first_run=first_run,
@@ -388,7 +390,7 @@ class TableLog:
         if settled.covered.number - (view.checkpoint.number if view.checkpoint else 0) >= 8:
             self._log.write_checkpoint(settled.covered.checkpoint())
 
-    def _check_empty(self, job: Job, view: LogView) -> None:
+    def _check_empty(self, job: LoadAttempt, view: LogView) -> None:
         if self._objects.is_empty(self._location.data_path):
             return
         # Files may be those of a job that came in after the log was read; it knows its own.
@@ -401,7 +403,7 @@ class TableLog:
             raise ValueError(f"record {number} is a fence, not a job")
         return record
 
-    def _report_other_attempt(self, job: Job, number: int, record: LoadRecord) -> Committed:
+    def _report_other_attempt(self, job: LoadAttempt, number: int, record: LoadRecord) -> Committed:
         """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
         with committed(number, record):
             outcome = self._settler.settle_record(number, record, self._objects.waits.now())
