@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import SourceReaders, list_files, remote_paths
-from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.files.selection import Selection
 
 AT_ONCE = 8
 """Tables that are inspected at once."""
@@ -110,21 +111,10 @@ def with_input(
     known: bool,
     bookmark: Callable[[], Bookmark] | None,
 ) -> S:
-    """List the input as the job would, with the identity that reads, and choose as it would.
-
-    `known`: the pipeline may have loaded all there is, so that an empty folder is no error.
-    `bookmark` None: nobody knows what was loaded. What is only on this machine and not incremental
-    is left to the job.
-    """
+    """Return the state with what `SourceType.inspect` finds of the input."""
     given = state.table.input
-    if not (given.incremental or remote_paths(given.paths)):
-        return state
-    may_be_empty = given.incremental and known and not options.starts_over
-    listed = list_files(given, readers, may_be_empty=may_be_empty)
-    if not given.incremental or bookmark is None:
-        return replace(state, listed=listed)
-    selection = choose_files(bookmark(), given.folder, listed, reload=options.reload)
-    return replace(state, listed=listed, selection=selection)
+    found = source_of(given).inspect(given, readers, options, known=known, bookmark=bookmark)
+    return replace(state, listed=found.listed, selection=found.selection)
 
 
 def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 
 from lakeload.formats.inspection import TableState
-from lakeload.formats.plan_model import Action, IncrementalPlan, Numbering, TablePlan
-from lakeload.launch.inputs import InputFound, look_at_input
+from lakeload.formats.plan_model import Action, IncrementalPlan, TablePlan
+from lakeload.sources.base import InputFound
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import FilesInput, RunOptions
-
-_UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
-_ONE_PARTITION = 4 * 1024 * 1024
-"""Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
+from lakeload_jobs.contract.spec import RunOptions
 
 
 def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TablePlan:
     """Return what is planned for a table of any format; with a `local` master its input files are
     counted. The format adds what it alone knows."""
     table = state.table
-    found = _input(state) if local else InputFound(0, 0, ())
+    found = _input(state) if local else InputFound()
     error = state.result.error if state.error else None
+    numbering = source_of(table.input).numbering(table.input, found)
     action: Action = "REFUSED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing and state.selection is None:
         action, error = "FAIL", _nothing_there(found.missing)
@@ -31,8 +29,8 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
         action=action,
         mode=table.mode,
         reader="jvm",
-        index="dense",
-        numbering=_numbering(table.input, found.files, found.bytes),
+        index="sparse" if numbering == "not counted" else "dense",
+        numbering=numbering,
         example="",
         first_run=state.first_run,
         files=found.files,
@@ -46,8 +44,8 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
 
 def _input(state: TableState) -> InputFound:
     if state.listed is None:
-        return look_at_input(state.table.input)
-    return InputFound(len(state.listed), sum(file.size for file in state.listed), ())
+        return source_of(state.table.input).look(state.table.input)
+    return InputFound(len(state.listed), sum(file.size for file in state.listed))
 
 
 def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
@@ -63,16 +61,6 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
         state_bytes=len(json.dumps(selection.state.after)),
         reload=reload,
     )
-
-
-def _numbering(given: FilesInput, files: int, size: int) -> Numbering:
-    if given.format in ("PARQUET", "ORC"):
-        return "footers"
-    options = {name.lower(): value.lower() for name, value in given.options.items()}
-    whole = given.format == "JSON" or options.get("multiline") == "true"
-    whole = whole or all(path.endswith(_UNSPLITTABLE) for path in given.paths)
-    single = files == 1 and (whole or size <= _ONE_PARTITION)
-    return "one partition" if single else "counting pass"
 
 
 def _nothing_there(missing: tuple[str, ...]) -> ErrorInfo:

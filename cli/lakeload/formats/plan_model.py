@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lakeload.sources.base import Numbering
 from lakeload_jobs.contract.errors import ExitCode, worst_exit
 from lakeload_jobs.contract.result import ErrorInfo
 
 Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
-Numbering = Literal["footers", "counting pass", "one partition"]
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.state import Bookmark
+
+if TYPE_CHECKING:
+    from lakeload_jobs.sources.files.file_state import FileState
+    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.files.selection import Selection
+
+Numbering = Literal["footers", "counting pass", "one partition", "not counted"]
+"""Where a load takes the numbers of `_supa_index` from; rows that are not counted leave gaps."""
 
 
 class SourceSettings(Model):
@@ -24,6 +35,25 @@ class TableSettings(Model):
 
     table: Text
     """The source table's name; for FILES a name of your choice, dots included."""
+
+
+@dataclass(frozen=True)
+class InputFound:
+    """Files and bytes of one table's input, and the local patterns that match nothing."""
+
+    files: int = 0
+    bytes: int = 0
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class InputInspected:
+    """What a load would find of its input. None where that is left to the job."""
+
+    listed: tuple[FileState, ...] | None = None
+    """All of it."""
+    selection: Selection | None = None
+    """What of it an incremental table would load."""
 
 
 S = TypeVar("S", bound=SourceSettings)
@@ -74,3 +104,51 @@ class SourceType(ABC, Generic[S, T, I]):
     def remote_findings(self, tables: Sequence[tuple[int, T]], master: str) -> Iterator[Finding]:
         """Yield what tasks on other machines than this one cannot read."""
         yield from ()
+
+    def jar_sets(self, read: I) -> frozenset[str]:
+        """Return the sets of jars that Spark needs to read it."""
+        return frozenset()
+
+    def has_credentials(self, read: I) -> bool:
+        """Return whether another identity than the destination's reads it."""
+        return False
+
+    def objects(self, read: I) -> tuple[str, ...]:
+        """Return the patterns of the objects in S3 that it reads."""
+        return ()
+
+    def look(self, read: I) -> InputFound:
+        """Count what of it lies on this machine."""
+        return InputFound()
+
+    def size(self, read: I) -> int | None:
+        """Return the bytes of it, None where they are not known without asking anybody."""
+        return None
+
+    def absent(self, read: I) -> tuple[str, ...]:
+        """Return what names the input where none of it is there, so that no load can succeed."""
+        return ()
+
+    def inspect(
+        self,
+        read: I,
+        readers: SourceReaders,
+        options: RunOptions,
+        *,
+        known: bool,
+        bookmark: Callable[[], Bookmark] | None,
+    ) -> InputInspected:
+        """List it as the job would, with the identity that reads, and choose as it would.
+
+        `known`: the pipeline may have loaded all there is. `bookmark` None: nobody knows what was
+        loaded. Raises what the job would raise.
+        """
+        return InputInspected()
+
+    def numbering(self, read: I, found: InputFound) -> Numbering:
+        """Return where a load would take the numbers of its rows from."""
+        return "not counted"
+
+    def only_jvm(self, read: I) -> bool:
+        """Return whether it is known that Spark alone can read it."""
+        return True

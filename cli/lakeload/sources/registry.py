@@ -7,9 +7,15 @@ from typing import Any
 
 from lakeload.sources.base import SourceType
 from lakeload.sources.files.source_type import FILES
+from lakeload_jobs.contract.spec import TableInput
 from lakeload_jobs.core.names import nearest
 
 SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES,)}
+
+
+def source_of(read: TableInput) -> SourceType[Any, Any, Any]:
+    """Return the type of source that a table's input is of."""
+    return SOURCES[read.type]
 
 
 def source_type_of(data: Mapping[str, Any]) -> SourceType[Any, Any, Any]:

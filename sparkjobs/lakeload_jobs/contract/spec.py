@@ -179,7 +179,8 @@ class FilesInput:
 
 
 TableInput = FilesInput
-"""What a table is read from: one class for each type of source, told apart by `type`."""
+"""What a table is read from: one class for each type of source, told apart by `type`.
+Each says whether it is `incremental`."""
 
 
 @dataclass(frozen=True)

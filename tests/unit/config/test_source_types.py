@@ -22,12 +22,23 @@ from lakeload.documents.json_schema import json_schema
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.reference import reference_page
 from lakeload.documents.spec import table_specs
+from lakeload.formats.inspection import InspectionRequest, with_input
+from lakeload.formats.parquet.inspect import ParquetState
+from lakeload.formats.parquet.plan import plan_states
+from lakeload.launch.inputs import input_bytes, refuse_without_any_input
+from lakeload.launch.spec import Attempt, check_options
+from lakeload.machine.jars.pins import features_of
+from lakeload.policy.iam.trust import source_policy
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import SOURCES
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import FilesInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, RunOptions, TableSpec
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
+from lakeload_jobs.sources.files.listing import SourceReaders
 from tests.unit.config.documents import PIPELINE, TABLES, messages, pipeline, problems_of
+from tests.unit.launch.specs import ATTEMPT, SYNCED
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class JdbcInput:
     url: str
     query: str
     password: SecretReference | None = None
+    incremental: bool = False
     type: Literal["JDBC"] = "JDBC"
 
 
@@ -140,6 +152,32 @@ def test_a_second_source_changes_no_fingerprint_of_files(
     assert mark(DATABASE.replace("url", "fetch_size: 9\n  url")) == whole
     assert mark(DATABASE.replace("SELECT 1", "SELECT 2")) != whole
     assert mark(DATABASE.replace("db/shop", "db/other")) != whole
+
+
+def test_what_is_asked_before_spark_starts_takes_it_for_no_files(tmp_path: Path) -> None:
+    tables = table_specs(pipeline(tmp_path, DATABASE))
+    destination = DestinationSpec("lake", "us-east-1")
+    request = InspectionRequest(destination, "shop", Attempt("job-1", ATTEMPT, SYNCED))
+
+    check_options(tables, "PARQUET", RunOptions(limit=1))
+    refuse_without_any_input(tables)
+    states = [
+        with_input(
+            ParquetState(table, OpenedLog(1, None, first_run=True, column_map={}, columns=())),
+            SourceReaders(destination, AwsSession(destination)),
+            RunOptions(),
+            known=False,
+            bookmark=None,
+        )
+        for table in tables
+    ]
+    plan = plan_states(states, request, local=True)[0]
+
+    assert (plan.action, plan.index, plan.numbering) == ("LOAD", "sparse", "not counted")
+    assert (plan.reader, plan.missing) == ("jvm", ())
+    assert features_of(table.input for table in tables) == ()
+    assert input_bytes(tables) is None
+    assert source_policy(destination, tables) is None
 
 
 def places(problems: list[Problem]) -> list[tuple[str, int, int, str]]:

@@ -10,6 +10,7 @@ from lakeload.formats.inspection import AT_ONCE, InspectionRequest
 from lakeload.formats.parquet.inspect import ParquetState, inspect
 from lakeload.formats.plan import plan_table
 from lakeload.formats.plan_model import CatalogPlan, Recovery, SchemaFound, TablePlan
+from lakeload.sources.registry import source_of
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
@@ -51,8 +52,7 @@ def plan_states(
     return tuple(
         replace(
             plan_table(state, request.options, local=local),
-            # Of Parquet files only a look into them tells.
-            reader=None if state.table.input.format == "PARQUET" else "jvm",
+            reader="jvm" if source_of(state.table.input).only_jvm(state.table.input) else None,
             example=_example(state, request),
             recovery=tuple(
                 Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from lakeload.machine.local.spark import SUPPORTED
-from lakeload_jobs.contract.spec import FilesInput, TableFormat
+from lakeload.sources.registry import source_of
+from lakeload_jobs.contract.spec import TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.sources.files.file_state import is_s3
 
 SETS = ("s3", "avro", "iceberg")
 """Input from S3, Avro files, Iceberg tables."""
@@ -80,15 +80,12 @@ def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
 
 
 def features_of(
-    inputs: Iterable[FilesInput], table_format: TableFormat = "PARQUET"
+    inputs: Iterable[TableInput], table_format: TableFormat = "PARQUET"
 ) -> tuple[str, ...]:
     """Return which sets loads of these inputs into such tables need, each once, sorted."""
     found = set(FORMATS[table_format].jar_sets)
     for given in inputs:
-        if given.format == "AVRO":
-            found.add("avro")
-        if any(is_s3(path) for path in given.paths):
-            found.add("s3")
+        found |= source_of(given).jar_sets(given)
     return tuple(sorted(found))
 
 

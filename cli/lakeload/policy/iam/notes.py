@@ -18,6 +18,7 @@ from lakeload.policy.iam.model import (
 )
 from lakeload.policy.iam.policy_set import ExternalId, PolicySet
 from lakeload.policy.render.hcl import label
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 
@@ -175,7 +176,7 @@ def _of_readers(found: PolicySet, tables: tuple[TableSpec, ...]) -> Iterator[str
             "GetQueryResults on the workgroup, and s3:GetBucketLocation, ListBucket, GetObject, "
             "PutObject and AbortMultipartUpload where it puts results."
         )
-    if any(table.input.credentials is not None for table in tables):
+    if any(source_of(table.input).has_credentials(table.input) for table in tables):
         yield "The source has credentials of its own: what reading it takes is not in here."
     elif found.document("source"):
         yield "Where source objects are encrypted with a KMS key, reading takes kms:Decrypt on it."

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakeload.policy.iam.model import Conditions, Place, PolicyDocument, Statement, literal
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.aws_partitions import partition
-from lakeload_jobs.sources.files.file_state import is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
 
 _ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
@@ -165,12 +165,12 @@ def source_policy(
     """
     by_bucket: dict[str, dict[str, None]] = {}
     for table in tables:
-        if table.input.credentials is not None:
+        source = source_of(table.input)
+        if source.has_credentials(table.input):
             continue
-        for path in table.input.paths:
-            if is_s3(path):
-                pattern = KeyPattern.parse(path)
-                by_bucket.setdefault(pattern.bucket, {})[pattern.prefix] = None
+        for path in source.objects(table.input):
+            pattern = KeyPattern.parse(path)
+            by_bucket.setdefault(pattern.bucket, {})[pattern.prefix] = None
     arns = Place(partition(destination.region), destination.region, "*")
     statements: list[Statement] = []
     for number, (bucket, beginnings) in enumerate(by_bucket.items(), 1):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -15,14 +15,23 @@ from lakeload.config.credentials import Credentials, credentials_spec
 from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import absolute_path, shown
-from lakeload.sources.base import SourceType
+from lakeload.sources.base import InputFound, InputInspected, Numbering, SourceType
+from lakeload.sources.files.input_files import input_exists, look_at_input
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.contract.spec import FilesInput, RunOptions
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
+if TYPE_CHECKING:
+    from lakeload_jobs.sources.files.listing import SourceReaders
+
 Numbered = Sequence[tuple[int, FilesTable]]
+
+_UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
+_ONE_PARTITION = 4 * 1024 * 1024
+"""Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
 
 
 class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
@@ -97,6 +106,70 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                     ("tables", i, "path"),
                     "remote-input",
                 )
+
+    def jar_sets(self, read: FilesInput) -> frozenset[str]:
+        """Return what Avro files and objects take."""
+        avro = {"avro"} if read.format == "AVRO" else set()
+        return frozenset(avro | ({"s3"} if self.objects(read) else set()))
+
+    def has_credentials(self, read: FilesInput) -> bool:
+        """Return whether the source names credentials of its own."""
+        return read.credentials is not None
+
+    def objects(self, read: FilesInput) -> tuple[str, ...]:
+        """Return the paths in S3."""
+        return tuple(filter(is_s3, read.paths))
+
+    def look(self, read: FilesInput) -> InputFound:
+        """Count the files at local paths."""
+        return look_at_input(read)
+
+    def size(self, read: FilesInput) -> int | None:
+        """Return the bytes of the local files; of objects only S3 knows."""
+        return None if self.objects(read) else look_at_input(read).bytes
+
+    def absent(self, read: FilesInput) -> tuple[str, ...]:
+        """Return the paths where none of them names a file."""
+        # A folder whose files are loaded once may be empty; their log knows whether they were.
+        there = read.incremental or any(map(input_exists, read.paths))
+        return () if there else read.paths
+
+    def inspect(
+        self,
+        read: FilesInput,
+        readers: SourceReaders,
+        options: RunOptions,
+        *,
+        known: bool,
+        bookmark: Callable[[], Bookmark] | None,
+    ) -> InputInspected:
+        """List the files; what is only on this machine and not incremental is left to the job."""
+        # With AWS's client, which the documents alone do without.
+        from lakeload_jobs.sources.files.listing import list_files
+        from lakeload_jobs.sources.files.selection import choose_files
+
+        if not (read.incremental or self.objects(read)):
+            return InputInspected()
+        may_be_empty = read.incremental and known and not options.starts_over
+        listed = list_files(read, readers, may_be_empty=may_be_empty)
+        if not read.incremental or bookmark is None:
+            return InputInspected(listed)
+        selection = choose_files(bookmark(), read.folder, listed, reload=options.reload)
+        return InputInspected(listed, selection)
+
+    def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
+        """Return what counts the rows of files."""
+        if read.format in ("PARQUET", "ORC"):
+            return "footers"
+        options = {name.lower(): value.lower() for name, value in read.options.items()}
+        whole = read.format == "JSON" or options.get("multiline") == "true"
+        whole = whole or all(path.endswith(_UNSPLITTABLE) for path in read.paths)
+        single = found.files == 1 and (whole or found.bytes <= _ONE_PARTITION)
+        return "one partition" if single else "counting pass"
+
+    def only_jvm(self, read: FilesInput) -> bool:
+        """Return False for Parquet files alone: of those only a look into them tells."""
+        return read.format != "PARQUET"
 
 
 FILES = FilesSourceType()
