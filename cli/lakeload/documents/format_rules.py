@@ -17,7 +17,7 @@ class FormatRules(Protocol):
     """The rules of one format. `data` is a document as it was read, valid or not."""
 
     BLOCK: str
-    """The block of the destination that holds its settings."""
+    """The block of the destination that holds its settings; '' for a format without any."""
 
     def destination_findings(self, data: Mapping[str, Any]) -> Iterator[Finding]:
         """Yield what is wrong between the settings of a destination."""

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.init.answers import Answers, yaml_text
 from lakeload_jobs.core.names import normalize
 
@@ -24,6 +25,7 @@ def documents(answers: Answers) -> dict[str, str]:
         **asdict(answers),
         "in_glue": answers.in_glue,
         "format": answers.format,
+        "block": FORMAT_RULES[answers.format.name].BLOCK,
         "settings": answers.catalog_settings,
         "located": answers.located,
         "schema": normalize(answers.name),
