@@ -38,11 +38,11 @@ class StreamSource:
 
     spec: JobSpec
     table: TableSpec
+    given: StreamInput
     incremental: bool = True
 
     def slice(self, bookmark: Bookmark) -> StreamSlice:
-        given: Any = self.table.input
-        return StreamSlice(given.folder, bookmark.state)
+        return StreamSlice(self.given.folder, bookmark.state)
 
 
 @dataclass(frozen=True)

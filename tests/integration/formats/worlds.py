@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import StagedIceberg
 from lakeload_jobs.formats.parquet.load.write import StagedParquet
 from lakeload_jobs.sources.base import Reader
+from tests.inputs import files_of
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.job.conftest import Job
 
@@ -151,7 +152,7 @@ class IcebergWorld:
 def incremental(world: World, **changes: Any) -> TableSpec:
     """Return a table that is loaded from every new file of the world's folder."""
     spec = world.table(f"{world.folder()}/*.parquet", **changes)
-    given = replace(spec.input, incremental=True, folder=world.folder())
+    given = replace(files_of(spec), incremental=True, folder=world.folder())
     return replace(spec, input=given)
 
 

@@ -17,6 +17,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.formats.parquet.load.write import ParquetWriter
 from lakeload_jobs.sources.files import listing as input_listing
+from tests.inputs import files_of
 from tests.integration.job.conftest import Job
 
 
@@ -36,7 +37,7 @@ def table(job: Job, *patterns: str, **changes: Any) -> TableSpec:
     paths = [str(job.folder / "input" / pattern) for pattern in patterns or ["*.csv"]]
     spec = job.table(*paths, **changes)
     folder = str(job.folder / "input")
-    return replace(spec, input=replace(spec.input, incremental=True, folder=folder))
+    return replace(spec, input=replace(files_of(spec), incremental=True, folder=folder))
 
 
 def numbers(job: Job) -> list[int]:
@@ -150,7 +151,7 @@ def test_documents_and_their_files_may_move_together(job: Job) -> None:
     moved = job.table(str(job.folder / "moved" / "*.csv"))
     folder = str(job.folder / "moved")
     result = job.load_one(
-        replace(moved, input=replace(moved.input, incremental=True, folder=folder))
+        replace(moved, input=replace(files_of(moved), incremental=True, folder=folder))
     )
     assert result.notes == ("no new files (1 known)",)
 

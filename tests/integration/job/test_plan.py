@@ -10,6 +10,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec, JobSpec
 from lakeload_jobs.formats.parquet.format import ParquetFormat
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
+from tests.inputs import files_of
 from tests.integration.job.conftest import Job
 
 TYPED = {"header": "true", "inferSchema": "true"}
@@ -27,7 +28,7 @@ def test_columns_are_those_of_the_load_and_of_the_table(job: Job) -> None:
     assert job.load_one(first).status == "LOADED"
     before = job.lake.keys()
     grown = job.file("b.csv", "id,new\n2,2026-03-01\n")
-    table = replace(first, input=replace(first.input, paths=(grown,)), fingerprint="f01")
+    table = replace(first, input=replace(files_of(first), paths=(grown,)), fingerprint="f01")
     changed = replace(table, columns=ColumnsSpec(types={"id": "string"}), fingerprint="f02")
 
     found = looked(job, job.spec(table, tracking_columns=()))["orders"]

@@ -19,6 +19,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsS
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
 from lakeload_jobs.sources.files.spark import text_checks
+from tests.inputs import files_of
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
 from tests.servers.fault_proxy import MakeProxy
@@ -55,7 +56,7 @@ class Bucket:
     def table(self, job: Job, *paths: str, **changes: Any) -> TableSpec:
         """Return a table that reads `paths` with the source's own credentials."""
         table = job.table(*paths, **changes)
-        return replace(table, input=replace(table.input, credentials=self.credentials()))
+        return replace(table, input=replace(files_of(table), credentials=self.credentials()))
 
     def _secret(self, name: str, value: str) -> SecretReference:
         path = self.folder / f"source {name} # 1.secret"
@@ -245,7 +246,7 @@ def test_the_destinations_own_role_does_not_reach_the_sources_bucket(
 def test_a_wrong_external_id_stops_before_spark_reads(job: Job, source: Bucket) -> None:
     path = source.put("exports/a.csv", "id\n1\n")
     table = source.table(job, path)
-    wrong = replace(table.input, credentials=source.credentials("CANARY-wrong"))
+    wrong = replace(files_of(table), credentials=source.credentials("CANARY-wrong"))
 
     error = failure(job, replace(table, input=wrong))
 

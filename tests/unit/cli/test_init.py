@@ -12,6 +12,7 @@ import pytest
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
+from tests.inputs import files_of
 from tests.unit.cli.init_choices import (
     CATALOGS,
     FLAGS,
@@ -205,7 +206,7 @@ def test_a_path_given_here_is_found_from_the_documents_folder(
 
     assert result.exit_code == 0
     [table] = table_specs(load_pipeline(tmp_path / "conf" / "lake" / "pipeline.yml", {}))
-    assert os.path.normpath(table.input.paths[0]) == str(tmp_path / "data" / "orders")
+    assert os.path.normpath(files_of(table).paths[0]) == str(tmp_path / "data" / "orders")
     assert table.schema == "lake"
 
 
@@ -220,7 +221,7 @@ def test_a_path_is_found_from_the_folder_that_a_link_leads_to(
 
     assert result.exit_code == 0
     [table] = table_specs(load_pipeline(tmp_path / "link" / "pipeline.yml", {}))
-    assert Path(table.input.paths[0]).resolve() == tmp_path / "data" / "orders.csv"
+    assert Path(files_of(table).paths[0]).resolve() == tmp_path / "data" / "orders.csv"
 
 
 @pytest.mark.parametrize(
@@ -235,4 +236,4 @@ def test_a_tilde_is_a_home_if_there_is_one(
 
     assert result.exit_code == 0
     [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
-    assert os.path.normpath(table.input.paths[0]) == (found or str(Path.cwd() / given))
+    assert os.path.normpath(files_of(table).paths[0]) == (found or str(Path.cwd() / given))

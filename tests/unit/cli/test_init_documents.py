@@ -23,6 +23,7 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.init.answers import variables, yaml_text
 from lakeload.init.interview import interview
 from lakeload.init.next_steps import next_steps
+from tests.inputs import files_of
 from tests.unit.cli.init_choices import (
     CATALOGS,
     FLAGS,
@@ -45,8 +46,8 @@ def test_what_it_writes_validates_without_a_note_for_every_source(
         document = load_pipeline(tmp_path / "pipeline.yml", {})
         assert document.warnings == ()
         [table] = table_specs(document)
-        assert table.input.format == answers.source
-        assert table.input.paths[0].endswith(source["path"])
+        assert files_of(table).format == answers.source
+        assert files_of(table).paths[0].endswith(source["path"])
         assert table.source == "orders"
         assert table.mode == (answers.mode or "APPEND")
         assert table.primary_key == (("id", "line no") if answers.primary_key else ())

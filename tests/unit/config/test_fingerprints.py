@@ -34,6 +34,7 @@ from lakeload_jobs.contract.spec import (
     TableFormat,
     TableSpec,
 )
+from tests.inputs import files_of
 from tests.unit.config.documents import PIPELINE, TABLES, pipeline
 
 CASES = [
@@ -133,7 +134,8 @@ def test_a_new_setting_with_its_default_changes_no_fingerprint(
         with_a_new_field(load.table),
         with_a_new_field(load.options),
     )
-    assert later.table.input.added_later == "its default"  # type: ignore[attr-defined]
+    given: Any = later.table.input
+    assert given.added_later == "its default"
 
     assert later.fingerprint(document) == load.fingerprint(document)
 
@@ -315,7 +317,7 @@ def test_what_a_fingerprint_is_made_of_is_what_the_job_is_told(tmp_path: Path) -
     document = pipeline(tmp_path, PIPELINE + TABLES)
     destination = destination_spec(document.destination)
     [spec] = table_specs(document)
-    read = replace(spec.input, paths=("orders.csv",), folder="")
+    read = replace(files_of(spec), paths=("orders.csv",), folder="")
     written = replace(spec, input=read, fingerprint="")
 
     mark = load_fingerprint(document, destination, written, RunOptions())

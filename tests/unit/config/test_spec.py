@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.sources.files.selection import known_name
+from tests.inputs import files_of
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, pipeline
 
 
@@ -122,15 +123,15 @@ def test_the_folder_of_a_document_is_the_same_from_wherever_it_is_named(tmp_path
     document = load_pipeline(tmp_path / "elsewhere" / ".." / "conf" / "pipeline.yaml", {})
     [spec] = table_specs(document)
 
-    assert spec.input.folder == f"{tmp_path}/conf"
-    assert known_name(f"{tmp_path}/conf/in/a.csv", spec.input.folder) == "in/a.csv"
+    assert files_of(spec).folder == f"{tmp_path}/conf"
+    assert known_name(f"{tmp_path}/conf/in/a.csv", files_of(spec).folder) == "in/a.csv"
 
 
 def test_options_of_the_source_belong_to_its_format(tmp_path: Path) -> None:
     tables = "tables: [{table: a, path: a.json, format: JSON}, {table: b, path: b, format: CSV}]\n"
     document = pipeline(tmp_path, PIPELINE.replace("CSV", "CSV, options: {header: true}") + tables)
 
-    assert [spec.input.options for spec in table_specs(document)] == [{}, {"header": "true"}]
+    assert [files_of(spec).options for spec in table_specs(document)] == [{}, {"header": "true"}]
 
 
 def test_relative_paths_do_not_depend_on_where_the_command_runs(
@@ -142,7 +143,7 @@ def test_relative_paths_do_not_depend_on_where_the_command_runs(
 
     [spec] = table_specs(load_pipeline(Path("conf/pipeline.yaml"), {}))
 
-    assert spec.input.paths == (f"{tmp_path}/conf/orders.csv",)
+    assert files_of(spec).paths == (f"{tmp_path}/conf/orders.csv",)
 
 
 def test_a_folder_with_the_characters_of_a_pattern_is_taken_literally(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_folder_with_the_characters_of_a_pattern_is_taken_literally(tmp_path: 
 
     [spec] = table_specs(pipeline(folder, PIPELINE + TABLES.replace("orders.csv", "'*.csv'")))
 
-    assert spec.input.paths == (f"{tmp_path}/[[]old] [*]/*.csv",)
+    assert files_of(spec).paths == (f"{tmp_path}/[[]old] [*]/*.csv",)
 
 
 GLUE = "parquet: {update_glue_catalog: true}, bucket"

@@ -11,6 +11,7 @@ from lakeload.launch.inputs import refuse_without_any_input
 from lakeload.sources.files.input_files import look_at_input
 from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from tests.inputs import files_of
 from tests.unit.launch.specs import table
 
 
@@ -32,14 +33,14 @@ def test_folders_globs_and_files_are_counted_once_without_hidden_files(tmp_path:
     ):
         (tmp_path / name).write_text("12345")
     spec = reads("orders", tmp_path, tmp_path / "a.csv", tmp_path / "*.csv", tmp_path / "none-*")
-    found = look_at_input(spec.input)
+    found = look_at_input(files_of(spec))
     assert (found.files, found.bytes) == (2, 10)
     assert found.missing == (str(tmp_path / "none-*"),)
 
 
 def test_a_name_with_wildcards_in_it_is_that_file(tmp_path: Path) -> None:
     (tmp_path / "a[1].csv").write_text("x")
-    assert look_at_input(reads("t", tmp_path / "a[1].csv").input).files == 1
+    assert look_at_input(files_of(reads("t", tmp_path / "a[1].csv"))).files == 1
 
 
 def test_when_no_table_has_its_files_nothing_starts(tmp_path: Path) -> None:

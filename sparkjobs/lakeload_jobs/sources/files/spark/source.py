@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.bookmark import refuse_limit
@@ -30,11 +30,12 @@ class FilesSource:
 
     spec: JobSpec
     table: TableSpec
+    given: FilesInput
 
     @property
     def incremental(self) -> bool:
         """Whether account is kept of the files that were loaded."""
-        return self.table.input.incremental
+        return self.given.incremental
 
     def slice(self, bookmark: Bookmark) -> FilesSlice:
         """Return the files to load. A source that is loaded whole is listed when it is opened.
@@ -42,14 +43,14 @@ class FilesSource:
         Raises what listing raises, `InvalidInput` for `limit`, and `LoadFailed` for a state that
         does not belong to files.
         """
-        spec, given = self.spec, self.table.input
+        spec, given = self.spec, self.given
         if not given.incremental:
-            return FilesSlice(spec, self.table)
+            return FilesSlice(spec, self.table, given)
         refuse_limit(incremental=True, limit=spec.options.limit)
         may_be_empty = bookmark.state is not None and not spec.options.reload
         listed = list_files(given, s3_source(spec).readers, may_be_empty=may_be_empty)
         selection = choose_files(bookmark, given.folder, listed, reload=spec.options.reload)
-        return FilesSlice(spec, self.table, selection)
+        return FilesSlice(spec, self.table, given, selection)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class FilesSlice:
 
     spec: JobSpec
     table: TableSpec
+    given: FilesInput
     selection: Selection | None = None
 
     @property
@@ -102,7 +104,7 @@ class FilesSlice:
         files: Sequence[FileState] | None = self.selection.files if self.selection else None
         rows = open_files(
             spark,
-            self.table.input,
+            self.given,
             self.table.columns,
             self.spec.on_bad_value,
             s3=s3_source(self.spec),
