@@ -104,4 +104,4 @@ def test_an_overwrite_changes_the_spec_and_keeps_what_fits_of_it_with_replaced_c
     assert (loads.rows(), spec_now(loads)) == (numbers, [])
     java_table = load(loads.spark, loads.schema, "orders")
     assert java_table is not None
-    assert read_facts(java_table).partitions == ()
+    assert read_facts(loads.spark, java_table).partitions == ()

@@ -167,7 +167,7 @@ def test_branches_of_dead_attempts_go_with_the_next_start(loads: Loads) -> None:
 
     java_table = load(loads.spark, loads.schema, "orders")
     assert java_table is not None
-    assert set(read_facts(java_table).refs) == {"main", young}
+    assert set(read_facts(loads.spark, java_table).refs) == {"main", young}
 
 
 @pytest.mark.parametrize("lose", [drop_answer, drop_request])

@@ -88,7 +88,7 @@ class IcebergSession:
     def inspect(self, table: TableSpec) -> IcebergTable:
         """Read the table's metadata."""
         java_table = load(self.spark, table.schema, table.table)
-        facts = None if java_table is None else read_facts(java_table)
+        facts = None if java_table is None else read_facts(self.spark, java_table)
         state = state_of(facts, self.spec.pipeline) if facts else None
         given = IcebergLoad(self.spark, self.spec, table, self.objects, replaces=False, number=0)
         return IcebergTable(given, facts, state)

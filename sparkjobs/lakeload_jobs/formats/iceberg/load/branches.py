@@ -43,7 +43,7 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
     def once() -> int | None:
         java_table = _needed(load(spark, schema, table), f"{schema}.{table}")
         transaction = java_table.newTransaction()
-        facts = facts_of(transaction.startMetadata())
+        facts = facts_of(spark, transaction.startMetadata())
         head = facts.refs.get(of)
         if (begun := facts.refs.get(name)) is not None:
             # An earlier try came in unheard, and `of` may have moved since.
@@ -70,7 +70,7 @@ def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool
         if java_table is None:
             return False
         transaction = java_table.newTransaction()
-        if name not in facts_of(transaction.startMetadata()).refs:
+        if name not in facts_of(spark, transaction.startMetadata()).refs:
             return False
         assert_branch(transaction, name)
         transaction.manageSnapshots().removeBranch(name).commit()

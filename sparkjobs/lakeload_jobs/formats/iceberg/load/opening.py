@@ -73,7 +73,7 @@ def open_load(
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
         return OpenedTable(job, None, open_table(None, branch, job))
-    facts = read_facts(java_table)
+    facts = read_facts(spark, java_table)
     check_location(facts, spec.destination, table.target)
     answer = find_job(facts, branch, job.pipeline, job.job_id)
     if answer.found is JobFound.ASK_THE_DATA:
@@ -118,7 +118,7 @@ def _evolved(
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
         raise RetryLoad(f"`{table.target}` was dropped meanwhile")
-    facts = read_facts(java_table)
+    facts = read_facts(spark, java_table)
     try:
         plan = plan_changes(spark, spec, table, facts, rows, made)
     except LoadFailed:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from pyspark.sql import SparkSession
+
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
@@ -17,7 +19,13 @@ _MERGED = "spark.merge-into.num-target-rows-"
 
 
 def loaded(
-    spec: JobSpec, table: TableSpec, java_table: Java, snapshot: int, *, index: IndexKind
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    java_table: Java,
+    snapshot: int,
+    *,
+    index: IndexKind,
 ) -> TableResult:
     """Return the result of a table whose snapshot is in, read from that snapshot."""
     found = java_table.snapshot(snapshot)
@@ -28,7 +36,7 @@ def loaded(
         status="LOADED",
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
-        files=_files(java_table, found, summary),
+        files=_files(spark, java_table, found, summary),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=changes(summary),
@@ -79,7 +87,9 @@ def _number(summary: Mapping[str, str], name: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _files(java_table: Java, snapshot: Java, summary: Mapping[str, str]) -> tuple[FileResult, ...]:
+def _files(
+    spark: SparkSession, java_table: Java, snapshot: Java, summary: Mapping[str, str]
+) -> tuple[FileResult, ...]:
     if _number(summary, "added-data-files") > MOST_FILES:
         return ()
     return tuple(
@@ -88,5 +98,5 @@ def _files(java_table: Java, snapshot: Java, summary: Mapping[str, str]) -> tupl
             rows=int(file.recordCount()),
             bytes=int(file.fileSizeInBytes()),
         )
-        for file in added_files(java_table, snapshot)
+        for file in added_files(spark, java_table, snapshot)
     )

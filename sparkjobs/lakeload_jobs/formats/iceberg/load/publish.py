@@ -89,7 +89,7 @@ def publish(given: Publish) -> Published:
     for tries in range(_LOST_TRIES):
         try:
             transaction = _begin(given)
-            facts = facts_of(transaction.startMetadata())
+            facts = facts_of(given.spark, transaction.startMetadata())
         except Py4JJavaError as error:
             unanswered += 1
             if unanswered > _UNKNOWN_TRIES:
@@ -187,7 +187,7 @@ def _append_again(given: Publish, transaction: Java) -> None:
     table = transaction.table()
     picked = table.snapshot(given.staged.snapshot)
     append = transaction.newAppend().toBranch(given.branch)
-    for file in added_files(table, picked):
+    for file in added_files(given.spark, table, picked):
         append.appendFile(file)
     for name, value in given.staged.summary.items():
         append.set(name, value)
@@ -217,7 +217,7 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
     """The catalog has not answered for long: fence the commits off, and look once more."""
     try:
         dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
-        facts = facts_of(_begin(given).startMetadata())
+        facts = facts_of(given.spark, _begin(given).startMetadata())
     except Py4JJavaError:
         raise unknown_outcome(given.job) from None
     for snapshot in sent:

@@ -372,7 +372,7 @@ def _head(given: Stage) -> Snapshot:
             hint="run again to create it anew",
             retryable=True,
         )
-    facts = read_facts(java_table)
+    facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
         raise LoadFailed(
             f"the catalog says that `{table.target}` has no branch `{given.branch}`, where the "

@@ -472,7 +472,7 @@ def make_changes(
     if not plan.changes_table:
         return True
     transaction = java_table.newTransaction()
-    now = facts_of(transaction.startMetadata())
+    now = facts_of(spark, transaction.startMetadata())
     if _defined(now) != _defined(facts):
         return False
     if plan.replace:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
@@ -158,14 +157,16 @@ def load(spark: SparkSession, schema: str, table: str) -> Java | None:
         raise
 
 
-def read_facts(java_table: Java) -> TableFacts:
+def read_facts(spark: SparkSession, java_table: Java) -> TableFacts:
     """Return what the metadata of a table, as it was read, says."""
-    return facts_of(java_table.operations().current())
+    return facts_of(spark, java_table.operations().current())
 
 
-def facts_of(metadata: Java) -> TableFacts:
+def facts_of(spark: SparkSession, metadata: Java) -> TableFacts:
     """Return the facts of Iceberg's `TableMetadata`, in one call of the JVM."""
-    data: dict[str, Any] = json.loads(_metadata_json(metadata))
+    data: dict[str, Any] = json.loads(
+        str(jvm(spark).org.apache.iceberg.TableMetadataParser.toJson(metadata))
+    )
     schema = next(s for s in data["schemas"] if s["schema-id"] == data["current-schema-id"])
     names = _names(schema)
     return TableFacts(
@@ -226,25 +227,14 @@ def _partitions(data: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str,
     )
 
 
-def added_files(java_table: Java, snapshot: Java) -> Iterator[Java]:
+def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterator[Java]:
     """Yield the data files that a snapshot of the table has added.
 
     By the table's own partition specs: those in a manifest cannot be read any more once the column
     that they partition by is gone, which `Snapshot.addedDataFiles` fails at.
     """
-    changes = _iceberg().SnapshotChanges.builderFor(java_table).snapshot(snapshot).build()
-    yield from changes.addedDataFiles()
-
-
-def _metadata_json(metadata: Java) -> str:
-    return str(_iceberg().TableMetadataParser.toJson(metadata))
-
-
-def _iceberg() -> Java:
-    context = SparkContext._active_spark_context
-    if context is None or context._jvm is None:
-        raise RuntimeError("there is no Spark session")
-    return context._jvm.org.apache.iceberg
+    builder = jvm(spark).org.apache.iceberg.SnapshotChanges.builderFor(java_table)
+    yield from builder.snapshot(snapshot).build().addedDataFiles()
 
 
 def _snapshot(data: Mapping[str, Any]) -> Snapshot:

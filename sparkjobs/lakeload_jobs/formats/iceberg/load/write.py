@@ -128,7 +128,8 @@ class StagedIceberg:
             return already(table, published.facts, published.snapshot)
         java_table = load_java(load.spark, table.schema, table.table)
         index = self._given.rows.prepared.index
-        return loaded(load.spec, table, java_table, published.snapshot, index=index)
+        snapshot = published.snapshot
+        return loaded(load.spark, load.spec, table, java_table, snapshot, index=index)
 
     def abandon(self) -> None:
         """Drop the branch."""

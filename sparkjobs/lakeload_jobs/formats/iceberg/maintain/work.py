@@ -91,7 +91,7 @@ class Work:
     def facts(self) -> TableFacts:
         """Read the table's metadata anew."""
         self.table.refresh()
-        return read_facts(self.table)
+        return read_facts(self.spark, self.table)
 
     def head(self) -> Java:
         """Return the newest snapshot of the branch, None when it has none."""
