@@ -231,16 +231,16 @@ def _abort(objects: Objects, writers: list[PartWriter]) -> None:
             objects.abort_upload(writer.key, writer.upload_id)
 
 
+# State of a Python worker, which runs one task after another, and in a session that goes on those
+# of later jobs too: it would assume the role again for each task. Never more than one: another
+# attempt or destination ends what was there.
 _connections: dict[str, tuple[Objects, UploadPool]] = {}
 
 
 def _connection(
     destination: DestinationSpec, attempt_id: str, *, on_executor: bool
 ) -> tuple[Objects, UploadPool]:
-    """Return this process's S3 client and upload threads, made on first use.
-
-    Spark keeps Python workers for later tasks; the role is then assumed once a worker.
-    """
+    """Return this worker's S3 client and upload threads for an attempt, made on first use."""
     key = json.dumps([to_json(destination), attempt_id])
     if key not in _connections:
         for _, pool in _connections.values():
