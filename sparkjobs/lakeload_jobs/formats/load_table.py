@@ -18,7 +18,7 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
-from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.sources.base import Slice, Source
 from lakeload_jobs.storage.backoff import pause
 
 ROUNDS = 10
@@ -31,6 +31,7 @@ class TableLoad:
     session: FormatSession
     spec: JobSpec
     table: TableSpec
+    source: Source
     reporter: Reporter
 
 
@@ -42,7 +43,7 @@ def load_table(load: TableLoad) -> TableResult:
     started = time.monotonic()
     target = load.table.target
     reason = ""
-    with closing(LoadInput(load.spec, load.table, load.reporter)) as given:
+    with closing(LoadInput(load.source, load.table.source, load.reporter)) as given:
         for tries in range(ROUNDS):
             try:
                 result = _once(load, given)

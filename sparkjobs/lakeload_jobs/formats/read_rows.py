@@ -12,16 +12,15 @@ from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, 
 from lakeload_jobs.formats.spool import SpooledRows, spooled
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
-from lakeload_jobs.sources.base import Rows, Slice
-from lakeload_jobs.sources.registry import source_of
+from lakeload_jobs.sources.base import Rows, Slice, Source
 
 
 class LoadInput:
     """The input of one load. What can be read once only is read once for all its rounds."""
 
-    def __init__(self, spec: JobSpec, table: TableSpec, reporter: Reporter) -> None:
-        self.source = source_of(spec, table)
-        self._name = table.source
+    def __init__(self, source: Source, name: str, reporter: Reporter) -> None:
+        self.source = source
+        self._name = name
         self._reporter = reporter
         self._spooled: tuple[Any, Slice, SpooledRows] | None = None
 

@@ -24,7 +24,8 @@ from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.sources.registry import source_of
+from lakeload_jobs.sources.base import Source
+from lakeload_jobs.sources.registry import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -43,17 +44,19 @@ def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
     aws = AwsSession(spec.destination, label=spec.label)
     session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
     with closing(session), Progress(spark.sparkContext, events):
-        tables = look(session, spec, events)
+        tables = look(session, Sources(spec, aws), spec, events)
     return _result(spec, started_at, tables)
 
 
-def look(session: FormatSession, spec: JobSpec, events: EventLog) -> tuple[TableColumns, ...]:
+def look(
+    session: FormatSession, sources: Sources, spec: JobSpec, events: EventLog
+) -> tuple[TableColumns, ...]:
     """Return the columns of each table; one that cannot be read leaves the others alone."""
     found = []
     for table in spec.tables:
         events.emit("stage", table=table.source, stage="open")
         try:
-            found.append(_columns(session, spec, table))
+            found.append(_columns(session, sources.of(table), spec, table))
         except Interrupted:
             raise
         except (LakeloadError, PySparkException, Py4JError) as error:
@@ -65,9 +68,11 @@ def look(session: FormatSession, spec: JobSpec, events: EventLog) -> tuple[Table
     return tuple(found)
 
 
-def _columns(session: FormatSession, spec: JobSpec, table: TableSpec) -> TableColumns:
+def _columns(
+    session: FormatSession, source: Source, spec: JobSpec, table: TableSpec
+) -> TableColumns:
     view = session.inspect(table)
-    found = source_of(spec, table).slice(view.bookmark)
+    found = source.slice(view.bookmark)
     expected = view.expected()
     rows = found.open(view.spark, expected.earlier, splits=view.takes_splits)
     return view.describe(prepare_rows(spec, table, rows, expected))

@@ -22,6 +22,7 @@ from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import JAVA_GONE, describe
+from lakeload_jobs.sources.registry import Sources
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +58,13 @@ class Scheduler:
         spark: SparkSession,
         spec: JobSpec,
         session: FormatSession,
+        sources: Sources,
         events: EventLog,
     ) -> None:
         self._spark = spark
         self._spec = spec
         self._session = session
+        self._sources = sources
         self._events = events
         self._stopping = threading.Event()
         self._stages: dict[str, Stage] = {}
@@ -87,7 +90,8 @@ class Scheduler:
             # Tables in pools of their own share the executors fairly.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
             reporter = _TableReporter(table, self._enter, self._note)
-            result = load_table(TableLoad(self._session, self._spec, table, reporter))
+            source = self._sources.of(table)
+            result = load_table(TableLoad(self._session, self._spec, table, source, reporter))
         except Exception as error:
             logger.warning("table %s failed", table.source, exc_info=True)
             result = self._ended(table, error, round(time.monotonic() - started, 3))

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.sources.base import Source
-from lakeload_jobs.sources.files.spark.source import FilesSource
+from lakeload_jobs.sources.files.spark.source import connect_files
 
-SOURCES: dict[type, Callable[[JobSpec, TableSpec, Any], Source]] = {FilesInput: FilesSource}
-"""Each takes the table's input as the third, which is of its own type."""
+SOURCES: dict[type, Callable[[JobSpec, AwsSession], Callable[[TableSpec, Any], Source]]] = {
+    FilesInput: connect_files
+}
+"""What each returns takes the table's input as the second, which is of its own type."""
 
 
-def source_of(spec: JobSpec, table: TableSpec) -> Source:
-    """Return the source of a table of the job. Raises `TypeError` for an input of no known kind."""
-    kind = type(table.input)
-    if kind not in SOURCES:
-        raise TypeError(f"no source reads {kind.__name__}")
-    return SOURCES[kind](spec, table, table.input)
+class Sources:
+    """The sources of one run. What its tables share is made here, and lives as long as the run."""
+
+    def __init__(self, spec: JobSpec, aws: AwsSession) -> None:
+        self._kinds = {kind: connect(spec, aws) for kind, connect in SOURCES.items()}
+
+    def of(self, table: TableSpec) -> Source:
+        """Return the source of a table. Raises `TypeError` for an input of no known kind."""
+        kind = type(table.input)
+        if kind not in self._kinds:
+            raise TypeError(f"no source reads {kind.__name__}")
+        return self._kinds[kind](table, table.input)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.batches import frame_of
@@ -32,11 +33,17 @@ class StreamInput:
     folder: str
 
 
+def connect_stream(
+    spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, StreamInput], StreamSource]:
+    """Return what makes the source of a table."""
+    return StreamSource
+
+
 @dataclass(frozen=True)
 class StreamSource:
     """The tapes of one table."""
 
-    spec: JobSpec
     table: TableSpec
     given: StreamInput
     incremental: bool = True

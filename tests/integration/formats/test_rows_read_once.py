@@ -16,14 +16,14 @@ from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.formats.spool import refuse_second_attempt
 from lakeload_jobs.sources import registry
 from tests.integration.formats import stream
-from tests.integration.formats.stream import StreamInput, StreamSource, reads
+from tests.integration.formats.stream import StreamInput, connect_stream, reads
 from tests.integration.formats.worlds import IcebergWorld, ParquetWorld, World, load
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The source, known to loads of this test alone; Spark's workers cannot import it."""
-    monkeypatch.setitem(registry.SOURCES, StreamInput, StreamSource)
+    monkeypatch.setitem(registry.SOURCES, StreamInput, connect_stream)
     cloudpickle.register_pickle_by_value(stream)  # type: ignore[no-untyped-call]
     yield
     cloudpickle.unregister_pickle_by_value(stream)  # type: ignore[no-untyped-call]

@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, Ta
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.load_table import TableLoad, load_table
+from lakeload_jobs.sources.registry import Sources
 from tests.integration.iceberg.catalog_worlds import worlds
 from tests.integration.iceberg.conftest import Silent
 from tests.integration.iceberg.table_oracle import row, write_rows
@@ -37,7 +38,9 @@ def test_first_loads_at_once_all_come_in(
         def load(number: int) -> str:
             spec = _spec(world.destination, world.schema, tmp_path, number)
             tables = IcebergSession(spark, spec, session)
-            return load_table(TableLoad(tables, spec, spec.tables[0], Silent())).status
+            (table,) = spec.tables
+            source = Sources(spec, session).of(table)
+            return load_table(TableLoad(tables, spec, table, source, Silent())).status
 
         with ThreadPoolExecutor(CREATORS) as pool:
             statuses = list(pool.map(load, range(1, CREATORS + 1)))

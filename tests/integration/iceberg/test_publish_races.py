@@ -21,6 +21,7 @@ from lakeload_jobs.formats.iceberg.load.branches import assert_branch, create_br
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.load_table import TableLoad, load_table
+from lakeload_jobs.sources.registry import Sources
 from tests.integration.iceberg.conftest import Loads, Silent
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
@@ -262,5 +263,6 @@ def test_loads_at_once_all_come_in(loads: Loads) -> None:
 
 def loads_one(loads: Loads, spec: Any) -> Any:
     """Load the one table of a spec, in the session that has the catalog open."""
-    session = IcebergSession(loads.spark, spec, AwsSession(spec.destination))
-    return load_table(TableLoad(session, spec, spec.tables[0], Silent()))
+    aws = AwsSession(spec.destination)
+    session, (table,) = IcebergSession(loads.spark, spec, aws), spec.tables
+    return load_table(TableLoad(session, spec, table, Sources(spec, aws).of(table), Silent()))

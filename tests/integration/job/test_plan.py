@@ -10,6 +10,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec, JobSpec
 from lakeload_jobs.formats.parquet.format import ParquetFormat
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
+from lakeload_jobs.sources.registry import Sources
 from tests.inputs import files_of
 from tests.integration.job.conftest import Job
 
@@ -18,9 +19,10 @@ TYPED = {"header": "true", "inferSchema": "true"}
 
 def looked(job: Job, spec: JobSpec) -> dict[str, TableColumns]:
     """Return what the job finds out, by source table."""
-    session = ParquetFormat().connect(job.spark, spec, AwsSession(spec.destination))
+    aws = AwsSession(spec.destination)
+    session = ParquetFormat().connect(job.spark, spec, aws)
     with EventLog(spec.events_path) as events:
-        return {found.table: found for found in look(session, spec, events)}
+        return {found.table: found for found in look(session, Sources(spec, aws), spec, events)}
 
 
 def test_columns_are_those_of_the_load_and_of_the_table(job: Job) -> None:

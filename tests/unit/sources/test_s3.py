@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lakeload.launch.run_folder import RunFolder
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
+from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec, TableSpec
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 from lakeload_jobs.sources.files.spark.s3a import credential_process, s3a_settings
+from lakeload_jobs.sources.files.spark.source import FilesSource
+from lakeload_jobs.sources.registry import Sources
+from tests.unit.launch.specs import job_spec
 
 PROFILE = Path("/run/0.profile")
 
@@ -103,3 +110,20 @@ def test_a_key_survives_the_way_through_spark(key: str) -> None:
     assert spark_path("s3://b/a[1]") == "s3a://b/a\\[1\\]"
     uri = "s3a://bucket/data/" + key.replace("%", "%25").replace(" ", "%20")
     assert plain_path(uri) == path
+
+
+def test_the_tables_of_a_run_share_its_session_and_nothing_with_another_run(tmp_path: Path) -> None:
+    spec = job_spec(RunFolder(tmp_path))
+    aws = AwsSession(spec.destination)
+    one, other = (_files(Sources(spec, aws), spec.tables) for _ in range(2))
+
+    assert one[0].s3 is one[1].s3
+    assert one[0].s3 is not other[0].s3
+    own = replace(one[0].given, credentials=CredentialsSpec(profile="source"))
+    assert one[0].s3.readers.objects(one[0].given)._session is aws
+    assert one[0].s3.readers.objects(own)._session is not aws
+
+
+def _files(sources: Sources, tables: Sequence[TableSpec]) -> list[FilesSource]:
+    found = [sources.of(table) for table in tables]
+    return [source for source in found if isinstance(source, FilesSource)]

@@ -44,7 +44,7 @@ from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import count_rows
 from lakeload_jobs.session import build_session
-from lakeload_jobs.sources.registry import source_of
+from lakeload_jobs.sources.registry import Sources
 
 _XML = "application/xml"
 _JSON = "application/x-amz-json-1.1"
@@ -217,8 +217,9 @@ def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> Non
             attempt = replace(spec, job_id=job, tables=tables)
             aws_session = AwsSession(attempt.destination, label=attempt.attempt_id)
             with closing(IcebergFormat().connect(spark, attempt, aws_session)) as session:
+                sources = Sources(attempt, aws_session)
                 for table in tables:
-                    load_table(TableLoad(session, attempt, table, _Silent()))
+                    load_table(TableLoad(session, attempt, table, sources.of(table), _Silent()))
 
 
 class _Silent:
@@ -276,7 +277,8 @@ def main(spec_path: str) -> int:
 
 def _load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> None:
     bookmark = Bookmark(None, first_run=True, next_number=1, evidence=lambda since: ())
-    rows = source_of(spec, table).slice(bookmark).open(spark, {})
+    sources = Sources(spec, AwsSession(spec.destination))
+    rows = sources.of(table).slice(bookmark).open(spark, {})
     prepared = prepare_rows(spec, table, rows, ExpectedColumns())
     for all_columns in (False, True):
         count_rows(prepared.frame, all_columns=all_columns)

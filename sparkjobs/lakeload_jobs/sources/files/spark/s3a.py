@@ -11,7 +11,6 @@ import shlex
 import sys
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -31,11 +30,13 @@ _MODULE = "lakeload_jobs.aws.process_credentials"
 
 
 class S3Source:
-    """S3 as the tables of one job read it. Thread-safe: tables share identities and clients."""
+    """S3 as the tables of one run read it. Thread-safe: tables share identities and clients.
 
-    def __init__(self, spec: JobSpec) -> None:
-        session = AwsSession(spec.destination, label=spec.label)
-        self.readers = SourceReaders(spec.destination, session)
+    `aws` is the run's own session: it reads where the source has no credentials of its own.
+    """
+
+    def __init__(self, spec: JobSpec, aws: AwsSession) -> None:
+        self.readers = SourceReaders(spec.destination, aws)
         self.label = spec.label
         self._runtime = spec.runtime
         self._folder = Path(spec.result_path).parent / "source"
@@ -110,21 +111,3 @@ def credential_process(identity: Path, label: str) -> str:
     words = [sys.executable, "-P", "-m", _MODULE, str(identity), label]
     command = f"PYTHONPATH={shlex.quote(packages)} " + " ".join(map(shlex.quote, words))
     return command.replace(" #", " '\\#'").replace(" ;", " '\\;'")
-
-
-@dataclass
-class _Latest:
-    attempt_id: str = ""
-    access: S3Source | None = None
-
-
-_latest = _Latest()
-_latest_lock = threading.Lock()
-
-
-def s3_source(spec: JobSpec) -> S3Source:
-    """Return the one `S3Source` of an attempt, which all its tables share."""
-    with _latest_lock:
-        if _latest.access is None or _latest.attempt_id != spec.attempt_id:
-            _latest.attempt_id, _latest.access = spec.attempt_id, S3Source(spec)
-        return _latest.access

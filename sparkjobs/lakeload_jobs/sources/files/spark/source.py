@@ -5,11 +5,12 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.base import Rows
@@ -21,7 +22,13 @@ from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.direct import split_rows
 from lakeload_jobs.sources.files.spark.reader import open_files
-from lakeload_jobs.sources.files.spark.s3a import s3_source
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+
+
+def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
+    """Return what makes the source of each table of one run: they share its access to S3."""
+    s3 = S3Source(spec, aws)
+    return lambda table, given: FilesSource(spec, table, given, s3)
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class FilesSource:
     spec: JobSpec
     table: TableSpec
     given: FilesInput
+    s3: S3Source
 
     @property
     def incremental(self) -> bool:
@@ -45,12 +53,12 @@ class FilesSource:
         """
         spec, given = self.spec, self.given
         if not given.incremental:
-            return FilesSlice(spec, self.table, given)
+            return FilesSlice(spec, self.table, given, self.s3)
         refuse_limit(incremental=True, limit=spec.options.limit)
         may_be_empty = bookmark.state is not None and not spec.options.reload
-        listed = list_files(given, s3_source(spec).readers, may_be_empty=may_be_empty)
+        listed = list_files(given, self.s3.readers, may_be_empty=may_be_empty)
         selection = choose_files(bookmark, given.folder, listed, reload=spec.options.reload)
-        return FilesSlice(spec, self.table, given, selection)
+        return FilesSlice(spec, self.table, given, self.s3, selection)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class FilesSlice:
     spec: JobSpec
     table: TableSpec
     given: FilesInput
+    s3: S3Source
     selection: Selection | None = None
 
     @property
@@ -107,7 +116,7 @@ class FilesSlice:
             self.given,
             self.table.columns,
             self.spec.on_bad_value,
-            s3=s3_source(self.spec),
+            s3=self.s3,
             files=files,
             earlier=earlier,
             filtered=self.table.where is not None,
