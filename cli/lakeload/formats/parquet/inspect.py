@@ -58,7 +58,6 @@ class ParquetState(TableState):
             rows=record.rows,
             bytes=record.bytes,
             files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
-            reader="jvm",
             index=record.index,
         )
 
