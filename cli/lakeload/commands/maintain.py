@@ -155,7 +155,7 @@ def _in_spark(
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )
-    spec = build_job_spec(job.document, job.tables, job.attempt, folder)
+    spec = build_job_spec(job.document, destination, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in job.tables]
     with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:

@@ -82,7 +82,7 @@ def _with_schema(
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )
-    spec = build_job_spec(job.document, chosen, job.attempt, folder, job.options)
+    spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
     spec = replace(spec, job="plan")
     names = [table.source for table in chosen]
     with (

@@ -114,7 +114,9 @@ def _with_spark(
     context: Context,
 ) -> Outcome:
     """Run the Spark job and show its progress."""
-    spec = build_job_spec(job.document, job.tables, job.attempt, folder, job.options)
+    spec = build_job_spec(
+        job.document, job.destination, job.tables, job.attempt, folder, job.options
+    )
     names = [table.source for table in job.tables]
     with ProgressView(context.err, names, quiet=context.quiet) as progress:
         launcher = Launcher(

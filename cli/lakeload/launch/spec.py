@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakeload.documents.load import PipelineDocument
-from lakeload.documents.spec import destination_spec
 from lakeload.launch.past_runs import dead_attempts
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
     NO_OPTIONS,
+    DestinationSpec,
     JobSpec,
     RunOptions,
     TableFormat,
@@ -124,12 +124,14 @@ def _check_full_refresh(
 
 def build_job_spec(
     document: PipelineDocument,
+    destination: DestinationSpec,
     tables: Sequence[TableSpec],
     attempt: Attempt,
     folder: RunFolder,
     options: RunOptions = NO_OPTIONS,
 ) -> JobSpec:
-    """Return what the job is told: `tables` of the pipeline, reporting into `folder`."""
+    """Return what the job is told: `tables` of the pipeline into `destination`, that of its
+    document, reporting into `folder`."""
     pipeline = document.model
     return JobSpec(
         contract=CONTRACT_VERSION,
@@ -137,7 +139,7 @@ def build_job_spec(
         job_id=attempt.job_id,
         attempt_id=attempt.attempt_id,
         synced=attempt.synced,
-        destination=destination_spec(document.destination),
+        destination=destination,
         tables=tuple(tables),
         events_path=str(folder.events),
         result_path=str(folder.result),
@@ -151,7 +153,7 @@ def build_job_spec(
         author=author(),
         dead_attempts=(
             dead_attempts(folder.path.parent)
-            if FORMATS[document.destination.model.table_format].tracks_dead_attempts
+            if FORMATS[destination.table_format].tracks_dead_attempts
             else ()
         ),
     )

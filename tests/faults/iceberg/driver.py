@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakeload.documents.load import load_pipeline
-from lakeload.documents.spec import table_specs
+from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.launch.properties import LaunchRequest, SparkSettings, spark_properties
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.spec import build_job_spec, new_attempt
@@ -39,7 +39,9 @@ def _load(spark: SparkSession, job: str, documents: Path) -> str:
     document = load_pipeline(documents / "pipeline.yml", os.environ)
     tables = table_specs(document)
     run_folder = RunFolder(documents)
-    spec = build_job_spec(document, tables, new_attempt(job), run_folder)
+    spec = build_job_spec(
+        document, destination_spec(document.destination), tables, new_attempt(job), run_folder
+    )
     with EventLog(spec.events_path) as events:
         (result,) = run(spark, spec, events).tables
     return f"{result.status}: {result.error}" if result.error else result.status

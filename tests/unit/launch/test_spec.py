@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from lakeload.launch.spec import check_options, new_attempt, select_tables
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import destination_spec
+from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.spec import build_job_spec, check_options, new_attempt, select_tables
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import RunOptions
 from tests.unit.launch.specs import table
 
+PIPELINE = """\
+version: 1
+name: shop
+destination: {version: 1, bucket: lake, region: us-east-1}
+source: {type: FILES, format: CSV}
+tables:
+  - {table: orders, path: orders.csv}
+"""
 TABLES = (table("orders"), table("order_lines"), table("customers"))
 
 
@@ -33,6 +45,16 @@ def test_a_glob_without_a_match_suggests_the_nearest_table() -> None:
     with pytest.raises(InvalidInput, match=re.escape("`--table ordres`")) as refused:
         select_tables(TABLES, ("orders", "ordres"))
     assert refused.value.hint == "did you mean `orders`?"
+
+
+def test_the_job_is_told_the_destination_that_the_command_has_made(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yml").write_text(PIPELINE)
+    document = load_pipeline(tmp_path / "pipeline.yml", {})
+    destination = destination_spec(document.destination)
+    folder = RunFolder(tmp_path)
+    spec = build_job_spec(document, destination, TABLES, new_attempt(None), folder)
+    assert spec.destination is destination
+    assert spec.tables == TABLES
 
 
 def test_an_attempt_has_an_id_of_its_own_and_one_instant_in_utc() -> None:
