@@ -92,7 +92,7 @@ def prepare_rows(
 
 def _without_columns(rows: Rows) -> PreparedRows:
     """An empty CSV or JSON file: no columns, and so no rows either."""
-    if not rows.frame.isEmpty():
+    if rows.repeatable and not rows.frame.isEmpty():
         raise LoadFailed(
             "the source has rows but no columns",
             hint="is it of another `format`, or are all its records empty?",

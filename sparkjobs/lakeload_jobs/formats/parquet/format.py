@@ -146,7 +146,13 @@ class ParquetTable:
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load, and those the table has."""
-        columns = written_columns(self._session.spec, self._table, prepared, self._before)
+        columns = written_columns(
+            self._session.spec,
+            self._table,
+            prepared,
+            self._before,
+            may_read=prepared.rows.repeatable,
+        )
         return TableColumns(
             self._table.source,
             self._table.target,

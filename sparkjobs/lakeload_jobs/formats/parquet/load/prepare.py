@@ -32,9 +32,16 @@ class WrittenColumns:
 
 
 def written_columns(
-    spec: JobSpec, table: TableSpec, prepared: PreparedRows, before: Mapping[str, str]
+    spec: JobSpec,
+    table: TableSpec,
+    prepared: PreparedRows,
+    before: Mapping[str, str],
+    *,
+    may_read: bool = True,
 ) -> WrittenColumns:
     """Return the columns that are written, and who reads them. `before` are those the table has.
+
+    `may_read`: a schema change that is forbidden may look whether there is a row at all.
 
     Raises `LoadFailed` for schema changes that `schema_changes` forbids, and `InvalidInput` where
     `spark.reader: DIRECT` asks for what is not possible.
@@ -47,7 +54,8 @@ def written_columns(
         if not field.name.startswith(HELPER_PREFIX)
     }
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
-    difference = _difference(prepared.frame, before, columns, spec.schema_changes)
+    frame = prepared.frame if may_read else None
+    difference = _difference(frame, before, columns, spec.schema_changes)
     removed, rows = tuple(difference.removed), prepared.rows
     if not rows.repeatable:
         return WrittenColumns(columns, removed, reader=rows.reader)
@@ -57,13 +65,16 @@ def written_columns(
 
 
 def _difference(
-    frame: DataFrame, before: Mapping[str, str], columns: dict[str, str], policy: SchemaChanges
+    frame: DataFrame | None,
+    before: Mapping[str, str],
+    columns: dict[str, str],
+    policy: SchemaChanges,
 ) -> SchemaDifference:
     """Check the schema change. A source without rows has no types worth a complaint: a CSV file
     with a header alone is all text."""
     try:
         return check_schema_change(before, columns, policy)
     except LoadFailed:
-        if frame.isEmpty():
+        if frame is not None and frame.isEmpty():
             return SchemaDifference()
         raise

@@ -1,0 +1,43 @@
+"""A source without columns, and so without rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lakeload.launch.run_folder import RunFolder
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.base import ExpectedColumns
+from lakeload_jobs.formats.read_rows import prepare_rows
+from tests.unit.launch.specs import job_spec
+
+
+@dataclass
+class Rows:
+    """Rows of a source that tells of no column; counts how often it is read."""
+
+    repeatable: bool
+    reads: int = 0
+    names: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> Rows:
+        return self
+
+    def isEmpty(self) -> bool:
+        self.reads += 1
+        return False
+
+
+def test_rows_without_columns_are_looked_for_only_where_they_can_be_read_again(
+    tmp_path: Path,
+) -> None:
+    spec = job_spec(RunFolder(tmp_path))
+    once, repeatable = Rows(repeatable=False), Rows(repeatable=True)
+    prepared = prepare_rows(spec, spec.tables[0], cast("Any", once), ExpectedColumns())
+    assert (prepared.mapping.columns, once.reads) == ((), 0)
+    with pytest.raises(LoadFailed, match="rows but no columns"):
+        prepare_rows(spec, spec.tables[0], cast("Any", repeatable), ExpectedColumns())
