@@ -82,6 +82,14 @@ def count_rows(
     )
 
 
+def count_bad_values(frame: DataFrame) -> int:
+    """Return how many values became null, of rows that are not counted otherwise."""
+    if BAD_VALUES_HELPER not in frame.columns:
+        return 0
+    (found,) = frame.agg(F.sum(BAD_VALUES_HELPER)).collect()
+    return int(found[0] or 0)
+
+
 def partition_count(frame: DataFrame) -> int:
     """Return the number of partitions the frame is read in."""
     return frame.rdd.getNumPartitions()

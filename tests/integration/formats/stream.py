@@ -20,6 +20,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.batches import frame_of
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
 
 TAPES = 2
@@ -72,7 +73,7 @@ class StreamSlice:
         positions = self.state or [0] * TAPES
         parts = tuple((tape, position) for tape, position in enumerate(positions))
         tapes = Splits(parts, Tape(self.folder))
-        schema = "tape bigint, number bigint"
+        schema = f"tape bigint, number bigint, {BAD_VALUES_HELPER} bigint"
         return StreamRows(frame_of(spark, tapes.parts, tapes.read, schema), tapes, self.state)
 
 
@@ -111,7 +112,10 @@ class Tape:
             first = position + number * BATCH
             numbers = pa.array(range(first, first + BATCH), pa.int64())
             tapes = pa.array([tape] * BATCH, pa.int64())
-            yield pa.RecordBatch.from_arrays([tapes, numbers], names=["tape", "number"])
+            # The first value of each batch could not be read.
+            bad = pa.array([1] + [0] * (BATCH - 1), pa.int64())
+            names = ["tape", "number", BAD_VALUES_HELPER]
+            yield pa.RecordBatch.from_arrays([tapes, numbers, bad], names=names)
             deadly = Path(self.folder, "deadly")
             if tape == 1 and number == 1 and deadly.exists():
                 deadly.unlink()

@@ -65,6 +65,8 @@ def test_loads_go_on_from_where_the_last_one_stopped(world: World, tapes: Path) 
     assert first.error is None
     assert (first.status, first.index, first.reader) == ("LOADED", "sparse", "direct")
     assert (first.rows, reads(tapes)) == (600, [1, 1])
+    bad = "6 values or records could not be read and became null (`on_bad_value`)"
+    assert first.warnings == (bad,)
     second = load(world, table(world, tapes))
     assert (second.status, second.rows, reads(tapes)) == ("LOADED", 800, [2, 2])
     assert check(world) == {0: 700, 1: 700}

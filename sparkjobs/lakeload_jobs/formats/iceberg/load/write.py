@@ -24,7 +24,7 @@ from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
-from lakeload_jobs.rows.counting import Counted, count_rows
+from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rows
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -82,6 +82,8 @@ class IcebergWriter:
     def stage(self, counted: Counted | None) -> StagedIceberg:
         """Write the rows to a branch of their own."""
         load = self.load
+        # Rows that were read once lie on Spark's disks: to look at them again reads no source.
+        bad = count_bad_values(self.ready.rows.frame) if counted is None else counted.bad_values
         given = Stage(
             spark=load.spark,
             spec=load.spec,
@@ -93,7 +95,7 @@ class IcebergWriter:
             replaces=load.replaces,
         )
         try:
-            return StagedIceberg(load, self.ready, given, stage(given))
+            return StagedIceberg(load, self.ready, given, stage(given), bad)
         except BaseException:
             _drop(load, given.branch)
             raise
@@ -102,13 +104,15 @@ class IcebergWriter:
 class StagedIceberg:
     """Rows that wait on a branch."""
 
-    def __init__(self, load: IcebergLoad, ready: Ready, given: Stage, staged: Staged) -> None:
+    def __init__(
+        self, load: IcebergLoad, ready: Ready, given: Stage, staged: Staged, bad_values: int
+    ) -> None:
         self._load = load
         self._opened = ready.opened
         self._given = given
         self._staged = staged
         self._ledger: str | None = None
-        self.bad_values = given.counted.bad_values if given.counted else 0
+        self.bad_values = bad_values
 
     def note(self, evidence: Evidence) -> None:
         """Write it beside the table: no publish names it yet."""
