@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import py4j.java_gateway
+import py4j.protocol
 import pytest
 
 from tests.integration.iceberg.proof.places import Place, places
@@ -24,3 +26,13 @@ def catalogs(
     folder = tmp_path_factory.mktemp("proof")
     with places(aws, seaweedfs, rest_backend, nessie, folder) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def plain_exceptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the exceptions of this package's own JVM as they are.
+
+    A Spark session of the same process has py4j ask Spark's JVM what an exception says.
+    """
+    plain = py4j.protocol.get_return_value
+    monkeypatch.setattr(py4j.java_gateway, "get_return_value", plain)
