@@ -1,4 +1,4 @@
-"""What the command line gives to whatever it starts."""
+"""Context of a command: its environment, progress output and stop requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakeload.launch.stop import StopRequests
 
 @dataclass(frozen=True)
 class Context:
-    """One command line's environment, where progress is shown, and who may stop the work."""
+    """The environment of a command, its progress output and its stop requests."""
 
     environment: Mapping[str, str]
     stop: StopRequests

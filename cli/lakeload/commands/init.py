@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from lakeload.commands.options import Output
-from lakeload.commands.seen_format import seen_format
 from lakeload.documents.load import inspect_all
 from lakeload.init.answers import Answers, variables
+from lakeload.init.detect_format import detect_format
 from lakeload.init.documents import DOTENV, documents
 from lakeload.init.files import (
     is_tracked,
@@ -60,7 +60,7 @@ def init(
     }
     if not force:
         require_room(folder)
-    defaults: Defaults = {"name": _pipeline_name(folder), "source": seen_format}
+    defaults: Defaults = {"name": _pipeline_name(folder), "source": detect_format}
     answers = interview(given, defaults, _asker(no_input, output))
     answers = _with_path_from(folder, answers)
     texts = documents(answers)

@@ -122,7 +122,7 @@ def maintain(
 
 @dataclass(frozen=True)
 class _Job:
-    """What a Spark job is to maintain, and how it is started."""
+    """A maintenance job for Spark: its tables, steps and launcher."""
 
     document: PipelineDocument
     tables: tuple[TableSpec, ...]

@@ -11,7 +11,7 @@ import typer
 from lakeload.commands.options import parse_age
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Step
-from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.maintain import SECONDS_A_DAY, MaintainSpec
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import did_you_mean
@@ -75,8 +75,6 @@ OptimizerRole = Annotated[
     typer.Option("--optimizer-role", metavar="ARN", help="The role in which Glue does that."),
 ]
 
-_DAY = 24 * 3600
-
 
 def seconds(option: str, text: str) -> int:
     """Return the seconds of an age. Raises `InvalidInput`."""
@@ -86,7 +84,7 @@ def seconds(option: str, text: str) -> int:
 def parse_orphan_age(text: str) -> int:
     """Return the seconds of `--orphans-older-than`. Raises `InvalidInput`."""
     age = seconds("--orphans-older-than", text)
-    if age < _DAY:
+    if age < SECONDS_A_DAY:
         raise InvalidInput(
             f"`--orphans-older-than {text}` is less than 24h: a load may still be writing files of "
             "that age",

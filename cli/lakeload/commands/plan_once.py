@@ -1,4 +1,4 @@
-"""What a load would do, found out and shown. Writes nothing."""
+"""Plan of a load: inspect the tables, show the plan, write nothing."""
 
 from __future__ import annotations
 

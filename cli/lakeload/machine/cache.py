@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from lakeload_jobs.contract.maintain import SECONDS_A_DAY
+
 _LOOK_AGAIN = 0.2
 
 
@@ -68,8 +70,6 @@ def _is_still(file: BinaryIO, path: Path) -> bool:
 DAYS = 30
 """Longer than any load runs."""
 
-_SECONDS_A_DAY = 86_400
-
 
 def mark_used(path: Path) -> None:
     """Remember that a file is used from now on, before looking whether it is there.
@@ -91,7 +91,7 @@ def remove_unused(folder: Path, *patterns: str, keep: Collection[str] = ()) -> t
     Returns what was removed. Whoever marks a file at the same moment keeps it. Never fails: where
     locks are not to be had, or something cannot be removed, it stays.
     """
-    oldest = time.time() - DAYS * _SECONDS_A_DAY
+    oldest = time.time() - DAYS * SECONDS_A_DAY
     removed = []
     with _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
         found = [path for pattern in patterns for path in folder.glob(pattern)] if alone else []

@@ -11,6 +11,8 @@ from lakeload_jobs.contract.result import ErrorInfo, RunStatus
 
 StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "NOT_POSSIBLE", "LOST_RACE", "FAILED"]
 
+SECONDS_A_DAY = 86_400
+
 DEAD_AFTER = timedelta(hours=24)
 """Age from which an attempt that has not ended is taken for dead, unless told otherwise."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,19 +27,6 @@ def map_batches(frame: DataFrame, function: BatchFunction, schema: str | StructT
     return ClassicDataFrame(frame._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)
 
 
-def frame_of(
-    spark: SparkSession,
-    parts: Sequence[Any],
-    read: Callable[[Any], Iterator[pa.RecordBatch]],
-    schema: str | StructType,
-) -> DataFrame:
-    """Return what `read` yields of each part as a DataFrame, part n as its partition n.
-
-    Both travel to the tasks. Each pass over the frame reads every part.
-    """
-    return map_batches(part_numbers(spark, len(parts)), _ReadParts(tuple(parts), read), schema)
-
-
 def part_numbers(spark: SparkSession, count: int) -> DataFrame:
     """Return the numbers from 0 to `count`, without the latter, each in a partition of its own."""
     return spark.range(0, count, 1, max(count, 1))
@@ -51,15 +36,3 @@ def numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
     """Yield the numbers that a task of `part_numbers` is given."""
     for batch in batches:
         yield from (int(value) for value in batch.column(0).to_pylist() if value is not None)
-
-
-@dataclass(frozen=True)
-class _ReadParts:
-    """The function of tasks that hand on what they read."""
-
-    parts: tuple[Any, ...]
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers(batches):
-            yield from self.read(self.parts[number])

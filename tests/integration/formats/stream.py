@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.rows.batches import frame_of
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
 
@@ -74,7 +75,7 @@ class StreamSlice:
         parts = tuple((tape, position) for tape, position in enumerate(positions))
         tapes = Splits(parts, Tape(self.folder))
         schema = f"tape bigint, number bigint, {BAD_VALUES_HELPER} bigint"
-        return StreamRows(frame_of(spark, tapes.parts, tapes.read, schema), tapes, self.state)
+        return StreamRows(_frame_of(spark, tapes.parts, tapes.read, schema), tapes, self.state)
 
 
 @dataclass(frozen=True)
@@ -126,3 +127,28 @@ class Tape:
 def reads(folder: Path) -> list[int]:
     """Return how often each tape was read."""
     return [(folder / f"reads-{tape}").stat().st_size for tape in range(TAPES)]
+
+
+def _frame_of(
+    spark: SparkSession,
+    parts: Sequence[Any],
+    read: Callable[[Any], Iterator[pa.RecordBatch]],
+    schema: str | StructType,
+) -> DataFrame:
+    """Return what `read` yields of each part as a DataFrame, part n as its partition n.
+
+    Both travel to the tasks. Each pass over the frame reads every part.
+    """
+    return map_batches(part_numbers(spark, len(parts)), _ReadParts(tuple(parts), read), schema)
+
+
+@dataclass(frozen=True)
+class _ReadParts:
+    """The function of tasks that hand on what they read."""
+
+    parts: tuple[Any, ...]
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in numbers(batches):
+            yield from self.read(self.parts[number])

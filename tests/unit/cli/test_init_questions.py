@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from lakeload.app import app
-from lakeload.commands.seen_format import seen_format
 from lakeload.config.model import Finding
 from lakeload.documents.load import load_pipeline
 from lakeload.init.answers import Answers
+from lakeload.init.detect_format import detect_format
 from lakeload.init.interview import QUESTIONS, Question, format_of, interview, table_of
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
@@ -203,10 +203,10 @@ def test_json_lines_are_seen_in_the_file(
     (tmp_path / name).write_bytes(content)
     monkeypatch.chdir(tmp_path)
 
-    assert seen_format({"path": name}) == file_format
-    assert seen_format({"path": f"{tmp_path}/*{name[1:]}"}) == file_format
-    assert seen_format({"path": f"s3://bucket/{name}"}) is None
-    assert seen_format({"path": "nothing.json"}) is None
+    assert detect_format({"path": name}) == file_format
+    assert detect_format({"path": f"{tmp_path}/*{name[1:]}"}) == file_format
+    assert detect_format({"path": f"s3://bucket/{name}"}) is None
+    assert detect_format({"path": "nothing.json"}) is None
 
 
 def test_the_documents_read_json_lines_as_what_they_are(tmp_path: Path) -> None:
@@ -214,5 +214,5 @@ def test_the_documents_read_json_lines_as_what_they_are(tmp_path: Path) -> None:
     events.write_text('{"id": 1}\n{"id": 2}\n')
     given = {**REQUIRED, "path": str(events)}
 
-    assert interview(given, {"name": "n", "source": seen_format}, None).source == "NDJSON"
+    assert interview(given, {"name": "n", "source": detect_format}, None).source == "NDJSON"
     assert interview({**given, "source": "JSON"}, {"name": "n"}, None).source == "JSON"

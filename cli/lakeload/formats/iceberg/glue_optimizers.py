@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from lakeload.formats.tables import open_session
 from lakeload.launch.maintain import Maintained, maintained
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, TableMaintenance
+from lakeload_jobs.contract.maintain import (
+    SECONDS_A_DAY,
+    MaintainSpec,
+    StepResult,
+    TableMaintenance,
+)
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.glue_optimizers import (
@@ -22,7 +27,6 @@ from lakeload_jobs.formats.iceberg.glue_optimizers import (
 )
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+", re.ASCII)
-_DAY = 24 * 3600
 _WORDS = {"create": ("created", "would create"), "update": ("updated", "would update")}
 
 
@@ -43,9 +47,9 @@ def register(
     age = wanted.older_than
     settings = OptimizerSettings(
         role,
-        snapshot_days=SNAPSHOT_DAYS if age is None else max(1, math.ceil(age / _DAY)),
+        snapshot_days=SNAPSHOT_DAYS if age is None else max(1, math.ceil(age / SECONDS_A_DAY)),
         retain_last=wanted.retain_last or 1,
-        orphan_days=max(ORPHAN_DAYS, math.ceil(wanted.orphans_older_than / _DAY)),
+        orphan_days=max(ORPHAN_DAYS, math.ceil(wanted.orphans_older_than / SECONDS_A_DAY)),
     )
     glue = GlueOptimizers(open_session(destination, "maintain"), destination)
     return maintained(register_optimizers(glue, tables, settings, apply=wanted.apply))

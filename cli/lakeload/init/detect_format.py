@@ -1,4 +1,4 @@
-"""What `init` sees of the format of files that are on this machine."""
+"""Detection of JSON lines in local files, so that `init` writes the right format."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lakeload.init.interview import format_of
 _LOOKED_AT = 100
 
 
-def seen_format(given: Mapping[str, str]) -> str | None:
+def detect_format(given: Mapping[str, str]) -> str | None:
     """Return NDJSON for a path whose ending says JSON and whose first file has an object on each
-    line; None where there is nothing to see, or nothing that the ending does not tell."""
+    line; None for other endings, and for files that are missing, remote or unreadable."""
     path = given.get("path", "")
     if format_of(path) != "JSON" or "://" in path:
         return None
