@@ -21,7 +21,7 @@ SECRET_SETTINGS = frozenset(
         "headers",
     }
 )
-"""Settings that are references only (DESIGN section 2); `headers` holds one for each header."""
+"""Settings that are references only; `headers` holds one for each header."""
 
 REFERENCE_KINDS = ("env", "file", "aws_secret", "aws_parameter")
 

@@ -1,4 +1,4 @@
-"""A secret setting: a reference, never a value (DESIGN section 2)."""
+"""A secret setting: a reference, never a value."""
 
 from __future__ import annotations
 

@@ -146,12 +146,12 @@ def allow_assume_role(role_arn: str) -> Policy:
 
 
 def trust_policy(principal: str, external_id: str | None) -> Policy:
-    """Return a trust policy for `principal`; with an ExternalId it demands it (F11)."""
+    """Return a trust policy for `principal`; with an ExternalId it demands it."""
     return trust_document([Principal(principal, external_id)]).as_json()
 
 
 def loader_policy(bucket: str, prefix: str) -> Policy:
-    """Return the least a Parquet load needs on S3 (DESIGN section 8): no deletion of data."""
+    """Return the least a Parquet load needs on S3: no deletion of data."""
     (document,) = role_policies(DestinationSpec(bucket, REGION, prefix))
     return document.as_json()
 

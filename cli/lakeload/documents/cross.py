@@ -122,7 +122,7 @@ def _target_findings(
 
 
 def _without_schema(tables: Numbered, found: list[TableTarget], *, glue: bool) -> Iterator[Finding]:
-    """A table of a catalog lies in a database or namespace, whose name is the schema (F54)."""
+    """A table of a catalog lies in a database or namespace, whose name is the schema."""
     blank = [item for item, target in zip(tables, found, strict=True) if not target.schema]
     if blank:
         i, table = blank[0]

@@ -49,7 +49,7 @@ class FormatRules(Protocol):
         """Return the same of a table: what takes part beside what does whatever the format is."""
 
     def uses_glue(self, model: Destination) -> bool:
-        """Tell whether tables are registered in AWS Glue (F28, F17)."""
+        """Tell whether tables are registered in AWS Glue."""
 
 
 FORMAT_RULES: Mapping[TableFormat, FormatRules] = {
@@ -61,7 +61,7 @@ FORMAT_RULES: Mapping[TableFormat, FormatRules] = {
 def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what is wrong between the settings of a destination; nothing while its format is.
 
-    Nothing for another format: a block that is not in use is noted, and no more (F85).
+    Nothing for another format: a block that is not in use is noted, and no more.
     """
     name = data.get("table_format", Destination.model_fields["table_format"].default)
     rules = FORMAT_RULES.get(name) if isinstance(name, str) else None  # type: ignore[call-overload]
@@ -70,7 +70,7 @@ def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def destination_notes(model: Destination) -> Iterator[Finding]:
-    """Yield what is no mistake, and yet may surprise; of blocks, those not in use (F85)."""
+    """Yield what is no mistake, and yet may surprise; of blocks, those not in use."""
     own = FORMAT_RULES[model.table_format]
     for rules in FORMAT_RULES.values():
         if rules is not own and rules.BLOCK in model.model_fields_set:

@@ -1,4 +1,4 @@
-"""What holds between the settings of an Iceberg destination (F17-F27, F85).
+"""What holds between the settings of an Iceberg destination.
 
 The rules look at whatever parts of the document are valid, so that one mistake hides no other.
 """
@@ -177,7 +177,7 @@ def with_settings(spec: DestinationSpec, model: Destination, folder: Path) -> De
 
 
 def uses_glue(model: Destination) -> bool:
-    """Tell whether tables are registered in AWS Glue (F17)."""
+    """Tell whether tables are registered in AWS Glue."""
     return CATALOGS[model.iceberg.catalog.type].in_glue
 
 

@@ -70,7 +70,7 @@ def with_settings(spec: DestinationSpec, model: Destination, folder: Path) -> De
 
 
 def uses_glue(model: Destination) -> bool:
-    """Tell whether tables are registered in AWS Glue (F28)."""
+    """Tell whether tables are registered in AWS Glue."""
     return model.parquet.update_glue_catalog
 
 

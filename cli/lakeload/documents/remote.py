@@ -1,4 +1,4 @@
-"""What a cluster's tasks cannot have: secrets and, for now, files in S3 (DESIGN section 8)."""
+"""What a cluster's tasks cannot have: secrets and, for now, files in S3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which table a source table becomes (DESIGN section 7, "Naming")."""
+"""Which table a source table becomes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def targets(
         schema_name(
             glue_prefix=glue_prefix,
             destination_prefix=destination_prefix,
-            # FILES has none (F54).
+            # FILES has none.
             source_schema=None,
             namespace=namespace if table.namespace is None else table.namespace,
             lower=lower,
@@ -74,7 +74,7 @@ def glue_prefix(destination: Destination | None) -> str | None:
 
 
 def uses_glue(destination: Destination) -> bool:
-    """Tell whether tables are registered in AWS Glue (F28, F17)."""
+    """Tell whether tables are registered in AWS Glue."""
     return FORMAT_RULES[destination.table_format].uses_glue(destination)
 
 

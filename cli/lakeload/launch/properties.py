@@ -88,7 +88,7 @@ REDACTION = (
     r"(?i)secret|password|passwd|token|credential|access[._-]?key|api[._-]?key"
     r"|external[._-]?id|authorization|\.header\.|://[^/@\s]+:[^/@\s]+@"
 )
-"""Matched on names and values (DESIGN section 6). Only a net: no secret is in a property."""
+"""Matched on names and values. Only a net: no secret is in a property."""
 
 
 @dataclass(frozen=True)

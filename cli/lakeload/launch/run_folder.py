@@ -23,7 +23,7 @@ IDLE_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of one attempt (DESIGN section 4)."""
+    """The files of one attempt."""
 
     path: Path
 

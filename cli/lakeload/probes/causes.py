@@ -377,7 +377,7 @@ def grant_hint(error: AwsError) -> str | None:
 
 
 def is_lake_formation(error: Exception) -> bool:
-    """True when Lake Formation refused and not IAM: Glue gives both the same code (B11)."""
+    """True when Lake Formation refused and not IAM: Glue gives both the same code."""
     return isinstance(error, AwsError) and error.denied and LAKE_FORMATION in error.message
 
 

@@ -231,7 +231,7 @@ class _Question:
     run: Callable[[], str]
     needs: tuple[str, ...]
     privilege: str = ""
-    """Polaris's name for it (F25); other catalogs have names of their own."""
+    """Polaris's name for it; other catalogs have names of their own."""
     level: Level = Level.REQUIRED
     writes: bool = False
     beside_the_point: str = ""

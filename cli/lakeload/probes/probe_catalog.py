@@ -1,4 +1,4 @@
-"""Writing where a catalog puts its tables, with the keys a load would use (B14)."""
+"""Writing where a catalog puts its tables, with the keys a load would use."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ class ProbeCatalog:
         return ""
 
     def same_region(self) -> str:
-        """Catalog and bucket lie in one region (F20)."""
+        """Catalog and bucket lie in one region."""
         region = self.destination.iceberg.catalog.catalog_region
         if region != self.destination.region:
             raise ProbeFailed(

@@ -20,7 +20,7 @@ from lakeload_jobs.storage.objects import UnknownOutcome
 
 
 class Level(StrEnum):
-    """What a failure means (DESIGN section 8)."""
+    """What a failure means."""
 
     REQUIRED = "required"
     """`sync` cannot work."""

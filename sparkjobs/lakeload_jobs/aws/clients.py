@@ -97,7 +97,7 @@ def _addressing_style(destination: DestinationSpec) -> AddressingStyle:
 
 
 def _of_account(glue: GlueClient, account: str) -> None:
-    """Let every call of this client be about the catalog of `account` (F18)."""
+    """Let every call of this client be about the catalog of `account`."""
 
     def add(params: dict[str, Any], **_: Any) -> None:
         params.setdefault("CatalogId", account)

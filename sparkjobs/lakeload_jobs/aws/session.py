@@ -53,7 +53,7 @@ class _Identity:
 
 
 class AwsSession:
-    """Clients of one destination with its final identity (DESIGN section 8). Thread-safe.
+    """Clients of one destination with its final identity. Thread-safe.
 
     Driver and tasks each build their own from the spec: credentials never travel. Times in
     seconds. `label` (a command, and an attempt's id) becomes part of the role session name, which
@@ -126,7 +126,7 @@ class AwsSession:
 
     @property
     def s3_once(self) -> S3Client:
-        """S3 without automatic retries, for writes whose lost answer matters (DESIGN section 5).
+        """S3 without automatic retries, for writes whose lost answer matters.
 
         A retry hidden inside the client would turn "unknown" into a clear refusal.
         """

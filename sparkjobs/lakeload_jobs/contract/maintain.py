@@ -1,4 +1,4 @@
-"""Maintenance of tables: what is to be done, and what was done or would be (DESIGN section 6)."""
+"""Maintenance of tables: what is to be done, and what was done or would be."""
 
 from __future__ import annotations
 

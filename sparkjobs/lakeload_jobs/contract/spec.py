@@ -41,7 +41,7 @@ AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
 @dataclass(frozen=True)
 class CredentialsSpec:
-    """How to become the identity that writes (DESIGN section 8).
+    """How to become the identity that writes.
 
     All fields None means the AWS default chain. With `role_arn` the profile or keys, if any,
     are the base identity that calls sts:AssumeRole; without it they are used as they are.
@@ -76,13 +76,13 @@ class EncryptionSpec:
 
 @dataclass(frozen=True)
 class ParquetSpec:
-    """Layout of a Parquet destination (F29-F37)."""
+    """Layout of a Parquet destination."""
 
     partition_strategy: PartitionStrategy = "HOUR"
     file_name_pattern: str = "part-{supa_job_id}-{seq}"
     upload_parallelism: int = 5
     update_glue_catalog: bool = False
-    """Each table is one in Glue too; schemas, tables and columns are then in lower case (F28)."""
+    """Each table is one in Glue too; schemas, tables and columns are then in lower case."""
     partition_projection: bool = False
     """Athena computes the partitions; none are registered. With `update_glue_catalog` only."""
 
@@ -97,7 +97,7 @@ class SigV4Spec:
 
 @dataclass(frozen=True)
 class CatalogSpec:
-    """The catalog of Iceberg tables (F17-F24). Fields of other types than its own are None."""
+    """The catalog of Iceberg tables. Fields of other types than its own are None."""
 
     type: CatalogType = "GLUE"
     glue_id: str | None = None
@@ -121,12 +121,12 @@ class CatalogSpec:
     api: Literal["NATIVE", "REST"] = "NATIVE"
     """NESSIE: which of its two interfaces."""
     catalog_region: str | None = None
-    """SNOWFLAKE_OPEN_CATALOG: where it runs, to be compared with the bucket's (F20)."""
+    """SNOWFLAKE_OPEN_CATALOG: where it runs, to be compared with the bucket's."""
 
 
 @dataclass(frozen=True)
 class IcebergSpec:
-    """How Iceberg tables are made (F23, F24, F85-F93)."""
+    """How Iceberg tables are made."""
 
     catalog: CatalogSpec = CatalogSpec()
     warehouse_location: str | None = None
@@ -152,7 +152,7 @@ class DestinationSpec:
     """Encoded bytes after which a partition goes on in another file."""
     parquet: ParquetSpec = ParquetSpec()
     glue_database_prefix: str = ""
-    """The first part of Glue's database names as written; targets hold it already (F54)."""
+    """The first part of Glue's database names as written; targets hold it already."""
     table_format: TableFormat = "PARQUET"
     iceberg: IcebergSpec = IcebergSpec()
     """With `table_format` ICEBERG only."""

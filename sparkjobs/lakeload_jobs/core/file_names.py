@@ -1,4 +1,4 @@
-"""File name patterns of Parquet files (F32–F36; DESIGN sections 2, 5 and 7)."""
+"""File name patterns of Parquet files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from lakeload_jobs.core.names import nearest
 
 FILE_SUFFIX = ".gzip.parquet"
-"""Added to every file name; the codec is fixed (F34)."""
+"""Added to every file name; the codec is fixed."""
 
 MAX_FILE_NAME = 255
 """Bytes of a file name with its suffix that file systems accept when an object is copied to one."""
@@ -70,7 +70,7 @@ def _unknown_variable(name: str) -> str:
 
 
 def _uniqueness_problems(pattern: str, used: set[str]) -> list[str]:
-    """Two files never share a name: neither of two jobs nor of one (F36)."""
+    """Two files never share a name: neither of two jobs nor of one."""
     problems = []
     if not used & {"supa_job_id", "uuid"}:
         problems.append(

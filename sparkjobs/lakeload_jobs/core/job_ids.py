@@ -1,4 +1,4 @@
-"""Ids of jobs and attempts (DESIGN section 1)."""
+"""Ids of jobs and attempts."""
 
 from __future__ import annotations
 

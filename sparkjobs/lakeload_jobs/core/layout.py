@@ -1,4 +1,4 @@
-"""Where things lie in the bucket (F29–F35; DESIGN section 5, "Objects")."""
+"""Where things lie in the bucket (docs/protocol-parquet.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTITION_FORMATS = {"DAY": "%Y/%m/%d", "HOUR": "%Y/%m/%d/%H"}
 class TableLocation:
     """One table of a destination: where its data and its log lie. Names are normalised.
 
-    `prefix` and `schema` may be '': the segment is then left out (F56). Raises `InvalidInput` for
+    `prefix` and `schema` may be '': the segment is then left out. Raises `InvalidInput` for
     a prefix that S3 or its clients would change, `ValueError` for a name that is not normalised.
     """
 
@@ -95,7 +95,7 @@ class TableLocation:
 
 
 def partition_path(strategy: PartitionStrategy, synced: datetime, job_id: str) -> str:
-    """Return the partition's path without slashes at its ends; '' for NONE (F30).
+    """Return the partition's path without slashes at its ends; '' for NONE.
 
     `synced` is the job's one instant: a load that runs past the hour stays in one partition.
     """
@@ -107,7 +107,7 @@ def partition_path(strategy: PartitionStrategy, synced: datetime, job_id: str) -
 
 
 def data_key(location: TableLocation, partition: str, file_name: str) -> str:
-    """Return the key of a data file; `file_name` comes without its suffix (F35).
+    """Return the key of a data file; `file_name` comes without its suffix.
 
     Raises `InvalidInput` when S3 would refuse the key for its length.
     """

@@ -27,7 +27,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
 
 
 MAX_NAME_LENGTH = 255
-"""Glue's limit for databases, tables and columns, any number at the end included (F57)."""
+"""Glue's limit for databases, tables and columns, any number at the end included."""
 
 LOG_NAME = "_lakeload"
 """The folder under the prefix that holds lakeload's own objects; no target has this name."""
@@ -64,7 +64,7 @@ def normalize(name: str, *, lower: bool = False, max_length: int = MAX_NAME_LENG
 def unique_names(
     names: Sequence[str], *, lower: bool = False, taken: Collection[str] = ()
 ) -> list[str]:
-    """Normalise names and number those that collide `_1`, `_2`, … in the order given (F58).
+    """Normalise names and number those that collide `_1`, `_2`, … in the order given.
 
     The first of equal names keeps it; a number never makes a name that another source name,
     earlier or later, or `taken` has. Names that differ in case alone collide, because Glue,
@@ -92,10 +92,10 @@ def schema_name(
     namespace: str | None = None,
     lower: bool = False,
 ) -> str:
-    """Return the schema: its non-blank parts joined with `_`, or '' when all are blank (F54, F56).
+    """Return the schema: its non-blank parts joined with `_`, or '' when all are blank.
 
     `glue_prefix` is None unless Glue is the catalog. A `namespace` that is set, even to '',
-    replaces `destination_prefix` and `source_schema` (F60).
+    replaces `destination_prefix` and `source_schema`.
     """
     rest = (destination_prefix, source_schema) if namespace is None else (namespace,)
     parts = [part for part in (glue_prefix, *rest) if part and part.strip()]

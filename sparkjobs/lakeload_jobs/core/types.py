@@ -1,4 +1,4 @@
-"""The one table of types: Spark's → Parquet → Arrow → Glue → Iceberg (DESIGN section 7, "Types").
+"""The one table of types: Spark's → Parquet → Arrow → Glue → Iceberg.
 
 `docs/types.md` shows it, `rows/casts.py` follows its `written` column.
 """

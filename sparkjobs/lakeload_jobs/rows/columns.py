@@ -1,4 +1,4 @@
-"""Source columns → target columns of one table (F57, F58; DESIGN section 7, "Collisions")."""
+"""Source columns → target columns of one table (docs/names.md)."""
 
 from __future__ import annotations
 

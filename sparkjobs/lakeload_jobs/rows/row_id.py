@@ -138,7 +138,7 @@ def _time(column: Column) -> Column:
 
 
 def time_text(column: Column) -> Column:
-    """Return times of day as `HH:mm:ss.SSSSSS` (DESIGN section 7, "Types")."""
+    """Return times of day as `HH:mm:ss.SSSSSS`."""
     return pc.cast(pc.cast(column, pa.time64("us"), safe=False), pa.string())
 
 

@@ -1,4 +1,4 @@
-"""The five tracking columns, added to Arrow batches (F62–F66; DESIGN section 7)."""
+"""The five tracking columns, added to Arrow batches."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Waits:
-    """Seconds of patience, and the clock they are measured with (DESIGN section 5)."""
+    """Seconds of patience, and the clock they are measured with."""
 
     answer: float = 300
     """A write whose answer is lost is repeated for this long before the outcome is "unknown"."""

@@ -15,7 +15,7 @@ from lakeload_jobs.contract.errors import MachineLacks
 
 OLDEST = 17
 TOO_NEW = 24
-"""Spark 4.1's Hadoop calls `Subject.getSubject`, which Java 24 removed (DESIGN section 6)."""
+"""Spark 4.1's Hadoop calls `Subject.getSubject`, which Java 24 removed."""
 
 USUAL_PLACES = (
     "/usr/lib/jvm/*",

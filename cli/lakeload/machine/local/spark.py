@@ -11,7 +11,7 @@ from pathlib import Path
 from lakeload_jobs.contract.errors import MachineLacks
 
 SUPPORTED = "4.1"
-"""The only line with the Iceberg runtime lakeload needs (DESIGN section 6)."""
+"""The only line with the Iceberg runtime lakeload needs."""
 
 INSTALL_HINT = "pip install 'pyspark>=4.1,<4.2' into the environment that runs lakeload"
 

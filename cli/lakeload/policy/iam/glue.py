@@ -1,4 +1,4 @@
-"""What the role may do in AWS Glue (F13, F18, F53, F81; docs/glue.md, "Permissions").
+"""What the role may do in AWS Glue (docs/glue.md, "Permissions").
 
 A call needs what it is about and everything above it; the deletion of a database also everything
 inside. https://docs.aws.amazon.com/glue/latest/dg/glue-specifying-resource-arns.html

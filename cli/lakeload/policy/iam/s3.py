@@ -1,4 +1,4 @@
-"""What the role may do in S3 (F12, F77; DESIGN sections 5 and 8; decision 0040).
+"""What the role may do in S3 (docs/decisions/0040).
 
 Actions, resources and condition keys:
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
@@ -74,7 +74,7 @@ def maintaining(destination: DestinationSpec) -> Statement:
 
 
 def role_is_catalogs(destination: DestinationSpec) -> bool:
-    """Whether the role that reaches the files is one that the catalog assumes (F19, F74).
+    """Whether the role that reaches the files is one that the catalog assumes.
 
     It vends credentials of that role, and whoever loads needs no identity of AWS.
     """

@@ -1,4 +1,4 @@
-"""Glue's own maintenance of Iceberg tables: registering its three optimizers (F52).
+"""Glue's own maintenance of Iceberg tables: registering its three optimizers.
 
 https://docs.aws.amazon.com/glue/latest/dg/aws-glue-api-table-optimizers.html
 """

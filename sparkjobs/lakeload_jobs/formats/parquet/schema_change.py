@@ -1,4 +1,4 @@
-"""The columns of a table before and now (`schema_changes`; DESIGN sections 2 and 7).
+"""The columns of a table before and now (`schema_changes`).
 
 For plain Parquet: files of different columns lie beside each other, readers unite them by name.
 An added column is null in old files and a removed one is null in new files; a column of two types

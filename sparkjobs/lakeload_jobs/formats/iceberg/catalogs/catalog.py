@@ -80,7 +80,7 @@ _GLUE = {
     "AlreadyExistsException": ("AlreadyExistsException", 409),
 }
 NOT_ICEBERG = "NotAnIcebergTable"
-"""The code of a Glue table of another kind (F27)."""
+"""The code of a Glue table of another kind."""
 
 
 @contextmanager
@@ -477,7 +477,7 @@ def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> CatalogTab
     """Return a table; None where there is none. One or two requests.
 
     Raises `CatalogError` for what the catalog refuses, and for a table of Glue that is not one of
-    Iceberg (F27); `AwsError` for what Glue and S3 refuse.
+    Iceberg; `AwsError` for what Glue and S3 refuse.
     """
     try:
         return catalog.load_table(namespace, name)

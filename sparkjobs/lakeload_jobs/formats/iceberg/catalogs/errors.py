@@ -67,7 +67,7 @@ class Said(StrEnum):
     NO_LOCATION = "Delegate access to table with user-specified write location"
     """Snowflake Open Catalog: a table's location must be left to the catalog."""
     OTHER_REGION = "bucket is in a different region"
-    """Open Catalog reaches only buckets of its own region (F83)."""
+    """Open Catalog reaches only buckets of its own region."""
     INVALID_LOCATION = "Invalid locations"
     """Polaris, 403: the location is not among those that the catalog allows."""
 

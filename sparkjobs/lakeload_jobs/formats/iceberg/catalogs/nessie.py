@@ -1,4 +1,4 @@
-"""Nessie's native interface, as far as plain HTTP asks it: the server and its branches (F22, F24).
+"""Nessie's native interface, as far as plain HTTP asks it: the server and its branches.
 
 https://projectnessie.org/develop/rest/ (API v2)
 """

@@ -1,4 +1,4 @@
-"""REST catalogs: plain ones, Snowflake Open Catalog (Polaris), and Nessie's (F19-F24, B14)."""
+"""REST catalogs: plain ones, Snowflake Open Catalog (Polaris), and Nessie's."""
 
 from __future__ import annotations
 

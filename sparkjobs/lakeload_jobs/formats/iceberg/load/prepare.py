@@ -105,7 +105,7 @@ def _spelled(
 
 
 def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -> DataFrame:
-    """Fail on the first null in a key column, in words (F93, B19)."""
+    """Fail on the first null in a key column, in words."""
     for name in key:
         failure = InvalidInput(
             f"table `{table.source}`: the primary key column `{name}` is null in some row",

@@ -1,5 +1,5 @@
 """The publish: one transaction that brings a staged snapshot, the job's id and the pipeline's state
-into the branch, or none of them (DESIGN section 6, step 5; docs/protocol-iceberg.md)."""
+into the branch, or none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The namespace and the empty table of a first load (DESIGN section 6, step 2).
+"""The namespace and the empty table of a first load.
 
 The table is there, empty, before any file of it is written: nobody ever has to tell files of a
 table that is about to be from files that a dead load left (docs/decisions/0080).
@@ -79,7 +79,7 @@ def definition(
     """Return what a table of these columns is created with.
 
     Raises `LoadFailed` for a key that Iceberg cannot have as identifier fields where UPSERT needs
-    them (B19), and `InvalidInput` for partition fields that do not fit their columns.
+    them, and `InvalidInput` for partition fields that do not fit their columns.
     """
     plain = iceberg_schema(spark, columns)
     kinds = schema_columns(spark, plain)
@@ -173,7 +173,7 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
 
 
 def check_location(facts: TableFacts, destination: DestinationSpec, target: str) -> None:
-    """Raise `LoadFailed` for a table that lies outside what the destination writes to (B23)."""
+    """Raise `LoadFailed` for a table that lies outside what the destination writes to."""
     root = own_location(destination)
     if root and not f"{_plain(facts.location)}/".startswith(f"{_plain(root)}/"):
         raise LoadFailed(
@@ -316,7 +316,7 @@ def count_nulls(
 
 def replace_columns(spark: SparkSession, transaction: Java, made: Definition, target: str) -> None:
     """Give the table the columns, key, partitions and order of `made`, for a load that replaces
-    every row (F89). Raises `LoadFailed`.
+    every row. Raises `LoadFailed`.
 
     Columns that fit keep their identity; the others are dropped and added anew, null in the rows
     that are there until the load is published (docs/decisions/0083). To be called only while no

@@ -137,7 +137,7 @@ def _without(text: str, hidden: Sequence[Secret]) -> str:
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:
     """Return Iceberg's table, read now; None when there is none.
 
-    Raises `LoadFailed` for a table of another format under this name (F27) and for what the
+    Raises `LoadFailed` for a table of another format under this name and for what the
     catalog refuses.
     """
     try:

@@ -265,7 +265,7 @@ def check_owner(state: PipelineState | None, job: TableAttempt) -> None:
 
 
 def check_first_run(facts: TableFacts, branch: str, job: TableAttempt) -> None:
-    """Raise `LoadFailed` unless the table is an empty one that this pipeline has made (F39, I11).
+    """Raise `LoadFailed` unless the table is an empty one that this pipeline has made (I11).
 
     A run that was killed between creating the table and its first publish leaves such a table
     behind; a table of anybody else may be about to be loaded, also while it is empty.

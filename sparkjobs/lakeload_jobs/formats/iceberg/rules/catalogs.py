@@ -14,7 +14,7 @@ _NESSIE_INTERFACE = re.compile(r"/(api/v[12]|api|iceberg(/[^/]*)?)$")
 def rest_uri(catalog: CatalogSpec) -> str:
     """Return the address of the REST interface, without `/v1` and without a final slash.
 
-    Nessie's has the branch in it (F24), so that Spark and this process read the same one.
+    Nessie's has the branch in it, so that Spark and this process read the same one.
     """
     uri = _plain(catalog.uri or "")
     if catalog_traits(catalog).branched:

@@ -17,7 +17,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, TableHandling
 
 JOBS_REMEMBERED = 1000
-"""Job ids that a table keeps, the latest of all pipelines together (DESIGN section 7, State)."""
+"""Job ids that a table keeps, the latest of all pipelines together."""
 
 JOBS = "lakeload.jobs"
 SEQ = "lakeload.seq"

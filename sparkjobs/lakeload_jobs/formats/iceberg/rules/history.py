@@ -1,4 +1,4 @@
-"""The rules of the Iceberg commit protocol in one place (DESIGN section 6).
+"""The rules of the Iceberg commit protocol in one place.
 
 Facts of a table in `iceberg_facts`, its jobs in `iceberg_jobs`, the start of a load in
 `iceberg_admission`, its publish in `iceberg_publish`, names of staging branches in

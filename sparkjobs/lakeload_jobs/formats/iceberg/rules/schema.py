@@ -247,7 +247,7 @@ def key_change(
 
 
 def key_is_null(target: str, column: str, rows: int) -> LoadFailed:
-    """Return the error of a new key that rows of the table do not have (F93, B19)."""
+    """Return the error of a new key that rows of the table do not have."""
     noun = "row" if rows == 1 else "rows"
     return LoadFailed(
         f"`{target}` has {rows} {noun} with null in `{column}`, a column of the new key: nothing "
@@ -584,7 +584,7 @@ def with_nulls(
 ) -> SchemaPlan:
     """Return the plan for a table that has so many rows with null in columns of `plan.require`.
 
-    `identifiers` are those of the table. An UPSERT raises `LoadFailed` at the first null (F93);
+    `identifiers` are those of the table. An UPSERT raises `LoadFailed` at the first null;
     other modes leave the identifier fields as they are, and say so.
     """
     found = next(((name, rows) for name, rows in nulls.items() if rows), None)

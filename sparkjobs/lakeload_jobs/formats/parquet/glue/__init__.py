@@ -1,4 +1,4 @@
-"""AWS Glue's Data Catalog as a table's catalog: step 6 of DESIGN section 5 (docs/glue.md)."""
+"""AWS Glue's Data Catalog as a table's catalog: step 6 of the protocol (docs/glue.md)."""
 
 from lakeload_jobs.formats.parquet.glue.catalog import CatalogChange, CatalogConflict, GlueCatalog
 from lakeload_jobs.formats.parquet.log.admission import glue_target

@@ -56,7 +56,7 @@ def other_location(what: str, there: str, ours: str) -> CatalogConflict:
 
 
 def not_a_parquet_table(table: str, kind: str) -> CatalogConflict:
-    """A view, an Iceberg table, a table of another file format (F27)."""
+    """A view, an Iceberg table, a table of another file format."""
     return CatalogConflict(
         f"Glue's `{table}` is {kind} and this destination writes an external Parquet table",
         hint="drop or rename it in Glue, or give the table another `name` in the pipeline",

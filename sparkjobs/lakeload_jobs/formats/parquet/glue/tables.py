@@ -269,7 +269,7 @@ def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None
     """Return the table with what ours has and Glue's has not; None when there is nothing to add.
 
     Nothing is ever taken away or moved: columns of other loads, of people, and every parameter
-    stay as they are (P19).
+    stay as they are.
     """
     known = {name for name, _ in columns_of(table)}
     added = [column for column in wanted.columns if column[0] not in known]

@@ -15,7 +15,7 @@ def check_catalog(
 ) -> tuple[str, ...]:
     """Return warnings; raise `LakeloadError` when the catalog holds something else in this place.
 
-    A catalog that cannot be asked stops no load (P18): the data will be in, and the catalog follows
+    A catalog that cannot be asked stops no load: the data will be in, and the catalog follows
     when it answers again.
     """
     if target is None:

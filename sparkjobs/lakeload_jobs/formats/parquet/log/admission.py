@@ -17,7 +17,7 @@ from lakeload_jobs.formats.parquet.log.records import FenceRecord, GlueTarget, L
 def glue_target(destination: DestinationSpec, location: TableLocation) -> GlueTarget | None:
     """Return the table's name in Glue, None when the destination does not use Glue.
 
-    The database is the schema: it holds the prefix already, and both are in lower case (F53).
+    The database is the schema: it holds the prefix already, and both are in lower case.
     """
     parquet = destination.parquet
     if not parquet.update_glue_catalog:
@@ -201,7 +201,7 @@ def is_first_run(history: History, job: LoadAttempt) -> bool:
 
 
 def check_first_run(history: History, job: LoadAttempt, target: str) -> None:
-    """Raise `LoadFailed` when another pipeline loads into this target (F39, FAIL)."""
+    """Raise `LoadFailed` when another pipeline loads into this target (`table_handling: FAIL`)."""
     others = sorted(name for name, known in history.pipelines.items() if known.latest is not None)
     if others:
         raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already", history)
@@ -227,7 +227,7 @@ def shared_source(history: History, job: LoadAttempt, target: str) -> tuple[str,
 
 
 def not_empty(job: LoadAttempt, path: str) -> LoadFailed:
-    """Return the error of a first run that finds files no log knows (F39, FAIL)."""
+    """Return the error of a first run that finds files no log knows (`table_handling: FAIL`)."""
     return _occupied(job, f"`{path}` holds files that lakeload did not write")
 
 

@@ -29,7 +29,7 @@ from lakeload_jobs.formats.parquet.log.records import (
 from lakeload_jobs.storage.objects import Objects
 
 JOBS_REMEMBERED = 10_000
-"""Job ids a checkpoint keeps, the latest of all pipelines together (DESIGN section 7, State)."""
+"""Job ids a checkpoint keeps, the latest of all pipelines together."""
 
 Outcome = Literal["done", "partial", "void"]
 
@@ -57,7 +57,7 @@ class Checkpoint:
     """A cache of the log's settled beginning, records 1 to `number`.
 
     It covers no record that is undone, uncatalogued or uncleaned, and may lag behind the log by
-    any distance: records stay, so an old checkpoint only makes the LIST longer (P11, P12).
+    any distance: records stay, so an old checkpoint only makes the LIST longer.
     """
 
     KIND: ClassVar[str] = "CHECKPOINT"
@@ -124,7 +124,7 @@ class History:
 
     def add_reset(self, number: int, pipeline: str, *, finished: bool) -> None:
         """Forget what a pipeline has loaded. The ids of its jobs stay spent: a reset that comes
-        late must not find its keys in use again (P7)."""
+        late must not find its keys in use again."""
         self._advance(number)
         self.resetting.pop(pipeline, None)
         if not finished:

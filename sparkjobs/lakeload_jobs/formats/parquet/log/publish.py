@@ -1,4 +1,4 @@
-"""From committed to visible, by anyone: steps 4, 4v and 5 of DESIGN section 5.
+"""From committed to visible, by anyone: steps 4, 4v and 5 of docs/protocol-parquet.md.
 
 Everything works from the record alone, so whoever finds an unfinished job goes on with it.
 """
@@ -95,7 +95,7 @@ class Publisher:
         """Declare the job never loaded, then remove what there is of it.
 
         The decision comes before the first deletion: two processes that disagree are told so by
-        the one key, and a wrong look can never delete files of a job that is done (P1, P2).
+        the one key, and a wrong look can never delete files of a job that is done.
         """
         marker = EndMarker(tool_version(), self._waits.now(), "void", reason, lost)
         if not self._log.end_otherwise(number, marker):
@@ -108,7 +108,7 @@ class Publisher:
 
         In this order an upload cannot be completed behind the look for objects. A completion that
         S3 was already working on can: until none can be running any more (`looked_late`, or the
-        void is old) the record stays "not clean", and whoever comes next looks again (P16).
+        void is old) the record stays "not clean", and whoever comes next looks again.
         Returns whether nothing is left to do.
         """
         run_all(
@@ -172,7 +172,7 @@ class Publisher:
             completion = self._objects.complete_upload(file.key, file.upload_id, file.parts)
             if completion is Completion.COMPLETED:
                 return True
-            # The look must come after this answer: one from before would void a live job (P15).
+            # The look must come after this answer: one from before would void a live job.
             if self._is_there(record, file):
                 return True
             if completion is Completion.NO_SUCH_UPLOAD:
@@ -198,7 +198,7 @@ class Publisher:
     def _look_again(
         self, number: int, record: LoadRecord, missing: Sequence[StagedFile]
     ) -> list[StagedFile]:
-        """Return what is still missing once no completion can be running any more (P16)."""
+        """Return what is still missing once no completion can be running any more."""
         age = (self._waits.now() - record.created_at).total_seconds()
         stops_anyway = len(missing) < len(record.files) and age > 4 * self._waits.late_completion
         # Where nothing will be removed, an old record need not make every sync wait.

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.storage.objects import Part
 
 ATTEMPT_METADATA = "attempt"
-"""Metadata name of the attempt: "ours" is decided by it alone, never by the job id (P3)."""
+"""Metadata name of the attempt: "ours" is decided by it alone, never by the job id."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class LoadRecord:
     partition: str
     columns: tuple[Column, ...]
     column_map: dict[str, str]
-    """Source name → target name; it wins over computing the names anew (F58)."""
+    """Source name → target name; it wins over computing the names anew."""
     index: IndexKind
     rows: int
     files: tuple[StagedFile, ...]
@@ -128,7 +128,7 @@ class FenceRecord:
     attempts: tuple[str, ...]
     reason: str
     uploads: tuple[str, ...] = ()
-    """Upload ids: all that a LIST of open uploads tells of them (P17)."""
+    """Upload ids: all that a LIST of open uploads tells of them."""
     resets: str = ""
     """A pipeline whose every attempt is locked out and whose earlier records are forgotten: its
     objects are being deleted, and `.clean` beside this record says that they are."""

@@ -303,7 +303,7 @@ class Resetter:
         self._objects.delete(f"{self._log.location.data_path}_{uuid.uuid4()}", '"nobody"')
 
     def _end(self, own: OwnRecord) -> None:
-        """Publish or void an unfinished job: nothing of it may appear behind the reset (P16)."""
+        """Publish or void an unfinished job: nothing of it may appear behind the reset."""
         if own.ending == "void" and not own.entry.clean:
             self._publisher.clean(own.number, own.record)
         if own.ending != "open":
@@ -352,7 +352,7 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
             "in this table, and the log is what makes them count once",
             hint="leave `--with-log` out: the reset itself keeps the rows of others",
         )
-    # What S3 was still completing when a job became void may yet appear (P16).
+    # What S3 was still completing when a job became void may yet appear.
     endings = ((entry, log.ending_of_size(entry.number, entry.end_size)) for entry in view.entries)
     if any(ending == "void" and not entry.clean for entry, ending in endings):
         raise LogInUse(

@@ -36,8 +36,8 @@ class ParquetCatalog(Protocol):
         """Make the catalog show the files of done records; doing it again changes nothing.
 
         The records, one at least, have the same `glue`; several cost hardly more requests than one.
-        `columns` is the union of the columns of all done records: a late call never takes any away
-        (P19). Raises `LakeloadError`; the data stays in, and what was done stays done.
+        `columns` is the union of the columns of all done records: a late call never takes any away.
+        Raises `LakeloadError`; the data stays in, and what was done stays done.
         """
 
 
@@ -62,7 +62,7 @@ class CatalogStep:
         """Catalogue done records that have no `.cat` yet, and write it; never raises for them.
 
         `columns` is the union of the columns of all done records: a late step must not take any
-        away (P19). A catalog that fails holds up nothing but the checkpoint (P18).
+        away. A catalog that fails holds up nothing but the checkpoint.
         """
         if self._catalog is None:
             return Cataloged()
@@ -273,7 +273,7 @@ def _history(view: LogView, seen: Sequence[_Seen]) -> History:
 
 
 def _covered(view: LogView, seen: Sequence[_Seen], cataloged: Cataloged) -> History:
-    """Return the log up to the first record that still needs somebody (P11)."""
+    """Return the log up to the first record that still needs somebody."""
     covered = History(view.checkpoint)
     for one in seen:
         lags = one.uncataloged and one.entry.number not in cataloged.numbers

@@ -56,7 +56,7 @@ class UploadRegistry:
 
     def hand_over(self) -> None:
         """Say that the commit is about to be sent: from now on `close` names no upload, because
-        aborting one could void a committed job (DESIGN section 5, step 3)."""
+        aborting one could void a committed job."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._committing.touch()
 
@@ -111,7 +111,7 @@ class StaleUploads:
         """Fence off and abort old uploads; return them.
 
         Age alone proves nothing: a writer may be slow, or paused for a day. Once the fence lies in
-        the log, no record that names these uploads can get in (P17). Whoever listed a record's
+        the log, no record that names these uploads can get in. Whoever listed a record's
         uploads before it was committed sees it now, or is sent back by the 412.
         """
         listed = self._listed(older_than)

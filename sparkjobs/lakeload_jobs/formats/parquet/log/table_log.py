@@ -296,7 +296,7 @@ class TableLog:
 
         Returns only when the job is in; a catalog that fails is told in the result. Where the job
         certainly is not in, its uploads have been aborted. `UnknownOutcome` and `NotYetPublished`
-        leave everything for the next run; so must whoever interrupts this call (P14).
+        leave everything for the next run; so must whoever interrupts this call.
         """
         if self._job is None or self._opened is None:
             raise RuntimeError("commit needs open first")
@@ -404,7 +404,7 @@ class TableLog:
         return record
 
     def _report_other_attempt(self, job: LoadAttempt, number: int, record: LoadRecord) -> Committed:
-        """Report what became of our job in the hands of the attempt that was faster (P3, P5)."""
+        """Report what became of our job in the hands of the attempt that was faster."""
         with committed(number, record):
             outcome = self._settler.settle_record(number, record, self._objects.waits.now())
         if outcome == "void":
