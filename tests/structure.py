@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PRODUCT = ("cli/lakeload", "sparkjobs/lakeload_jobs")
 ALLOWED = (
     "sparkjobs/lakeload_jobs/contract/",
-    "cli/lakeload/runtimes/",
+    "cli/lakeload/runtimes.py",
     "*/registry.py",
 )
 """Where such comparisons belong."""

@@ -12,7 +12,7 @@ from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.local.java import find_java
 from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
 from lakeload.machine.local.spark import find_spark
-from lakeload.runtimes.registry import runtime_of
+from lakeload.runtimes import runtime_of
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from lakeload.launch.stop import StopRequests
 from lakeload.machine.jars.pins import features_of
 from lakeload.policy.engines.recipes import RecipeRequest, readers
 from lakeload.probes.preflight import preflight
-from lakeload.runtimes.registry import runtime_of
+from lakeload.runtimes import runtime_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document

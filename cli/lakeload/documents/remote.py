@@ -11,7 +11,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.modes import valid_tables
 from lakeload.documents.spark import master_finding
-from lakeload.runtimes.registry import runtime_of
+from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.traits import FORMATS

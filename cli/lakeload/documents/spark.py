@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import DriverMemory, Text
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
-from lakeload.runtimes.registry import find_runtime, masters_written, misspelt
+from lakeload.runtimes import find_runtime, masters_written, misspelt
 from lakeload_jobs.contract.spec import ReaderChoice
 
 OWNED: dict[str, str] = {

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from lakeload.documents.spark import conf_finding
 from lakeload.launch.run_folder import RunFolder
-from lakeload.runtimes.base import Runtime
-from lakeload.runtimes.registry import runtime_of
+from lakeload.runtimes import Runtime, runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 

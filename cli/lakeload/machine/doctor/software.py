@@ -28,7 +28,7 @@ from lakeload.machine.doctor.model import (
 from lakeload.machine.jars.pins import JARS, JarState
 from lakeload.machine.local.java import Java, find_java, install_command, read_java
 from lakeload.machine.local.spark import SUPPORTED, find_spark, read_version
-from lakeload.runtimes.registry import runtime_of
+from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.core.sizes import format_size
 

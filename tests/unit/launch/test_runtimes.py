@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.documents.spark import master_finding
-from lakeload.runtimes.local import LOCAL
-from lakeload.runtimes.local_cluster import LOCAL_CLUSTER
-from lakeload.runtimes.registry import RUNTIMES, find_runtime, runtime_of
-from lakeload.runtimes.standalone import STANDALONE
+from lakeload.runtimes import LOCAL, LOCAL_CLUSTER, RUNTIMES, STANDALONE, find_runtime, runtime_of
 
 
 @pytest.mark.parametrize(

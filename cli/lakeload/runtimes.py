@@ -1,0 +1,128 @@
+"""Runtimes: where Spark runs, the masters it accepts and its properties there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakeload_jobs.contract.spec import RuntimeSpec
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A place where Spark runs. The driver is always here: spark-submit starts it, in client mode.
+
+    A runtime that differs in more than these values overrides a method.
+    """
+
+    masters: re.Pattern[str]
+    """Its masters, each in full."""
+    beginning: str
+    """How its masters begin; one that does and is no master of it is misspelt."""
+    written: str
+    """How its masters are written, for messages."""
+    traits: RuntimeSpec
+
+    def accepts(self, master: str) -> bool:
+        """Tell whether `master` is one of this runtime's."""
+        return self.masters.fullmatch(master) is not None
+
+    def task_slots(self, master: str, cores: int) -> int | None:
+        """Return how many tasks run at once in the driver's JVM, None where no task does.
+
+        `cores` are those of this machine.
+        """
+        return None
+
+    def properties(self, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
+        """Return what Spark is told because it runs here; `conf` are the user's properties.
+
+        The class path costs least (docs/decisions/0050), but names files: executors on other
+        machines do not have them, and Spark sends them along.
+        """
+        if not jars:
+            return {}
+        if not self.traits.tasks_share_driver:
+            return {"spark.jars": _joined(",", [jar.as_uri() for jar in jars], conf, "spark.jars")}
+        names = [f"spark.{role}.extraClassPath" for role in ("driver", "executor")]
+        return {name: _joined(":", [str(jar) for jar in jars], conf, name) for name in names}
+
+    def arguments(self, master: str) -> tuple[str, ...]:
+        """Return the arguments that make spark-submit start the job at `master`."""
+        return ("--master", master, "--deploy-mode", "client")
+
+
+def _joined(between: str, ours: list[str], conf: Mapping[str, str], name: str) -> str:
+    """Put what the user gives under `name` behind ours."""
+    return between.join([*ours, *filter(None, [conf.get(name, "").strip()])])
+
+
+class _Local(Runtime):
+    """Tasks are threads of the driver."""
+
+    def task_slots(self, master: str, cores: int) -> int | None:
+        found = self.masters.fullmatch(master)
+        slots = (found["slots"] if found else None) or "1"
+        return cores if slots == "*" else int(slots)
+
+    def properties(self, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
+        # Nobody else connects, and a host name that does not resolve then does no harm.
+        loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        kept = {name: conf.get(name, value) for name, value in loopback.items()}
+        return kept | super().properties(jars, conf)
+
+
+LOCAL = _Local(
+    masters=re.compile(r"local(\[(?P<slots>\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?"),
+    beginning="local",
+    written="local[N]",
+    traits=RuntimeSpec(tasks_share_driver=True),
+)
+
+
+LOCAL_CLUSTER = Runtime(
+    masters=re.compile(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"),
+    beginning="local-cluster",
+    written="local-cluster[…]",
+    traits=RuntimeSpec(tasks_share_driver=True),
+)
+
+
+STANDALONE = Runtime(
+    masters=re.compile(r"spark://[^\s/:@]+:\d{1,5}(,[^\s/:@]+:\d{1,5})*"),
+    beginning="spark:",
+    written="spark://HOST:PORT",
+    traits=RuntimeSpec(tasks_share_driver=False),
+)
+
+
+RUNTIMES: tuple[Runtime, ...] = (
+    LOCAL,
+    LOCAL_CLUSTER,
+    STANDALONE,
+)
+
+
+def find_runtime(master: str) -> Runtime | None:
+    """Return the runtime that accepts `master`, None where none does."""
+    return next((runtime for runtime in RUNTIMES if runtime.accepts(master)), None)
+
+
+def runtime_of(master: str) -> Runtime:
+    """Return the runtime of a master that was checked when it was read."""
+    if found := find_runtime(master):
+        return found
+    raise ValueError(f"no runtime accepts the master {master}")
+
+
+def misspelt(master: str) -> bool:
+    """Tell whether `master`, which no runtime accepts, begins as those of one do."""
+    return any(master.startswith(runtime.beginning) for runtime in RUNTIMES)
+
+
+def masters_written() -> str:
+    """Return how masters are written, for messages."""
+    *first, last = (f"`{runtime.written}`" for runtime in RUNTIMES)
+    return f"{', '.join(first)} and {last}"
