@@ -14,7 +14,7 @@ import pytest
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
-from lakeload.probes import catalogs
+from lakeload.probes import connection as catalogs
 from lakeload.probes import iceberg as iceberg_causes
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface

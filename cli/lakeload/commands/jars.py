@@ -155,7 +155,7 @@ def _fetch(
     from lakeload.machine.jars.fetch import Origin, fetch
     from lakeload.machine.jars.pins import JARS, pinned
     from lakeload.machine.local.job_zip import jobs_package
-    from lakeload.ui.fetching import FetchProgress
+    from lakeload.ui.jars import FetchProgress
 
     if folder is not None and not folder.is_dir():
         raise InvalidInput(f"`--from {folder}` is no folder")
@@ -169,7 +169,7 @@ def _fetch(
 def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bool]:
     """Return the archive for these sets, and whether it was there; where none can be made, say
     why: loads work without."""
-    from lakeload.commands.installation import find_installation
+    from lakeload.commands.spark_job import find_installation
     from lakeload.launch.training import train
     from lakeload.machine.appcds import archive_key, make_archive
     from lakeload.machine.cache_state import class_path

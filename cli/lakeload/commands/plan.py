@@ -24,7 +24,7 @@ def plan(
     change, and what is left of dead runs. Exit code 0; 2 when a document or a
     flag is wrong; 3 when AWS, the lake, the input or the columns would refuse.
     """
-    from lakeload.commands.context import Context
+    from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, select_tables

@@ -7,13 +7,16 @@ from typing import NoReturn
 
 import typer
 
-from lakeload.commands.context import Context
-from lakeload.commands.installation import find_installation
-from lakeload.commands.spark_job import chosen_master, prepared, spark_settings
+from lakeload.commands.spark_job import (
+    Context,
+    chosen_master,
+    find_installation,
+    prepared,
+    spark_settings,
+)
 from lakeload.commands.sync_once import LoadJob
 from lakeload.connections import Connections
-from lakeload.formats.plan_model import TablePlan, exit_code_of
-from lakeload.formats.plan_schema import find_columns, with_schema
+from lakeload.formats.plan import TablePlan, exit_code_of, find_columns, with_schema
 from lakeload.formats.registry import commands_of
 from lakeload.launch.run import Launcher
 from lakeload.launch.run_folder import prune_run_folders
@@ -21,7 +24,7 @@ from lakeload.launch.spec import build_job_spec
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.jars.pins import features_of
 from lakeload.policy.engines.recipes import RecipeRequest, readers
-from lakeload.probes.preflight import preflight
+from lakeload.probes.connection import preflight
 from lakeload.runtimes import runtime_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -93,4 +96,5 @@ def _with_schema(
         launcher = Launcher(installation, settings, context.environment, stop, progress.show)
         found = find_columns(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
-    return with_schema(plans, found, spec, chosen)
+    judge = commands_of(job.destination.table_format).judge
+    return with_schema(plans, found, spec, chosen, judge)

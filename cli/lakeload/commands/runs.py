@@ -13,7 +13,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
-    from lakeload.launch.past_runs import LocalRun
+    from lakeload.launch.run_folder import LocalRun
 
 
 def runs(
@@ -58,8 +58,7 @@ def runs(
 
 
 def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputFormat) -> None:
-    from lakeload.launch.past_runs import matching, past_runs
-    from lakeload.launch.run_folder import runs_directory
+    from lakeload.launch.run_folder import matching, past_runs, runs_directory
     from lakeload.ui.runs import local_document, show_local
 
     found = matching(past_runs(runs_directory(os.environ)), globs)

@@ -1,23 +1,29 @@
-"""What commands that start Spark have in common: its settings, and the jars it lacks."""
+"""What commands that start Spark have in common: this machine's Java and Spark, settings, jars."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakeload.commands.context import Context
-from lakeload.commands.installation import class_data_of
+from rich.console import Console
+
+from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import PipelineDocument
-from lakeload.documents.remote import remote_findings
-from lakeload.launch.command import Installation
+from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
 from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
 from lakeload.launch.spec import Attempt
+from lakeload.launch.stop import StopRequests
+from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.jars.pins import JARS, pinned
-from lakeload.machine.local.job_zip import cache_directory
+from lakeload.machine.local.java import find_java
+from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
 from lakeload.machine.local.memory import available_memory, driver_memory
+from lakeload.machine.local.spark import find_spark
+from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
 
 logger = logging.getLogger(__name__)
@@ -61,7 +67,7 @@ def jars_of(
         return ()
     from lakeload.machine.jars.fetch import Origin, fetch
     from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
-    from lakeload.ui.fetching import FetchProgress
+    from lakeload.ui.jars import FetchProgress
 
     origin = Origin(conf=document.model.spark.conf.get(REPOSITORY_PROPERTY))
     with FetchProgress(context.err, quiet=context.quiet) as progress:
@@ -85,3 +91,43 @@ def prepared(
     folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
     return replace(settings, jars=jars, archive=archive), folder
+
+
+@dataclass(frozen=True)
+class Context:
+    """The environment of a command, its progress output and its stop requests."""
+
+    environment: Mapping[str, str]
+    stop: StopRequests
+    err: Console
+    quiet: bool = False
+
+    def note(self, text: str) -> None:
+        """Say something that is not an error; silent with -q."""
+        if not self.quiet:
+            self.err.print(text, soft_wrap=True)
+
+
+def find_installation(environment: Mapping[str, str]) -> Installation:
+    """Find Java, Spark and the job's package. Raises `MachineLacks`."""
+    java, spark = find_java(environment), find_spark(environment)
+    logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
+    logger.info("Spark %s in %s", spark.version, spark.home)
+    return Installation(
+        spark_home=spark.home,
+        java_home=java.home,
+        python=Path(sys.executable),
+        package=jobs_package(cache_directory(environment)),
+        entry=entry_script(),
+        load_spark_defaults=not spark.ours,
+    )
+
+
+def class_data_of(
+    installation: Installation, jars: Sequence[Path], master: str, environment: Mapping[str, str]
+) -> Path | None:
+    """Return the class-data archive for a driver with these jars, if one is there and fits."""
+    if not runtime_of(master).traits.tasks_share_driver:
+        return None
+    key = archive_key(installation.java_home, installation.spark_home, jars, environment)
+    return find_archive(cache_directory(environment), key)

@@ -53,7 +53,7 @@ def sync(
     The job's id is the first line on stderr. When a table fails the others are
     loaded; the same command with `--job-id` and that id then loads the rest.
     """
-    from lakeload.commands.context import Context
+    from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, select_tables

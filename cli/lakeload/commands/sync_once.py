@@ -11,23 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lakeload.commands.context import Context
-from lakeload.commands.installation import find_installation
-from lakeload.commands.spark_job import prepared, spark_settings
+from lakeload.commands.spark_job import Context, find_installation, prepared, spark_settings
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
-from lakeload.launch.command import Installation
-from lakeload.launch.inputs import refuse_without_any_input
 from lakeload.launch.outcome import Outcome, refused, with_warning
+from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings
-from lakeload.launch.run import Launcher, launch
+from lakeload.launch.run import Launcher, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.machine.jars.pins import features_of
-from lakeload.probes.preflight import conditional_writes, preflight
+from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec

@@ -1,11 +1,12 @@
-"""What no single setting can tell: rules over all tables, and over pipeline and destination.
+"""What no single setting can tell: targets of tables, and rules over pipeline and destination.
 
 They look at whatever parts of a document are valid, so that one mistake hides no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,21 @@ from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
-from lakeload.documents.modes import Numbered, valid_tables
-from lakeload.documents.pipeline import Table
-from lakeload.documents.targets import TableTarget, glue_prefix, needs_schema, targets, uses_glue
+from lakeload.documents.pipeline import Numbered, Table, valid_tables
+from lakeload.documents.spark import master_finding
+from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation, overlaps
-from lakeload_jobs.core.names import did_you_mean, target_name_problem
+from lakeload_jobs.core.names import (
+    did_you_mean,
+    normalize,
+    schema_name,
+    target_name_problem,
+    unique_names,
+)
 from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
 
 
@@ -146,3 +154,122 @@ def _same_target(target: TableTarget, first: Table, at: tuple[str | int, ...]) -
         at,
         "duplicate-target",
     )
+
+
+@dataclass(frozen=True)
+class TableTarget:
+    """Schema ('' for none) and table, normalised and without collisions."""
+
+    schema: str
+    table: str
+
+    @property
+    def folded(self) -> tuple[str, str]:
+        """Equal for targets that readers of the lake cannot tell apart."""
+        return self.schema.lower(), self.table.lower()
+
+
+def targets(
+    tables: Sequence[Table],
+    *,
+    namespace: str | None,
+    destination_prefix: str,
+    glue_prefix: str | None = None,
+) -> list[TableTarget]:
+    """Return the target of each table.
+
+    `glue_prefix` is None unless Glue is the catalog, which also makes every name lower case.
+
+    Names that are derived are numbered where they collide, over all tables of one schema. A
+    name that is given with `name` is kept, also where it equals another: `validate` says so.
+    """
+    lower = glue_prefix is not None
+    schemas = [
+        schema_name(
+            glue_prefix=glue_prefix,
+            destination_prefix=destination_prefix,
+            # FILES has none.
+            source_schema=None,
+            namespace=namespace if table.namespace is None else table.namespace,
+            lower=lower,
+        )
+        for table in tables
+    ]
+    found: list[TableTarget | None] = [None] * len(tables)
+    for schema in dict.fromkeys(schema.lower() for schema in schemas):
+        members = [i for i, own in enumerate(schemas) if own.lower() == schema]
+        given = {
+            i: unique_names([tables[i].name or ""], lower=lower)[0]
+            for i in members
+            if tables[i].name
+        }
+        derived = [i for i in members if i not in given]
+        natural = {normalize(tables[i].table).lower() for i in derived}
+        taken = [name for name in given.values() if name.lower() not in natural]
+        names = unique_names([tables[i].table for i in derived], lower=lower, taken=taken)
+        for i, name in [*given.items(), *zip(derived, names, strict=True)]:
+            found[i] = TableTarget(schemas[i], name)
+    return [target for target in found if target is not None]
+
+
+def glue_prefix(destination: Destination | None) -> str | None:
+    """Return the first part of Glue's database names; None where Glue is not the catalog."""
+    return destination.glue_database_prefix if destination and uses_glue(destination) else None
+
+
+def uses_glue(destination: Destination) -> bool:
+    """Tell whether tables are registered in AWS Glue."""
+    return FORMAT_RULES[destination.table_format].uses_glue(destination)
+
+
+def needs_schema(destination: Destination) -> bool:
+    """Tell whether a target without a schema has nowhere to be registered."""
+    return FORMATS[destination.table_format].has_catalog or uses_glue(destination)
+
+
+def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
+    """Refuse secrets of this machine with a master whose tasks run on others (section 8).
+
+    The source's own credentials count as the destination's do: tasks read with them. So do the
+    secrets of an Iceberg catalog: tasks ask it where and how to write.
+    `data` is a pipeline's, or for the flag `{"spark": {"master": …}, "source": …, "tables": …}`:
+    a master that is none, or not supported, is found too, and input from S3 (decision 0050).
+    """
+    spark = data.get("spark")
+    master = spark.get("master") if isinstance(spark, dict) else None
+    if not isinstance(master, str):
+        return []
+    if finding := master_finding(master):
+        return [finding]
+    if runtime_of(master).traits.tasks_share_driver:
+        return []
+    source = source_type_of(data)
+    here = {
+        name: reference
+        for name, reference in chain(
+            destination.credentials.references.items(),
+            _catalog_references(destination).items(),
+            source.references(data.get("source")).items(),
+        )
+        if reference.kind in ("env", "file")
+    }
+    found = list(islice(source.remote_findings(valid_tables(data), master), MAX_PROBLEMS))
+    if not here:
+        return found
+    which = ", ".join(f"`{name}: {reference}`" for name, reference in here.items())
+    return [
+        Finding(
+            f"tasks of `{shown(master)}` run on other machines, which cannot read {which}",
+            "refer to AWS instead, with `{aws_secret: NAME}` or `{aws_parameter: NAME}`",
+            ("spark", "master"),
+            "remote-secret",
+        ),
+        *found,
+    ]
+
+
+def _catalog_references(destination: Destination) -> dict[str, SecretReference]:
+    if not FORMATS[destination.table_format].has_catalog:
+        return {}
+    references = destination.iceberg.catalog.references
+    return {f"iceberg.catalog.{name}": reference for name, reference in references.items()}

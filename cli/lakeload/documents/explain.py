@@ -9,10 +9,14 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from lakeload.config.document import Branch, Items, Leaf, Tree, UnfilledValue
-from lakeload.config.locate import (
+from lakeload.config.document import (
+    Branch,
+    Items,
     KeyLocation,
+    Leaf,
     Location,
+    Tree,
+    UnfilledValue,
     as_written,
     how_to_add,
     join,

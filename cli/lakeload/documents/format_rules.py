@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from lakeload.config.model import Finding
 from lakeload.documents import iceberg_rules, parquet_rules
 from lakeload.documents.destination import Destination
-from lakeload.documents.modes import Numbered
+from lakeload.documents.pipeline import Numbered
 from lakeload_jobs.contract.spec import DestinationSpec, TableFormat, TableSpec
 
 

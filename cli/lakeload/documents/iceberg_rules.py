@@ -1,4 +1,4 @@
-"""What holds between the settings of an Iceberg destination.
+"""What holds between the settings of an Iceberg destination and its tables, and their specs.
 
 The rules look at whatever parts of the document are valid, so that one mistake hides no other.
 """
@@ -11,18 +11,25 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from lakeload.config.locate import quoted
+from lakeload.config.document import Location, quoted
 from lakeload.config.model import Finding
-from lakeload.config.secret_names import shown
+from lakeload.config.secret_names import absolute_reference, shown
 from lakeload.documents.destination import Destination
-from lakeload.documents.iceberg import Catalog
-from lakeload.documents.iceberg_spec import iceberg_spec
-from lakeload.documents.modes import Numbered, mode_findings, mode_notes
-from lakeload_jobs.contract.spec import CatalogType, DestinationSpec, PartitionField, TableSpec
+from lakeload.documents.iceberg import Catalog, Iceberg, SigV4
+from lakeload.documents.pipeline import CURSOR, FILES_ONCE, NOT_YET, Numbered, Table
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    CatalogType,
+    DestinationSpec,
+    IcebergSpec,
+    PartitionField,
+    SigV4Spec,
+    TableSpec,
+)
 from lakeload_jobs.contract.traits import CATALOGS
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS
-
-At = tuple[str | int, ...]
+from lakeload_jobs.formats.iceberg.rules.partitions import duplicate_field, parse_partition_field
 
 BLOCK = "iceberg"
 _IDENTITIES = ("credential", "token", "sigv4")
@@ -42,7 +49,7 @@ class CatalogSettings:
     """What is wrong between them, given the destination's region."""
 
 
-_CATALOG: At = ("iceberg", "catalog")
+_CATALOG: Location = ("iceberg", "catalog")
 
 
 def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -269,3 +276,164 @@ def table_identity(table: TableSpec) -> Mapping[str, Any]:
 
 def _partition(field: PartitionField) -> Mapping[str, Any]:
     return {"transform": field.transform, "column": field.column, "width": field.width}
+
+
+def iceberg_spec(model: Iceberg, folder: Path) -> IcebergSpec:
+    """Return the contract's form; paths of secret files are relative to `folder`."""
+    return IcebergSpec(
+        catalog=_catalog(model.catalog, folder),
+        warehouse_location=model.warehouse_location,
+        branch=model.branch,
+        format_version=model.format_version,
+        table_properties=dict(model.table_properties) or None,
+    )
+
+
+def _catalog(model: Catalog, folder: Path) -> CatalogSpec:
+    def reference(given: SecretReference | None) -> SecretReference | None:
+        return absolute_reference(given, folder)
+
+    polaris = CATALOGS[model.type].polaris
+    return CatalogSpec(
+        type=model.type,
+        glue_id=model.glue_id,
+        uri=model.uri,
+        warehouse=model.catalog_name if polaris else model.warehouse,
+        client_id=reference(model.client_id),
+        client_secret=reference(model.client_secret),
+        credential=reference(model.credential),
+        token=reference(model.token),
+        scope=f"PRINCIPAL_ROLE:{model.principal_role}" if polaris else model.scope,
+        oauth2_server_uri=model.oauth2_server_uri,
+        access_delegation=model.access_delegation,
+        sigv4=_sigv4(model.sigv4),
+        headers=_headers(model.headers, folder),
+        ref=model.ref,
+        api=model.api,
+        catalog_region=model.catalog_region,
+    )
+
+
+def _sigv4(model: SigV4 | None) -> SigV4Spec | None:
+    return None if model is None else SigV4Spec(model.signing_name, model.region)
+
+
+def _headers(
+    headers: dict[str, SecretReference] | None, folder: Path
+) -> dict[str, SecretReference] | None:
+    found = {name: absolute_reference(value, folder) for name, value in (headers or {}).items()}
+    return {name: value for name, value in found.items() if value is not None} or None
+
+
+def mode_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong between the modes of Iceberg tables and their settings.
+
+    `data` is the pipeline's document as it was read.
+    """
+    for i, table in tables:
+        yield from _table(table, ("tables", i), incremental=_is_incremental(data))
+    yield from _tracking(tables, data)
+
+
+def _table(table: Table, at: Location, *, incremental: bool) -> Iterator[Finding]:
+    if table.mode == "UPSERT":
+        yield from _upsert(table, at)
+    else:
+        yield from _without_upsert(table, at)
+    if table.mode == "OVERWRITE" and incremental:
+        yield Finding(
+            "`mode: OVERWRITE` would keep the rows of new files only, because the source is "
+            "`incremental`",
+            "`mode: UPSERT` adds and changes rows; or write `incremental: false`",
+            (*at, "mode"),
+        )
+    yield from _partitions(table, at)
+
+
+def _upsert(table: Table, at: Location) -> Iterator[Finding]:
+    if not table.primary_key:
+        yield Finding(
+            "`mode: UPSERT` needs `primary_key`: files do not tell which columns identify a row",
+            "add `primary_key: [id]` with the names of those columns",
+            (*at, "mode"),
+            "missing-key",
+        )
+    if "deletes" in table.model_fields_set and table.deleted_when is None:
+        yield Finding(
+            "`deletes` has no effect without `deleted_when`",
+            "add `deleted_when`, a condition that deleted rows meet, or remove the line",
+            (*at, "deletes"),
+        )
+    for i, name in enumerate(table.primary_key):
+        if not _is_loaded(table, name):
+            yield _not_loaded(name, "identifies the rows", (*at, "primary_key", i))
+    if table.cursor is not None and not _is_loaded(table, table.cursor):
+        yield _not_loaded(table.cursor, "tells versions of a row apart", (*at, "cursor"))
+
+
+def _without_upsert(table: Table, at: Location) -> Iterator[Finding]:
+    if table.cursor is not None:
+        hint = f"`mode: UPSERT` tells versions of a row apart by it; {FILES_ONCE}"
+        yield Finding(CURSOR, hint, (*at, "cursor"), NOT_YET)
+    if "deletes" in table.model_fields_set:
+        yield Finding(
+            f"`deletes` has no effect with `mode: {table.mode}`",
+            "write `mode: UPSERT`, or remove the line",
+            (*at, "deletes"),
+        )
+
+
+def _partitions(table: Table, at: Location) -> Iterator[Finding]:
+    """Refuse a column that is not loaded, and the fields that Iceberg takes for redundant."""
+    fields = [parse_partition_field(text) for text in table.partition_by]
+    for i, part in enumerate(fields):
+        here = (*at, "partition_by", i)
+        if not _is_loaded(table, part.column):
+            yield _not_loaded(part.column, "lays out the table", here)
+        if (problem := duplicate_field(fields[: i + 1])) and not duplicate_field(fields[:i]):
+            yield Finding(shown(problem, 200), "keep one of the two", here)
+
+
+def _is_loaded(table: Table, name: str) -> bool:
+    columns = table.columns
+    return name not in columns.exclude and (not columns.include or name in columns.include)
+
+
+def _not_loaded(name: str, what: str, at: Location) -> Finding:
+    message = f"`{shown(name)}` {what}, and `columns` leaves it out"
+    return Finding(message, "load it", at)
+
+
+def _tracking(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
+    given = data.get("tracking_columns", "ALL")
+    if given == "ALL" or not (given == "NONE" or isinstance(given, tuple)):
+        return
+    for _, table in tables:
+        marks = table.mode == "UPSERT" and table.deleted_when and table.deletes == "MARK"
+        if marks and "_supa_deleted" not in given:
+            yield Finding(
+                f"`_supa_deleted` is missing, and deleted rows of `{shown(table.table)}` are "
+                "marked in it",
+                "add it to the list, or write `deletes: DELETE`",
+                ("tracking_columns",),
+                "tracking-column",
+            )
+            return
+
+
+def mode_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is no mistake, and yet may surprise (docs/decisions/0088)."""
+    given = data.get("tracking_columns", "ALL")
+    listed = isinstance(given, tuple) and "_supa_job_id" not in given
+    if listed or given == "NONE":
+        yield Finding(
+            "without `_supa_job_id` a table knows its latest 1,000 jobs and no older ones",
+            "an older job id that is given again would be loaded again",
+            ("tracking_columns",),
+            "tracking-column",
+        )
+
+
+def _is_incremental(data: Mapping[str, Any]) -> bool:
+    source = data.get("source")
+    return isinstance(source, dict) and source.get("incremental") is True

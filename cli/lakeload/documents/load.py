@@ -14,21 +14,25 @@ from lakeload.config.document import (
     DocumentEntry,
     Items,
     Leaf,
+    Location,
     Tree,
     TreeReader,
     plain_data,
 )
-from lakeload.config.locate import Location
 from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
 from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND
 from lakeload.config.yaml_tree import YamlRefused, read_nodes
-from lakeload.documents.cross import missing_destination, pipeline_findings, wrong_destination
+from lakeload.documents.cross import (
+    missing_destination,
+    pipeline_findings,
+    remote_findings,
+    wrong_destination,
+)
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
 from lakeload.documents.pipeline import Pipeline, pipeline_model
-from lakeload.documents.remote import remote_findings
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 from lakeload_jobs.contract.traits import FORMATS, FormatTraits

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lakeload.config.document import Location
 from lakeload.config.model import Finding
 from lakeload.documents.destination import Destination
-from lakeload.documents.modes import CURSOR, FILES_ONCE, NOT_YET, At, Numbered
-from lakeload.documents.pipeline import Table
+from lakeload.documents.pipeline import CURSOR, FILES_ONCE, NOT_YET, Numbered, Table
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 
@@ -74,7 +74,7 @@ def uses_glue(model: Destination) -> bool:
     return model.parquet.update_glue_catalog
 
 
-def _table(table: Table, at: At) -> Iterator[Finding]:
+def _table(table: Table, at: Location) -> Iterator[Finding]:
     if table.mode != "APPEND":
         yield _append_only(table.mode, (*at, "mode"))
     elif table.cursor is not None:
@@ -91,7 +91,7 @@ def _table(table: Table, at: At) -> Iterator[Finding]:
             yield Finding(message, hint, (*at, name), "other-format")
 
 
-def _append_only(mode: str, at: At) -> Finding:
+def _append_only(mode: str, at: Location) -> Finding:
     """Return the finding for a mode that tables of Parquet files cannot have."""
     return Finding(
         f"`mode: {mode}` is not possible with table_format PARQUET, which only appends",

@@ -12,6 +12,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationError,
     WithJsonSchema,
     create_model,
     model_validator,
@@ -26,6 +27,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
+from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     Deletes,
@@ -190,3 +192,28 @@ def pipeline_model(source: SourceType[Any, Any, Any]) -> type[Pipeline]:
     return create_model(
         "Pipeline", __base__=Pipeline, __doc__=Pipeline.__doc__, source=settings, tables=tables
     )
+
+
+Numbered = list[tuple[int, Table]]
+"""Each with its place in the document."""
+
+
+def valid_tables(data: dict[str, Any]) -> Numbered:
+    """Return the tables of a pipeline's document that are valid by themselves."""
+    raw, model = data.get("tables"), table_model(source_type_of(data))
+    found: Numbered = []
+    for i, item in enumerate(raw if isinstance(raw, tuple) else ()):
+        try:
+            found.append((i, model.model_validate(item)))
+        except ValidationError:
+            continue
+    return found
+
+
+NOT_YET = "not-supported-yet"
+
+
+CURSOR = "incremental loading (`cursor`) is not supported yet"
+
+
+FILES_ONCE = "`incremental: true` of the source loads each file once"

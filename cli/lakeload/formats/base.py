@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from lakeload.formats.inspection import InspectionRequest, TableState
-from lakeload.formats.plan_model import SchemaFound, TablePlan
+from lakeload.formats.plan import Judge, TablePlan
 from lakeload.formats.reports import (
     Decision,
     RecoveryReport,
@@ -16,11 +16,10 @@ from lakeload.formats.reports import (
     RunsReport,
 )
 from lakeload.formats.tables import TablesRequest
-from lakeload.launch.maintain import Maintained
+from lakeload.launch.run import Maintained
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import MaintainSpec
-from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 
 class Inspects(Protocol):
@@ -40,15 +39,6 @@ class Inspects(Protocol):
         local: bool,
     ) -> tuple[TablePlan, ...]:
         """Return what a load would do; with a `local` master the input files are counted."""
-
-
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
 
 
 class Operates(Protocol):

@@ -1,16 +1,182 @@
-"""What a sync would do with a table, whatever its format. Reads only."""
+"""Plans of tables: what a load would do, and to which columns. Reads only."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 from lakeload.formats.inspection import TableState
-from lakeload.formats.plan_model import Action, IncrementalPlan, TablePlan
-from lakeload.sources.base import InputFound
+from lakeload.launch.outcome import ResultProblem, read_result_of
+from lakeload.launch.run import Ended, Launcher, run_job
+from lakeload.launch.run_folder import RunFolder
+from lakeload.sources.base import InputFound, Numbering
 from lakeload.sources.registry import source_of
-from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.errors import (
+    ExitCode,
+    Interrupted,
+    LakeloadError,
+    LoadFailed,
+    MachineLacks,
+    Refused,
+    worst_exit,
+)
+from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.spec import JobSpec, RunOptions, TableSpec
+
+Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """An unfinished job that the sync would bring to an end first."""
+
+    job_id: str
+    pipeline: str
+    rows: int
+    files: int
+    action: str
+
+
+@dataclass(frozen=True)
+class IncrementalPlan:
+    """What an incremental table would load: new files, their bytes, and how many are known.
+
+    `loaded` counts the versions of files ever loaded, `changed` new versions among the new files,
+    `state_bytes` the JSON of the state that the record would carry.
+    """
+
+    new_files: int
+    new_bytes: int
+    known_files: int
+    loaded: int
+    changed: int
+    state_bytes: int
+    reload: bool
+
+
+@dataclass(frozen=True)
+class CatalogPlan:
+    """A table in Glue and what the load would change there, as far as its columns are known.
+
+    `unasked` says why Glue could not be asked, which stops no load.
+    """
+
+    database: str
+    table: str
+    creates_database: bool = False
+    creates_table: bool = False
+    adds_columns: tuple[str, ...] = ()
+    unasked: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
+class BranchLeft:
+    """A staging branch of an earlier attempt. `drops`: old enough to be taken away."""
+
+    name: str
+    created_at: str
+    drops: bool
+
+
+@dataclass(frozen=True)
+class IcebergPlan:
+    """An Iceberg table as it is; where there is none, as the load would make it.
+
+    `exists` None: only Spark has a client for the catalog, and nothing is known. `location` None:
+    the catalog chooses it. `rows` are those of the branch's head.
+    """
+
+    catalog: str
+    branch: str
+    exists: bool | None
+    location: str | None
+    format_version: int
+    partition_by: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    snapshot_id: int | None = None
+    rows: int = 0
+    branches: tuple[BranchLeft, ...] = ()
+    already: int | None = None
+    """The snapshot of this very job, which is in."""
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """A column whose type changes."""
+
+    name: str
+    type: str
+    was: str
+
+
+@dataclass(frozen=True)
+class SchemaFound:
+    """The columns that the load would bring, and what they change in the table that is there.
+
+    Types are Iceberg's of an Iceberg table, Spark's of a Parquet table. `changes` are all of it in
+    sentences. `error`: the change that the load would refuse, or why the source cannot be read.
+    """
+
+    columns: dict[str, str]
+    creates: bool = False
+    """There is no table yet: nothing to compare with."""
+    changes: tuple[str, ...] = ()
+    adds: dict[str, str] = field(default_factory=dict)
+    widens: tuple[ColumnChange, ...] = ()
+    optional: tuple[str, ...] = ()
+    """Columns that lose NOT NULL."""
+    identifiers: tuple[str, ...] | None = None
+    """The identifier fields that are set; None leaves those of the table."""
+    removed: tuple[str, ...] = ()
+    """Columns that stay, and are null in new rows."""
+    replaces: bool = False
+    """The definition of the table is replaced, as its rows are."""
+    partition_by: tuple[str, ...] | None = None
+    """The partition spec that new files get; None leaves that of the table."""
+    warnings: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What would become of one table. `reader` is jvm or direct, None where only a look into the
+    files tells. `numbering` says how `_supa_index` gets its numbers.
+
+    `example` is the URL of the first Parquet file; Iceberg names its files itself.
+    """
+
+    table: str
+    target: str
+    action: Action
+    mode: str
+    reader: str | None
+    index: str
+    numbering: Numbering
+    example: str
+    first_run: bool
+    files: int
+    bytes: int
+    missing: tuple[str, ...]
+    recovery: tuple[Recovery, ...] = ()
+    error: ErrorInfo | None = None
+    incremental: IncrementalPlan | None = None
+    catalog: CatalogPlan | None = None
+    warnings: tuple[str, ...] = ()
+    iceberg: IcebergPlan | None = None
+    schema: SchemaFound | None = None
+    why_jvm: str = ""
+    """Why only Spark can read the rows, where the job that looked at them said so."""
+
+
+def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
+    """Return 2 when documents or flags must change first, 3 when the lake or the input refuses."""
+    errors = [error for plan in plans for error in (plan.error, plan.schema and plan.schema.error)]
+    invalid = ExitCode.INVALID
+    codes = {error.exit_code for error in errors if error}
+    return worst_exit(invalid if code == invalid else ExitCode.REFUSED for code in codes)
 
 
 def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TablePlan:
@@ -72,3 +238,94 @@ def _nothing_there(missing: tuple[str, ...]) -> ErrorInfo:
         "relative paths start at the folder of the pipeline document",
         "open",
     )
+
+
+class Judge(Protocol):
+    """What becomes of the columns of a table."""
+
+    def __call__(
+        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
+    ) -> SchemaFound:
+        """Return the change. Raises `LakeloadError` for one that is refused."""
+
+
+WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
+
+
+def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[TableColumns, ...]:
+    """Open the source of every table of `spec` in a Spark job, and return their columns.
+
+    Raises as `run_job` does, and what kept the job from telling any: `Interrupted`, `Refused`,
+    `MachineLacks`, `LoadFailed`.
+    """
+    ended = run_job(spec, folder, launcher)
+    return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
+
+
+def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[TableColumns, ...]:
+    """Return the columns of a job that ended well; else raise why there are none."""
+    ending = ended.ending
+    if ending.stopped_by is not None:
+        raise Interrupted(f"stopped by {ending.stopped_by.name}: nothing was written")
+    if isinstance(result, ResultProblem):
+        if result.missing or ending.exit_status != 0:
+            cause = ended.cause
+            raise _error_of(cause.exit_code)(
+                f"finding the columns: the Spark job died: {cause.message}",
+                hint=cause.hint or WITHOUT,
+            )
+        raise LoadFailed(f"finding the columns: {result.message}", hint=result.hint or WITHOUT)
+    if result.error is not None:
+        kind = _error_of(result.error.exit_code)
+        raise kind(result.error.message, hint=result.error.hint or WITHOUT)
+    return result.tables
+
+
+def with_schema(
+    plans: Sequence[TablePlan],
+    found: Sequence[TableColumns],
+    spec: JobSpec,
+    tables: Sequence[TableSpec],
+    judge: Judge,
+) -> tuple[TablePlan, ...]:
+    """Return the plans with the change of columns of each table that the job read."""
+    known = {one.table: one for one in found}
+    specs = {table.source: table for table in tables}
+    return tuple(
+        _with(
+            replace(plan, reader=known[plan.table].reader, why_jvm=known[plan.table].why_jvm),
+            _judged(judge, known[plan.table], spec, specs[plan.table]),
+        )
+        if plan.table in known
+        else plan
+        for plan in plans
+    )
+
+
+def _with(plan: TablePlan, schema: SchemaFound) -> TablePlan:
+    """A change that is refused refuses the load; a source that cannot be read fails it."""
+    if schema.error is None:
+        return replace(plan, schema=schema)
+    return replace(plan, schema=schema, action="REFUSED" if schema.columns else "FAIL")
+
+
+def _judged(judge: Judge, found: TableColumns, spec: JobSpec, table: TableSpec) -> SchemaFound:
+    base = SchemaFound(found.columns, warnings=found.warnings, error=found.error)
+    if found.error is not None or not found.columns:
+        return base
+    if found.existing is None:
+        return replace(base, creates=True)
+    try:
+        judged = judge(found, found.existing, spec, table)
+    except LakeloadError as error:
+        return replace(base, error=ErrorInfo.of(error, "schema"))
+    return replace(judged, columns=found.columns, warnings=found.warnings)
+
+
+def _error_of(code: int) -> type[LakeloadError]:
+    kinds: dict[int, type[LakeloadError]] = {
+        ExitCode.REFUSED: Refused,
+        ExitCode.MACHINE: MachineLacks,
+        ExitCode.INTERRUPTED: Interrupted,
+    }
+    return kinds.get(code, LoadFailed)

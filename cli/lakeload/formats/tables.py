@@ -11,7 +11,7 @@ from lakeload.connections import Connections
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.launch.spec import select_tables
-from lakeload.probes.preflight import preflight
+from lakeload.probes.connection import preflight
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lakeload.config.credentials import Credentials
-from lakeload.config.locate import listed, quoted
+from lakeload.config.document import listed, quoted
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination

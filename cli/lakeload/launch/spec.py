@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lakeload.documents.load import PipelineDocument
-from lakeload.launch.past_runs import dead_attempts
-from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.run_folder import RunFolder, dead_attempts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,

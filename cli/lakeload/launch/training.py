@@ -10,9 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lakeload.launch.command import Installation, Submission, submission
 from lakeload.launch.outcome import probable_cause
-from lakeload.launch.process import kill_session, members, open_log, read_log
+from lakeload.launch.process import (
+    Installation,
+    Submission,
+    kill_session,
+    members,
+    open_log,
+    read_log,
+    submission,
+)
 from lakeload.launch.properties import (
     LaunchRequest,
     SparkSettings,

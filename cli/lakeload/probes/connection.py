@@ -1,26 +1,40 @@
-"""The connection check as a whole."""
+"""The connection check as a whole, and the part of it that runs before each load."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from lakeload.connections import Connections
 from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam.glue import uses_glue
 from lakeload.policy.iam.iam import granting
 from lakeload.policy.iam.model import Statement
-from lakeload.probes.catalogs import catalog_part
-from lakeload.probes.runner import CheckVerdict, Deadline, Probe, ProbeResult, run_probes
+from lakeload.probes.glue import ProbeTables, glue_probes
+from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
 from lakeload.probes.sts import clock_probe, sts_probes
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import (
+    Interface,
+    catalog_of,
+    catalog_traits,
+    needs_aws_identity,
+    vends,
+)
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.storage.backoff import Waits
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
+
+if TYPE_CHECKING:
+    from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
+
 
 _NO_SERVER = {
     *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "TimedOut"),
@@ -230,3 +244,131 @@ def _check_skip(skip: frozenset[str], probes: tuple[Probe, ...]) -> None:
             f"there is no probe `{name}` to skip",
             hint=did_you_mean(name, names) or f"the probes are {', '.join(names)}",
         )
+
+
+@dataclass(frozen=True)
+class CatalogPart:
+    """The probes of the catalog, and what removes what they made: it returns what it could not."""
+
+    probes: tuple[Probe, ...] = ()
+    remove_all: Callable[[Deadline], tuple[str, ...]] = lambda deadline: ()
+
+
+def catalog_part(
+    destination: DestinationSpec,
+    session: AwsSession,
+    *,
+    connect_timeout: float,
+    read_timeout: float,
+    attempts: int,
+) -> CatalogPart:
+    """Return the part of the test that is about the catalog; times in seconds for one request."""
+    catalog = catalog_of(destination)
+    if catalog is None:
+        if not uses_glue(destination):
+            return CatalogPart()
+        return _glue(destination, ProbeTables(destination, session))
+    # pyiceberg takes a second or two to import: for destinations that need it only.
+    from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
+
+    patience = HttpTimeouts(connect_timeout, read_timeout, attempts)
+    return _PARTS[catalog_traits(catalog).interface](destination, session, patience)
+
+
+def _iceberg_in_glue(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> CatalogPart:
+    from lakeload.probes.glue import ProbeIcebergTables
+
+    return _glue(destination, ProbeIcebergTables(destination, session))
+
+
+def _rest(destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts) -> CatalogPart:
+    from lakeload.probes.iceberg import ProbeCatalog, catalog_probes
+
+    catalog = ProbeCatalog(destination, session, patience)
+    return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
+
+
+def _nessie(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> CatalogPart:
+    from lakeload.probes.iceberg import ProbeNessie, nessie_probes
+
+    nessie = ProbeNessie(destination, session, patience)
+    return CatalogPart(tuple(nessie_probes(destination, nessie)), nessie.remove_all)
+
+
+_PARTS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], CatalogPart]] = {
+    Interface.GLUE: _iceberg_in_glue,
+    Interface.REST: _rest,
+    Interface.NESSIE: _nessie,
+}
+
+
+def _glue(destination: DestinationSpec, tables: ProbeTables) -> CatalogPart:
+    return CatalogPart(tuple(glue_probes(destination, tables)), tables.remove_all)
+
+
+NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})
+"""What is asked where the destination's own identity writes."""
+_SIGNER = frozenset({"credentials", "assume-role"})
+_CATALOG = frozenset({"catalog", "catalog-region", "catalog-token", "catalog-warehouse"})
+TIMEOUT_SECONDS = 30.0
+
+
+def preflight(connections: Connections) -> None:
+    """Make sure that the role can be assumed and the prefix listed, and that a catalog other than
+    Glue lets us in; writes nothing.
+
+    Raises `Refused` with what AWS said, and in the hint what to do.
+    """
+    # A load that gives up has to be started again by somebody: try more often than a test does.
+    destination = connections.destination
+    options = ConnectionOptions(
+        timeout=TIMEOUT_SECONDS, read_only=True, only=_names(destination), attempts=3
+    )
+    for result in ConnectionTest(destination, options, connections.before_spark).run():
+        if result.failure is not None:
+            raise Refused(
+                result.failure.message,
+                hint=_advice(result.probe, result.failure),
+                retryable=result.failure.retryable,
+            )
+
+
+def _names(destination: DestinationSpec) -> frozenset[str]:
+    catalog = catalog_of(destination)
+    if catalog is None or catalog_traits(catalog).in_glue:
+        return NAMES
+    if not vends(catalog):
+        return NAMES | _CATALOG
+    # The catalog lends the keys: who runs lakeload may have no right on the bucket at all.
+    return _CATALOG | _SIGNER if needs_aws_identity(catalog) else _CATALOG
+
+
+def conditional_writes(connections: Connections) -> str | None:
+    """Make sure that a table can have two writers at once; return what is lost where it cannot.
+
+    Only with `single_writer: true` that is no error. Leaves one small object below the prefix.
+    Raises `Refused` and what a write raises.
+    """
+    destination = connections.destination
+    objects = Objects(connections.before_spark, destination, waits=Waits(answer=TIMEOUT_SECONDS))
+    if objects.has_conditional_writes():
+        return None
+    if destination.single_writer:
+        return WHAT_IS_LOST
+    raise ConditionalWritesUnsupported(
+        f"writing below `{objects.url(destination.prefix)}`: this store has no conditional writes, "
+        "so two writers at once could damage a table",
+        hint="use a store that has them (`If-None-Match`); or set `single_writer: true` and make "
+        "sure that there is never more than one writer at a time",
+    )
+
+
+def _advice(probe: Probe, failure: Failure) -> str:
+    advice = [failure.hint] if failure.hint else list(failure.causes[:3])
+    if failure.status == 403 and probe.resource:
+        advice.append(f"the action is `{probe.action}` on `{probe.resource}`")
+    return "; ".join([*advice, "`lakeload test-connection` shows the likely causes"])

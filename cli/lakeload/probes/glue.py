@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from lakeload.policy.iam.glue import database_prefix
+from lakeload.policy.iam.glue import PROBE_MARK_LENGTH, database_prefix
 from lakeload.policy.iam.model import place
 from lakeload.probes.causes import grant_hint, likely_causes
-from lakeload.probes.probe_tables import ProbeTables
-from lakeload.probes.runner import Level, Probe
+from lakeload.probes.runner import Deadline, Level, Probe, ProbeFailed, Writing, succeeds, within
 from lakeload.probes.s3 import with_hint
-from lakeload_jobs.aws import AwsError
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.glue_calls import GlueCalls
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.core.names import PARTITION_KEY, schema_name
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
+from lakeload_jobs.formats.parquet.glue.tables import (
+    WantedTable,
+    partition_input,
+    table_input,
+    united,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
+
 
 Scope = Literal["catalog", "database", "table"]
 """What a call is about."""
@@ -269,3 +287,276 @@ def _without_partitions(destination: DestinationSpec) -> str:
     if destination.parquet.partition_projection:
         return "`partition_projection: true` registers no partitions"
     return ""
+
+
+TABLE = "probe"
+PARTITION = "probe"
+_MISSING = "EntityNotFoundException"
+# Both mean that a first try of the client acted and its answer was lost: nobody else writes here.
+_TWICE = ("AlreadyExistsException", "ConcurrentModificationException")
+
+
+@dataclass
+class ProbeTables:
+    """The Glue probes of one test. Its database is its own, so tests may run side by side.
+
+    AWS looks at permissions before it looks for what a call is about. So whatever cannot be made,
+    or could not be removed again, is asked for where it does not exist: "not found" then says that
+    the call is allowed.
+    """
+
+    destination: DestinationSpec
+    session: AwsSession
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
+    _tried: bool = False
+    """The database may be there."""
+    _made: set[str] = field(default_factory=set)
+    """What certainly is there: database, table, partition."""
+    _unanswered: bool = False
+    """The database may still come."""
+    _writing: Writing = field(default_factory=Writing)
+
+    update_proves: ClassVar[str] = "added columns follow"
+
+    @cached_property
+    def database(self) -> str:
+        """The name of the database, below `glue_database_prefix`."""
+        own = f"lakeload_probe_{self._mark}"
+        return schema_name(
+            glue_prefix=database_prefix(self.destination),
+            destination_prefix=own,
+            source_schema=None,
+            lower=True,
+        )
+
+    def reach(self) -> str:
+        """Glue answers; a refusal is an answer too."""
+        try:
+            self._calls.get_database(self.database)
+        except AwsError as error:
+            if not error.denied:
+                raise
+        return f"in {self.destination.region}"
+
+    def get_catalog(self) -> str:
+        """The account's catalog can be read."""
+        role = self.destination.credentials.role_arn or ""
+        with aws_call("reading the properties of Glue's catalog"):
+            account = self.destination.iceberg.catalog.glue_id or ""
+            account = account or (role.split(":")[4] if role else "")
+            account = account or self.session.sts.get_caller_identity()["Account"]
+            self.session.glue.get_catalog(CatalogId=account)
+        return ""
+
+    def get_database(self) -> str:
+        """A database can be looked up."""
+        self._calls.get_database(self.database)
+        return ""
+
+    def get_table(self) -> str:
+        """A table can be looked up."""
+        self._calls.get_table(self.database, TABLE)
+        return ""
+
+    def get_partition(self) -> str:
+        """A partition can be looked up."""
+        self._calls.get_partition(self.database, TABLE, PARTITION)
+        return ""
+
+    def delete_no_table(self) -> str:
+        """The table may be deleted: asked before there is one, so that none stays behind."""
+        self._calls.delete_table(self.database, TABLE)
+        return ""
+
+    def delete_no_database(self) -> str:
+        """The database may be deleted: asked before there is one, so that none stays behind."""
+        self._delete_database()
+        return ""
+
+    def create_database(self) -> str:
+        """A database can be made."""
+        with self._writing:
+            self._tried = self._unanswered = True
+            place = self._wanted.database_location
+            database: DatabaseInputTypeDef = {"Name": self.database, "LocationUri": place}
+            try:
+                detail = self._ask(partial(self._calls.create_database, database), makes="database")
+            except AwsError as error:
+                self._unanswered = error.may_have_acted
+                raise
+            self._unanswered = False
+            return detail
+
+    def create_table(self) -> str:
+        """A table can be made."""
+        with self._writing:
+            table = table_input(self._wanted)
+            create = partial(self._calls.create_table, self.database, table)
+            return self._ask(create, inside="database", makes="table")
+
+    def update_table(self) -> str:
+        """A column can be added to exactly the version that was read."""
+        with self._writing:
+            there = self._calls.get_table(self.database, TABLE)
+            wider = replace(self._wanted, columns=(*self._wanted.columns, ("added", "string")))
+            changed = united(there, wider) if there is not None else None
+            version = there.get("VersionId") if there is not None else None
+            table = changed or table_input(wider)
+            return self._ask(
+                partial(self._calls.update_table, self.database, table, version), inside="table"
+            )
+
+    def add_partitions(self) -> str:
+        """Partitions can be registered in one call."""
+        with self._writing:
+            return self._ask(self._create_partition, inside="table", makes="partition")
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove the database and what is in it; return what could not be removed, and how to."""
+        with self._writing.ended(deadline):
+            if not self._tried:
+                return ()
+            # Glue hides a database's tables with it; one by one they are gone at once.
+            succeeds(partial(self._calls.delete_table, self.database, TABLE), deadline)
+            if self._remove_database(deadline):
+                return ()
+        unclear = ", whose making got no clear answer" if self._unanswered else ""
+        place = f"--region {self.destination.region}"
+        command = f"aws glue delete-database --name {self.database} {place}"
+        return (f"Glue's database `{self.database}`{unclear} (`{command}`)",)
+
+    def _remove_database(self, deadline: Deadline) -> bool:
+        """Return whether the database is gone for good."""
+        try:
+            found = within(self._delete_database, deadline)
+        except LakeloadError:
+            return False
+        return found or not self._unanswered
+
+    @cached_property
+    def _calls(self) -> GlueCalls:
+        destination = self.destination
+        return GlueCalls(self.session, destination.region, destination.credentials.role_arn)
+
+    @cached_property
+    def _wanted(self) -> WantedTable:
+        destination = self.destination
+        place = f"{probe_path(destination.prefix)}{self.database}/{TABLE}/"
+        return WantedTable(
+            database=self.database,
+            name=TABLE,
+            location=f"s3://{destination.bucket}/{place}",
+            columns=(("id", "bigint"),),
+            partition_key=PARTITION_KEY,
+            strategy="SYNC_ID",
+            created_by="test-connection",
+        )
+
+    def _ask(self, call: Callable[[], None], *, inside: str = "", makes: str = "") -> str:
+        """Call; without what it is about (`inside`), "not found" is the answer hoped for."""
+        absent = bool(inside) and inside not in self._made
+        fine: Collection[str] = (*_TWICE, _MISSING) if absent else _TWICE
+        try:
+            call()
+        except AwsError as error:
+            if error.code not in fine:
+                raise
+        if absent:
+            return f"allowed, but not done: no {inside}"
+        if makes:
+            self._made.add(makes)
+        return ""
+
+    def _create_partition(self) -> None:
+        wanted = self._wanted
+        place = wanted.partition_location(PARTITION)
+        one = partition_input(wanted.columns, PARTITION, place)
+        for problem in self._calls.create_partitions(self.database, TABLE, [one]):
+            if problem.code in _TWICE:
+                continue
+            raise ProbeFailed(
+                f"Glue did not register a partition of its table `{wanted.full_name}`: "
+                f"{problem.code}: {problem.message}",
+                code=problem.code,
+                hint="see what AWS says about this code",
+            )
+
+    def _delete_database(self) -> bool:
+        """Return whether there was one."""
+        try:
+            with aws_call(f"deleting Glue's database `{self.database}`"):
+                self.session.glue.delete_database(Name=self.database)
+        except AwsError as error:
+            if error.code != _MISSING:
+                raise
+            return False
+        return True
+
+
+_AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
+
+
+class ProbeIcebergTables(ProbeTables):
+    """The Glue probes of one test of an Iceberg destination."""
+
+    update_proves: ClassVar[str] = "a commit goes in, on the version of the table that was read"
+    _tried_iceberg = False
+
+    def create_table(self) -> str:
+        """A table can be made, and its first metadata file written."""
+        with self._writing:
+            return self._ask(self._create, inside="database", makes="table")
+
+    def update_table(self) -> str:
+        """A commit goes in: metadata is read, written anew, and Glue pointed to it."""
+        if "table" not in self._made:
+            # A commit to no table would end at reading it.
+            return super().update_table()
+        with self._writing:
+            return self._ask(self._commit, inside="table")
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove the database, and the metadata files."""
+        left = list(super().remove_all(deadline))
+        files = self._catalog.files if self._tried_iceberg else None
+        for location in sorted(files.written) if files else ():
+            if files and not succeeds(partial(files.delete, location), deadline):
+                left.append(location)
+        return tuple(left)
+
+    @cached_property
+    def _catalog(self) -> IcebergCatalog:
+        return open_glue(self.destination, self.session)
+
+    def _create(self) -> None:
+        self._tried_iceberg = True
+        place = f"{probe_path(self.destination.prefix)}{self.database}/{TABLE}"
+        with _as_glue():
+            self._catalog.create_table(
+                self.database,
+                TABLE,
+                columns={"id": "long"},
+                location=f"s3://{self.destination.bucket}/{place}",
+                properties={"format-version": str(self.destination.iceberg.format_version)},
+            )
+
+    def _commit(self) -> None:
+        with _as_glue():
+            self._catalog.set_property(self.database, TABLE, "lakeload.probe", "committed")
+
+
+@contextmanager
+def _as_glue() -> Iterator[None]:
+    """Say what Glue said: pyiceberg has names of its own for what is missing or there already."""
+    try:
+        yield
+    except CatalogError as error:
+        if error.status not in _AS_GLUE_SAYS:
+            raise
+        raise AwsError(
+            error.message,
+            code=_AS_GLUE_SAYS[error.status],
+            status=400,
+            hint=error.hint,
+            retryable=error.retryable,
+        ) from error

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
+from lakeload.policy.iam.glue import PROBE_MARK_LENGTH
 from lakeload.probes.causes import likely_causes
-from lakeload.probes.probe_catalog import ProbeCatalog, ProbeNessie
-from lakeload.probes.runner import Level, Probe
+from lakeload.probes.runner import (
+    BesideThePoint,
+    Deadline,
+    Level,
+    Probe,
+    ProbeFailed,
+    Writing,
+    succeeds,
+    within,
+)
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, CatalogType, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS, vends
+from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -18,6 +35,16 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import (
     Said,
     missing_privilege,
 )
+from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
+from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
+from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
+from lakeload_jobs.storage.objects import encryption_headers
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
 
@@ -423,3 +450,372 @@ def _probe(question: _Question, destination: DestinationSpec) -> Probe:
         writes=question.writes,
         beside_the_point=question.beside_the_point,
     )
+
+
+BODY = b"written by lakeload test-connection; safe to delete\n"
+
+
+@dataclass
+class ProbeStorage:
+    """One object below the table's location, and what the catalog left of the table there."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    patience: HttpTimeouts
+    mark: str
+    place: str = ""
+    """The table's location, once there is a table."""
+    left: list[str] = field(default_factory=list)
+    """What could not be removed."""
+    _client: S3Client | None = None
+    _written: str = ""
+
+    def __post_init__(self) -> None:
+        """Look up what every upload has to carry."""
+        self._encryption = encryption_headers(self.destination.encryption)
+
+    def write(self, table: CatalogTable | None) -> str:
+        """Write an object as a load would: with the keys vended for `table`, or our own.
+
+        Raises `AwsError`, `ProbeFailed`.
+        """
+        if table is None:
+            return self._write_as_ourselves()
+        keys = table.vended_keys(self.destination.region)
+        if keys is None:
+            raise ProbeFailed(
+                "the catalog was asked for credentials for the table and sent none",
+                code="NoVendedCredentials",
+                hint="set `access_delegation: NONE` to write with the bucket's own credentials, or "
+                "let the catalog vend some",
+            )
+        self._client = self._vended(keys)
+        self._put(self._client)
+        return "with credentials that the catalog vended"
+
+    def remove_all(self) -> None:
+        """Remove the object, and files that the catalog left of the dropped table."""
+        if self._client is None or not self.place:
+            return
+        bucket, prefix = bucket_and_key(self.place)
+        if self.mark not in prefix:
+            # Only what certainly is the test's own.
+            return
+        with aws_call(f"removing the test's files below `{self.place}/`"):
+            answer = self._client.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/")
+            for entry in answer.get("Contents", []):
+                self._client.delete_object(Bucket=bucket, Key=entry["Key"])
+        self.left = [place for place in self.left if place != self._written]
+
+    def _write_as_ourselves(self) -> str:
+        bucket, prefix = bucket_and_key(self.place)
+        wanted = self.destination.bucket
+        if bucket != wanted:
+            raise ProbeFailed(
+                f"the catalog puts its tables into the bucket `{bucket}`, and the destination's "
+                f"is `{wanted}`",
+                code="OtherBucket",
+                hint=f"set `bucket: {bucket}`, or give the catalog a warehouse in `{wanted}`",
+            )
+        if not prefix.startswith(probe_path(self.destination.prefix)):
+            self._ask_for_deletion(bucket, prefix)
+        self._client = self.session.s3
+        self._put(self._client)
+        return "with the destination's own credentials"
+
+    def _ask_for_deletion(self, bucket: str, prefix: str) -> None:
+        """Delete nothing: what could not be removed again is not written."""
+        place = f"s3://{bucket}/{prefix}/"
+        try:
+            with aws_call(f"deleting below `{place}`"):
+                absent = f"{prefix}/data/{self.mark}-absent"
+                self.session.s3.delete_object(Bucket=bucket, Key=absent)
+        except AwsError as error:
+            if not error.denied:
+                raise
+            raise BesideThePoint(
+                f"not tried: what is written below `{place}` could not be removed (s3:DeleteObject)"
+            ) from error
+
+    def _put(self, client: S3Client) -> None:
+        bucket, prefix = bucket_and_key(self.place)
+        key = f"{prefix}/data/{self.mark}-object"
+        self._written = f"s3://{bucket}/{key}"
+        self.left.append(self._written)
+        with aws_call(f"writing `{self._written}`"):
+            client.put_object(Bucket=bucket, Key=key, Body=BODY, **self._encryption)
+        with aws_call(f"deleting `{self._written}`"):
+            client.delete_object(Bucket=bucket, Key=key)
+        self.left.remove(self._written)
+
+    def _vended(self, keys: HandedKeys) -> S3Client:
+        """A catalog that says nothing of its store leaves that to the destination."""
+        endpoint = self.destination.endpoints.s3
+        if keys.endpoint is None and endpoint:
+            keys = replace(keys, endpoint=endpoint, path_style=True)
+        patience = self.patience
+        return s3_with(keys, connect_timeout=patience.connect, read_timeout=patience.read)
+
+
+@dataclass
+class ProbeNessie:
+    """The probes of one test."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    patience: HttpTimeouts
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
+    _head: str = ""
+    _tried: bool = False
+    _writing: Writing = field(default_factory=Writing)
+
+    @property
+    def branch(self) -> str:
+        """The name of the test's branch."""
+        return f"lakeload_probe_{self._mark}"
+
+    @cached_property
+    def api(self) -> NessieApi:
+        """The way to Nessie."""
+        return NessieApi(self.destination.iceberg.catalog, self.session, self.patience)
+
+    def reach(self) -> str:
+        """Nessie answers."""
+        return f"its default branch is `{self.api.reach()}`"
+
+    def find(self) -> str:
+        """The branch is there."""
+        self._head = self.api.head(self.destination.iceberg.catalog.ref)
+        return ""
+
+    def commit(self) -> str:
+        """A commit goes in."""
+        source = self.destination.iceberg.catalog.ref
+        head = self._head or self.api.head(source)
+        with self._writing:
+            self._tried = True
+            self.api.create_branch(self.branch, source, head)
+            self.api.commit_namespace(self.branch, head, self.branch)
+        return f"on the branch `{self.branch}`; commits to `{source}` itself stay unproven"
+
+    def drop(self) -> str:
+        """The branch can be deleted."""
+        try:
+            self.api.delete_branch(self.branch, self.api.head(self.branch))
+        except CatalogError as error:
+            if not error.missing:
+                raise
+        self._tried = False
+        return ""
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Delete the branch; return what could not be removed."""
+        with self._writing.ended(deadline):
+            if not self._tried or succeeds(self._remove, deadline):
+                return ()
+        return (f"Nessie's branch `{self.branch}`",)
+
+    def _remove(self) -> None:
+        self.drop()
+
+
+TABLE = "probe"
+_NO_PURGE = (400, 403, 405, 406, 501)
+"""How catalogs say that they drop tables, and leave the files to others."""
+
+
+@dataclass
+class ProbeCatalog:
+    """The probes of one test. Namespace and table are its own, so tests may run side by side."""
+
+    destination: DestinationSpec
+    session: AwsSession
+    patience: HttpTimeouts
+    _mark: str = field(default_factory=lambda: uuid.uuid4().hex[:PROBE_MARK_LENGTH])
+    _namespace_tried: bool = False
+    _table_tried: bool = False
+    _unanswered: bool = False
+    """What was asked for last may still come."""
+    _writing: Writing = field(default_factory=Writing)
+
+    @property
+    def namespace(self) -> str:
+        """The name of the test's namespace."""
+        return f"lakeload_probe_{self._mark}"
+
+    @cached_property
+    def connection(self) -> RestConnection:
+        """The way to the catalog."""
+        return RestConnection(self.destination, self.session, self.patience)
+
+    @cached_property
+    def catalog(self) -> IcebergCatalog:
+        """The open catalog."""
+        return self.connection.open()
+
+    @cached_property
+    def storage(self) -> ProbeStorage:
+        """Where the table's data would lie."""
+        return ProbeStorage(self.destination, self.session, self.patience, self._mark)
+
+    def reach(self) -> str:
+        """A catalog answers."""
+        self.connection.reach()
+        return ""
+
+    def token(self) -> str:
+        """The client gets a token."""
+        self.connection.token()
+        return ""
+
+    def open(self) -> str:
+        """The identity is accepted and the warehouse is known."""
+        _ = self.catalog
+        return ""
+
+    def same_region(self) -> str:
+        """Catalog and bucket lie in one region."""
+        region = self.destination.iceberg.catalog.catalog_region
+        if region != self.destination.region:
+            raise ProbeFailed(
+                f"the catalog is in `{region}` and the bucket in `{self.destination.region}`: the "
+                "bucket is in a different region, and Open Catalog cannot use it",
+                code="RegionMismatch",
+                hint="use a bucket of the catalog's region, or Glue as the catalog",
+            )
+        return f"in {region}"
+
+    def list_namespaces(self) -> str:
+        """Namespaces can be listed."""
+        return f"{len(self.catalog.namespaces())} found"
+
+    def may_drop(self) -> str:
+        """Dropping is not refused: asked before there is something to drop."""
+        try:
+            self.catalog.drop_namespace(self.namespace)
+        except CatalogError as error:
+            if not error.missing:
+                raise
+        return ""
+
+    def create_namespace(self) -> str:
+        """A namespace can be made."""
+        with self._making():
+            self._namespace_tried = True
+            location = f"{self._place}{self.namespace}" if self._place else None
+            self.catalog.create_namespace(self.namespace, location)
+        return ""
+
+    def create_table(self) -> str:
+        """A table can be made."""
+        with self._making():
+            self._table_tried = True
+            location = f"{self._place}{self.namespace}/{TABLE}" if self._place else None
+            version = str(self.destination.iceberg.format_version)
+            table = self.catalog.create_table(
+                self.namespace,
+                TABLE,
+                columns={"id": "long"},
+                location=location,
+                properties={"format-version": version},
+            )
+            self.storage.place = table.location
+        return f"at {table.location}"
+
+    def load_table(self) -> str:
+        """A table can be read."""
+        self._load()
+        return ""
+
+    def commit(self) -> str:
+        """A commit goes in, and is there afterwards."""
+        with self._writing:
+            self.catalog.set_property(self.namespace, TABLE, "lakeload.probe", self._mark)
+        if self._load().properties.get("lakeload.probe") != self._mark:
+            raise ProbeFailed(
+                "a commit was accepted, and the table does not show it",
+                code="ContentDiffers",
+                hint="something between here and the catalog keeps old answers: look for a proxy",
+            )
+        return ""
+
+    def compare(self) -> str:
+        """A commit that was overtaken is refused."""
+        branch = self.destination.iceberg.branch
+        with self._writing:
+            if self.catalog.refuses_overtaken(self.namespace, TABLE, branch):
+                return ""
+        message, hint = took_false_commit(f"{self.namespace}.{TABLE}", branch)
+        raise ProbeFailed(
+            f"the catalog `{self.catalog.place}`: {message}", code=NOT_COMPARED, hint=hint
+        )
+
+    def write_data(self) -> str:
+        """Data can be written where the table lies, with the keys that a load would use."""
+        with self._writing:
+            return self.storage.write(self._load() if self.connection.vended else None)
+
+    def drop_table(self) -> str:
+        """The table can be dropped."""
+        return self._drop_table()
+
+    def drop_namespace(self) -> str:
+        """The namespace can be dropped."""
+        self.catalog.drop_namespace(self.namespace)
+        self._namespace_tried = False
+        return ""
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove table and namespace; return what could not be removed."""
+        left = []
+        with self._writing.ended(deadline):
+            unclear = ", whose making got no clear answer" if self._unanswered else ""
+            if self._table_tried and not self._gone(self._drop_table, deadline):
+                name = f"{self.namespace}.{TABLE}"
+                left.append(f"the table `{name}` of the Iceberg catalog{unclear}")
+            if self._namespace_tried and not self._gone(self.drop_namespace, deadline):
+                left.append(f"the namespace `{self.namespace}` of the Iceberg catalog{unclear}")
+            with suppress(LakeloadError):
+                within(self.storage.remove_all, deadline)
+        return (*left, *self.storage.left)
+
+    @contextmanager
+    def _making(self) -> Iterator[None]:
+        with self._writing:
+            self._unanswered = True
+            try:
+                yield
+            except CatalogError as error:
+                self._unanswered = error.may_have_acted
+                raise
+            self._unanswered = False
+
+    def _drop_table(self) -> str:
+        """Drop it with its files where the catalog can, and otherwise remove them by ourselves."""
+        try:
+            self.catalog.drop_table(self.namespace, TABLE, purge=True)
+        except CatalogError as error:
+            if error.status not in _NO_PURGE:
+                raise
+            self.catalog.drop_table(self.namespace, TABLE)
+        self._table_tried = False
+        return ""
+
+    def _gone(self, drop: Callable[[], str], deadline: Deadline) -> bool:
+        try:
+            within(drop, deadline)
+        except CatalogError as error:
+            return error.missing and not self._unanswered
+        except LakeloadError:
+            return False
+        return True
+
+    def _load(self) -> CatalogTable:
+        return self.catalog.load_table(self.namespace, TABLE)
+
+    @property
+    def _place(self) -> str:
+        """Where the test's files lie, where a location may be given; else ''."""
+        if not CATALOGS[self.destination.iceberg.catalog.type].located:
+            return ""
+        return f"s3://{self.destination.bucket}/{probe_path(self.destination.prefix)}"

@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from lakeload.formats.amounts import counted
 from lakeload.machine.doctor.model import CheckResult, CheckStatus, DoctorReport
 from lakeload.ui import console
+from lakeload_jobs.core.sizes import counted
 
 _MARKS = {
     CheckStatus.OK: ("✓", "green"),

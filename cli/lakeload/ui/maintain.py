@@ -13,14 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.amounts import counted
-from lakeload.launch.maintain import Maintained
+from lakeload.launch.run import Maintained
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {
     "DONE": "green",

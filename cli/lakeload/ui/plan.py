@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.amounts import counted
-from lakeload.formats.plan_model import (
+from lakeload.formats.plan import (
     CatalogPlan,
     IcebergPlan,
     IncrementalPlan,
@@ -23,7 +22,7 @@ from lakeload.formats.plan_model import (
 from lakeload.launch.spec import Attempt
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
 

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.amounts import counted
 from lakeload.formats.reports import DamagedJob, RecoveryReport, Resolution, ResolutionReport
 from lakeload.ui.errors import error_json, say, show_trouble
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import StagedFile
 
 STYLES = {

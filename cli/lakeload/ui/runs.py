@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.amounts import counted, minute
 from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
-from lakeload.launch.past_runs import LocalRun
+from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
 from lakeload_jobs.contract.codec import format_instant, to_json
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.sizes import counted, format_size, minute
 
 STATE_STYLES = {"done": "green", "reset": "dim", "damaged": "bold red"}
 """Others are yellow."""

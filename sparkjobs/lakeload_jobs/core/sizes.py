@@ -1,8 +1,9 @@
-"""Sizes as people write them."""
+"""Sizes, amounts and instants as people write them."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from lakeload_jobs.contract.errors import InvalidInput
 
@@ -51,3 +52,13 @@ def format_size(size: int) -> str:
             break
         amount, unit = amount / 1024, larger
     return f"{amount:.1f} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 row`, `2 rows`, `5,000 rows`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def minute(instant: datetime) -> str:
+    """Return an instant in UTC to the minute: `2026-11-21 10:15`."""
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"

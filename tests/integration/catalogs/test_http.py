@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakeload.probes.probe_catalog import ProbeCatalog
+from lakeload.probes.iceberg import ProbeCatalog
 from lakeload.probes.runner import Deadline
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError

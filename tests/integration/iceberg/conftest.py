@@ -16,7 +16,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from lakeload.documents.fingerprints import fingerprint
+from lakeload.documents.spec import fingerprint
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import (

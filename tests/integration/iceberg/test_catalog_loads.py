@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload.documents.fingerprints import fingerprint
+from lakeload.documents.spec import fingerprint
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.jobs.event_log import EventLog

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload.documents.fingerprints import fingerprint
+from lakeload.documents.spec import fingerprint
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.format import IcebergSession

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload.documents.fingerprints import fingerprint
+from lakeload.documents.spec import fingerprint
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lakeload.connections import Connections
-from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.preflight import conditional_writes
+from lakeload.probes.connection import ConnectionOptions, ConnectionTest, conditional_writes
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.commands.context import Context
+from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import LoadJob, Synced, sync_once
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs

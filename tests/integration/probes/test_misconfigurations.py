@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.connections import Connections
-from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.preflight import NAMES, preflight
+from lakeload.probes.connection import NAMES, ConnectionOptions, ConnectionTest, preflight
 from lakeload.probes.runner import CheckVerdict, Status
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from tests.integration.probes.misconfigurations import CASES

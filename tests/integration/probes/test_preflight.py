@@ -9,7 +9,7 @@ import pytest
 from lakeload.connections import Connections
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
-from lakeload.probes.preflight import preflight
+from lakeload.probes.connection import preflight
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 

@@ -157,7 +157,7 @@ def test_uploads_of_dead_runs_go_when_they_are_old_enough(
 def test_a_wrong_flag_is_told_before_the_network_is_asked(
     command: Command, arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeload.probes.preflight.preflight", None)
+    monkeypatch.setattr("lakeload.probes.connection.preflight", None)
     ended = command("recover", "pipeline.yml", *arguments)
     assert ended.code == 2
     assert expected in ended.err

@@ -299,7 +299,7 @@ def test_with_log_nothing_of_the_table_is_left(command: Command, load: Load, lak
 def test_a_typing_error_in_the_table_is_told_before_the_network_is_asked(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeload.probes.preflight.preflight", None)
+    monkeypatch.setattr("lakeload.probes.connection.preflight", None)
     ended = command("reset", "pipeline.yml", "oders", "--yes")
     assert ended.code == 2
     assert "`oders` matches no table of the pipeline" in ended.err

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from lakeload.documents.json_schema import json_schema
+from lakeload.commands.schema import json_schema
 from lakeload.documents.load import PipelineDocument, inspect_all, load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.spec import CatalogType

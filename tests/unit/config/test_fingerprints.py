@@ -11,11 +11,10 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from lakeload.documents.fingerprints import load_fingerprint
 from lakeload.documents.format_rules import FORMAT_RULES as FORMATS
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.pipeline import Pipeline
-from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.documents.spec import destination_spec, load_fingerprint, table_specs
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,

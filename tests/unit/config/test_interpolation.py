@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.config.interpolation import fill
+from lakeload.config.document import fill
 from lakeload.documents.load import load_destination
 from tests.unit.config.documents import DESTINATION, messages, problems_of
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 
 from lakeload.app import COMMANDS
-from lakeload.documents.json_schema import json_schema
+from lakeload.commands.schema import json_schema
 from lakeload.documents.load import inspect_all
 
 PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"

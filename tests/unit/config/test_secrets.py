@@ -8,9 +8,9 @@ import pytest
 
 from lakeload.config.credentials import Credentials
 from lakeload.config.secret_names import looks_secret, masked, shown
+from lakeload.documents.cross import remote_findings
 from lakeload.documents.destination import Destination
 from lakeload.documents.load import check, load_destination
-from lakeload.documents.remote import remote_findings
 from lakeload.documents.spec import destination_spec
 from lakeload.ui.problems import problems_json, problems_text
 from lakeload_jobs.contract.secrets import SecretReference

@@ -13,19 +13,19 @@ import pytest
 import yaml
 from pydantic import Field
 
+from lakeload.commands.schema import json_schema
 from lakeload.config.model import Finding
 from lakeload.config.problems import InvalidDocuments, Problem
 from lakeload.config.scalars import Text
 from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import SecretSetting
-from lakeload.documents.json_schema import json_schema
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.reference import reference_page
 from lakeload.documents.spec import table_specs
 from lakeload.formats.inspection import InspectionRequest, with_input
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
-from lakeload.launch.inputs import input_bytes, refuse_without_any_input
+from lakeload.launch.run import input_bytes, refuse_without_any_input
 from lakeload.launch.spec import Attempt, check_options
 from lakeload.machine.jars.pins import features_of
 from lakeload.policy.iam.trust import source_policy

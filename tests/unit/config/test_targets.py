@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.documents.cross import targets
 from lakeload.documents.pipeline import Table
-from lakeload.documents.targets import targets
 from tests.unit.config.documents import PIPELINE, messages, problems_of
 
 

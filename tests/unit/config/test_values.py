@@ -8,8 +8,8 @@ import pytest
 
 from lakeload.config.document import Ambiguous, resolved
 from lakeload.documents.columns import type_problem
+from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import load_destination
-from lakeload.documents.remote import remote_findings
 from lakeload.documents.spark import OWNED, conf_finding
 from tests.unit.config.documents import DESTINATION, PIPELINE, TABLES, problems_of
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeload.launch.command import Submission
+from lakeload.launch.process import Submission
 from lakeload.launch.run_folder import RunFolder, create_run_folder
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (

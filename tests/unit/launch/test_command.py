@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from lakeload.launch.command import Installation, submission
+from lakeload.launch.process import Installation, submission
 from lakeload.launch.run_folder import RunFolder
 
 INSTALLATION = Installation(

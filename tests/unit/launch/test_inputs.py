@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.inputs import refuse_without_any_input
+from lakeload.launch.run import refuse_without_any_input
 from lakeload.sources.files.input_files import look_at_input
 from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec

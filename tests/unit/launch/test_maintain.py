@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakeload.launch.maintain import decide, exit_code_of
 from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
-from lakeload.launch.run import Ended
+from lakeload.launch.run import Ended, decide_maintenance, exit_code_of
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
@@ -83,7 +82,7 @@ NO_RESULT = ResultProblem("Spark finished but reported no result", missing=True)
 def test_success_takes_two_signals_that_agree(
     end: Ended, wrote: MaintainResult | ResultProblem, code: ExitCode, status: str
 ) -> None:
-    found = decide(end, wrote)
+    found = decide_maintenance(end, wrote)
     assert (found.exit_code, found.status) == (code, status)
     assert found.tables == (wrote.tables if isinstance(wrote, MaintainResult) else ())
     assert (found.error is None) == (status == "SUCCEEDED")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lakeload.launch.past_runs import dead_attempts, matching, past_runs
+from lakeload.launch.run_folder import dead_attempts, matching, past_runs
 from lakeload.launch.spec import author
 from lakeload_jobs.jobs.event_log import EventLog
 

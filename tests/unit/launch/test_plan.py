@@ -10,7 +10,7 @@ import pytest
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
-from lakeload.formats.plan_model import IncrementalPlan, TablePlan, exit_code_of
+from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lakeload.formats.plan_model import ColumnChange, SchemaFound, TablePlan, exit_code_of
-from lakeload.formats.plan_schema import read_columns, with_schema
+from lakeload.formats.plan import (
+    ColumnChange,
+    SchemaFound,
+    TablePlan,
+    exit_code_of,
+    read_columns,
+    with_schema,
+)
+from lakeload.formats.registry import commands_of
 from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
 from lakeload.launch.run import Ended
 from lakeload.launch.run_folder import create_run_folder
@@ -63,7 +70,8 @@ def judged(
         existing=existing,
         error=error,
     )
-    (plan,) = with_schema([PLAN], [found], spec, spec.tables)
+    judge = commands_of(spec.destination.table_format).judge
+    (plan,) = with_schema([PLAN], [found], spec, spec.tables, judge)
     assert plan.schema is not None
     return plan
 

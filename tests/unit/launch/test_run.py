@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.command import Installation
+from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings
 from lakeload.launch.run import Launcher, launch
 from lakeload.launch.run_folder import create_run_folder

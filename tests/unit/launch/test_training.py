@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.command import Installation
+from lakeload.launch.process import Installation
 from lakeload.launch.training import train
 from lakeload_jobs.contract.errors import MachineLacks
 

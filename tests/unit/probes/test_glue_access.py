@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.probes.glue import denied_causes, resources
-from lakeload.probes.probe_tables import ProbeTables
+from lakeload.probes.glue import ProbeTables, denied_causes, resources
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 

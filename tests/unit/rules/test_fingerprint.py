@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from lakeload.documents.fingerprints import canonical_json, fingerprint
+from lakeload.documents.spec import canonical_json, fingerprint
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
 

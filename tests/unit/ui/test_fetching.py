@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from lakeload.machine.jars.pins import Jar
-from lakeload.ui.fetching import FetchProgress
+from lakeload.ui.jars import FetchProgress
 
 JARS = [Jar("g", "a", "1", "", 3 << 20), Jar("g", "[b]", "2", "", 1 << 20)]
 

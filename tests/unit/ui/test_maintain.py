@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from lakeload.launch.maintain import Maintained, maintained
+from lakeload.launch.run import Maintained, maintained
 from lakeload.ui.maintain import Report, show_text, to_document
 from lakeload_jobs.contract.maintain import StepResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo

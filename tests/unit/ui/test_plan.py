@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from lakeload.formats.plan_model import (
+from lakeload.formats.plan import (
     BranchLeft,
     IcebergPlan,
     IncrementalPlan,

@@ -13,7 +13,7 @@ from lakeload.formats.parquet.recover import recovered
 from lakeload.formats.parquet.runs import report, table_run
 from lakeload.formats.reports import RecoveryReport, Resolution, ResolutionReport, TableError
 from lakeload.formats.tables import TableRef
-from lakeload.launch.past_runs import LocalRun
+from lakeload.launch.run_folder import LocalRun
 from lakeload.ui import recover as recover_ui
 from lakeload.ui import runs as runs_ui
 from lakeload_jobs.contract.errors import LoadFailed

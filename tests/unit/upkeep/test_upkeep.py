@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeload.commands.options import parse_age
-from lakeload.formats.parquet import void_accept
+from lakeload.formats.parquet import recover as void_accept
 from lakeload.formats.parquet.recover import recovered
 from lakeload.formats.parquet.runs import table_run
 from lakeload.formats.parquet.tables import ParquetTables

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from lakeload.formats.tables import open_session
-from lakeload.launch.maintain import Maintained, maintained
+from lakeload.launch.run import Maintained, maintained
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.maintain import (
     SECONDS_A_DAY,

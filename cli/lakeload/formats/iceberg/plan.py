@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from lakeload.formats.iceberg.inspect import IcebergState, inspect, number_of
 from lakeload.formats.inspection import InspectionRequest
-from lakeload.formats.plan import plan_table
-from lakeload.formats.plan_model import (
+from lakeload.formats.plan import (
     BranchLeft,
     ColumnChange,
     IcebergPlan,
     SchemaFound,
     TablePlan,
+    plan_table,
 )
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import format_instant

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakeload.formats.amounts import minute
 from lakeload.formats.iceberg.runs import branch_document
 from lakeload.formats.iceberg.tables import open_tables
 from lakeload.formats.reports import (
@@ -24,6 +23,7 @@ from lakeload.formats.reports import (
 )
 from lakeload.formats.tables import TableRef, TablesRequest, each_table
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.core.sizes import minute
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lakeload.formats.amounts import counted
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
 from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.sizes import counted, format_size
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     CatalogTable,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from lakeload.formats.amounts import counted, minute
 from lakeload.formats.iceberg.inspect import number_of
 from lakeload.formats.iceberg.tables import open_tables
 from lakeload.formats.reports import RunsReport, TableError, TableRun
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from lakeload.formats.inspection import AT_ONCE, InspectionRequest
 from lakeload.formats.parquet.inspect import ParquetState, inspect
-from lakeload.formats.plan import plan_table
-from lakeload.formats.plan_model import CatalogPlan, Recovery, SchemaFound, TablePlan
+from lakeload.formats.plan import CatalogPlan, Recovery, SchemaFound, TablePlan, plan_table
 from lakeload.sources.registry import source_of
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lakeload.formats.amounts import counted
 from lakeload.formats.parquet.tables import ParquetTables, open_tables
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
 from lakeload.launch.spec import author
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.sizes import counted, format_size
 from lakeload_jobs.formats.parquet.log.records import LogDamaged
 from lakeload_jobs.formats.parquet.log.reset import (
     RemovedObjects,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from lakeload.formats.amounts import counted
 from lakeload.formats.parquet.tables import open_tables
 from lakeload.formats.reports import RunsReport, TableError, TableRun
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult
+from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
 from lakeload_jobs.storage.objects import Objects
 

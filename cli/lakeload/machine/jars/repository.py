@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from lakeload.config.interpolation import fill
+from lakeload.config.document import fill
 from lakeload.machine.jars.download import Login, without_login
 from lakeload.machine.jars.maven_settings import MavenSettings, read_settings
 from lakeload.machine.local.spark import find_spark
