@@ -14,8 +14,8 @@ from pyiceberg.table import Table
 from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
-from lakeload.policy.iam.model import PolicyDocument
+from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.model import PolicyDocument
 from tests.e2e.command import Ended, lakeload, sync
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake

@@ -23,7 +23,7 @@ from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import build_job_spec
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.jars.pins import features_of
-from lakeload.policy.engines.recipes import RecipeRequest, readers
+from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
 from lakeload.runtimes import runtime_of
 from lakeload.ui import console

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lakeload.policy.iam.policy_set import ExternalId
-from lakeload.policy.iam.s3 import role_is_catalogs
-from lakeload.policy.iam.trust import Principal, is_session, parse_principal, principal_arn
+from lakeload.policy.iam import role_is_catalogs
+from lakeload.policy.policy_set import ExternalId
+from lakeload.policy.principals import Principal, is_session, parse_principal, principal_arn
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.aws_partitions import partition
 
 if TYPE_CHECKING:
-    from lakeload.policy.engines.recipes import Engine, Form
+    from lakeload.policy.recipes import Engine, Form
     from lakeload_jobs.contract.spec import TableSpec
 
 
@@ -141,9 +141,8 @@ def policy(
             },
         )
         return
-    from lakeload.policy.iam.iam import PolicyOptions
-    from lakeload.policy.iam.notes import notes
-    from lakeload.policy.iam.policy_set import Asked, compose, needs_principal
+    from lakeload.policy.iam import PolicyOptions
+    from lakeload.policy.policy_set import Asked, compose, needs_principal, notes
     from lakeload.ui.policy import show
 
     destination, tables = _read(file)
@@ -207,7 +206,7 @@ def recipes_for(
     """
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.spec import destination_spec, table_specs
-    from lakeload.policy.engines.recipes import RecipeRequest, recipes
+    from lakeload.policy.recipes import RecipeRequest, recipes
     from lakeload.ui.policy import show_snippets
 
     of_grants = {
@@ -239,7 +238,7 @@ def recipes_for(
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:
     """Return the ARNs of roles and users; an external id is of no concern to a grant."""
-    from lakeload.policy.iam.trust import parse_principal
+    from lakeload.policy.principals import parse_principal
     from lakeload_jobs.core.aws_partitions import partition
 
     found = tuple(parse_principal(text, partition(region))[0] for text in principals)

@@ -20,11 +20,10 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlencode, urlsplit
 
-from lakeload.policy.iam.base import base_policy
-from lakeload.policy.iam.iam import role_policies
-from lakeload.policy.iam.model import PolicyDocument
-from lakeload.policy.iam.trust import Principal
-from lakeload.policy.iam.trust import trust_policy as trust_document
+from lakeload.policy.iam import base_policy, role_policies
+from lakeload.policy.iam import trust_policy as trust_document
+from lakeload.policy.model import PolicyDocument
+from lakeload.policy.principals import Principal
 from lakeload_jobs.contract.errors import MachineLacks, Refused
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lakeload.connections import Connections
-from lakeload.policy.iam.base import base_policy
-from lakeload.policy.iam.glue import uses_glue
-from lakeload.policy.iam.iam import granting
-from lakeload.policy.iam.model import Statement
+from lakeload.policy.iam import base_policy, granting, uses_glue
+from lakeload.policy.model import Statement
 from lakeload.probes.glue import ProbeTables, glue_probes
 from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes

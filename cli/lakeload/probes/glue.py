@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from lakeload.policy.iam.glue import PROBE_MARK_LENGTH, database_prefix
-from lakeload.policy.iam.model import place
+from lakeload.policy.iam import PROBE_MARK_LENGTH, database_prefix
+from lakeload.policy.model import place
 from lakeload.probes.causes import grant_hint, likely_causes
 from lakeload.probes.runner import Deadline, Level, Probe, ProbeFailed, Writing, succeeds, within
 from lakeload.probes.s3 import with_hint

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from lakeload.policy.iam.glue import PROBE_MARK_LENGTH
+from lakeload.policy.iam import PROBE_MARK_LENGTH
 from lakeload.probes.causes import likely_causes
 from lakeload.probes.runner import (
     BesideThePoint,

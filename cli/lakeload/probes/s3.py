@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakeload.policy.iam.kms import key_statement
-from lakeload.policy.iam.model import place
-from lakeload.policy.iam.s3 import role_is_catalogs
+from lakeload.policy.iam import granting, role_is_catalogs
+from lakeload.policy.model import place
 from lakeload.probes.causes import Refusal, likely_causes, refusal
 from lakeload.probes.runner import (
     BesideThePoint,
@@ -67,7 +66,7 @@ def resource(destination: DestinationSpec, *, of_bucket: bool) -> str:
 
 def key_permissions(name: str, destination: DestinationSpec) -> tuple[Permission, ...]:
     """Return what the probe `name` takes of the KMS key; nothing without a key of one's own."""
-    statement = key_statement(destination)
+    statement = granting(destination, "kms:Decrypt")
     if statement is None:
         return ()
     key = ", ".join(statement.resources)

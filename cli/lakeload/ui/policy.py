@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
-from lakeload.policy.engines.snippets import Snippet
-from lakeload.policy.iam.policy_set import PolicySet
-from lakeload.policy.render.hcl import wrapped
-from lakeload.policy.render.shell import shell
-from lakeload.policy.render.terraform import terraform
+from lakeload.policy.policy_set import PolicySet
+from lakeload.policy.render import shell, terraform
+from lakeload.policy.templates import Snippet, wrapped
 from lakeload.ui import console
 
 

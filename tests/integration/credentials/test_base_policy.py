@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.policy.iam.base import base_policy
+from lakeload.policy.iam import base_policy
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (

@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyspark.sql import SparkSession
 
-from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
-from lakeload.policy.engines.snippets import Snippet
+from lakeload.policy.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.templates import Snippet
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     DestinationSpec,

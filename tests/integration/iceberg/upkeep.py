@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from lakeload.demo.aws import embedded_policy
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
+from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (

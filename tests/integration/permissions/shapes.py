@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.policy.iam.iam import role_policies
-from lakeload.policy.iam.model import PolicyDocument
-from lakeload.policy.iam.trust import source_policy
+from lakeload.policy.iam import role_policies, source_policy
+from lakeload.policy.model import PolicyDocument
 from lakeload_jobs.contract.spec import (
     CredentialsSpec,
     DestinationSpec,

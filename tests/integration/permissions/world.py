@@ -14,7 +14,7 @@ from lakeload.formats.parquet.recover import recover_logs, recovered
 from lakeload.formats.parquet.tables import ParquetTables, of_destination
 from lakeload.formats.reports import RecoveredTable
 from lakeload.formats.tables import open_session
-from lakeload.policy.iam.model import PolicyDocument
+from lakeload.policy.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.runner import CheckVerdict, Status
 from lakeload_jobs.contract.secrets import SecretReference

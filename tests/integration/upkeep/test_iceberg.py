@@ -18,8 +18,8 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.formats.iceberg.inspect import inspect
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import new_attempt
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
-from lakeload.policy.iam.policy_set import merged
+from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry

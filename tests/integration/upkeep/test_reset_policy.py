@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
-from lakeload.policy.iam.policy_set import merged
+from lakeload.policy.iam import PolicyOptions, role_policies
+from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec

@@ -28,7 +28,7 @@ from lakeload.formats.parquet.plan import plan_states
 from lakeload.launch.run import input_bytes, refuse_without_any_input
 from lakeload.launch.spec import Attempt, check_options
 from lakeload.machine.jars.pins import features_of
-from lakeload.policy.iam.trust import source_policy
+from lakeload.policy.iam import source_policy
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.aws import AwsSession

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lakeload.policy.engines.recipes import RecipeRequest
+from lakeload.policy.recipes import RecipeRequest
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, EndpointsSpec, IcebergSpec, SigV4Spec
 from tests.unit.policy import recipe_cases

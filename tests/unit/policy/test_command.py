@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lakeload.app import app
-from lakeload.policy.iam.trust import parse_principal, principal_arn
+from lakeload.policy.principals import parse_principal, principal_arn
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.policy.iam.iam import PolicyOptions, granting, role_policies
-from lakeload.policy.iam.notes import notes
-from lakeload.policy.iam.policy_set import DOCUMENTS
-from lakeload.policy.render.shell import shell
-from lakeload.policy.render.terraform import terraform
+from lakeload.policy.iam import PolicyOptions, granting, role_policies
+from lakeload.policy.policy_set import DOCUMENTS, notes
+from lakeload.policy.render import shell, terraform
 from lakeload_jobs.contract.spec import EncryptionSpec, EndpointsSpec, SigV4Spec
 from tests.unit.policy.shapes import SHAPES
 

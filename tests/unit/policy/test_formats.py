@@ -13,11 +13,10 @@ from typing import Any
 import hcl2
 import pytest
 
-from lakeload.policy.iam.notes import notes
-from lakeload.policy.iam.trust import Principal
-from lakeload.policy.render.hcl import block
-from lakeload.policy.render.shell import shell
-from lakeload.policy.render.terraform import terraform
+from lakeload.policy.policy_set import notes
+from lakeload.policy.principals import Principal
+from lakeload.policy.render import shell, terraform
+from lakeload.policy.templates import aligned, hcl
 from lakeload_jobs.contract.secrets import SecretReference
 from tests.unit.policy.shapes import EXTERNAL_ID, SHAPES
 
@@ -170,12 +169,12 @@ def test_secrets_are_sensitive_variables(name: str) -> None:
 def test_text_that_looks_like_a_template_stays_text() -> None:
     text = '${*} %{if} "quoted" \\ ü'
     body = {"a": text, "d": {"b:c": [text]}, "longer": True}
-    (found,) = plain(hcl2.loads(block("locals", body=body))["locals"])
+    (found,) = plain(hcl2.loads(f"locals {hcl(body)}\n")["locals"])
     assert found == body
 
 
 def test_equals_signs_of_neighbours_align() -> None:
-    assert block("locals", body={"a": "1", "long": "2", "c": {"d": "3"}, "e": "4"}) == (
+    assert aligned("locals " + hcl({"a": "1", "long": "2", "c": {"d": "3"}, "e": "4"})) == (
         'locals {\n  a    = "1"\n  long = "2"\n  c = {\n    d = "3"\n  }\n  e = "4"\n}'
     )
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from lakeload.policy.iam.iam import granting
+from lakeload.policy.iam import granting
 from lakeload.probes.glue import ProbeTables
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import probe_path

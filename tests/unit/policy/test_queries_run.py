@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.recipes import Engine, RecipeRequest, recipes
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.rows.tracking import add_tracking

@@ -10,9 +10,9 @@ from importlib.resources import files
 
 import pytest
 
-from lakeload.policy.engines.recipes import SPARK_PACKAGES, Engine, readers, recipes
-from lakeload.policy.engines.secret_variables import credential, headers, token
-from lakeload.policy.engines.snippets import properties_value
+from lakeload.policy.recipes import SPARK_PACKAGES, Engine, readers, recipes
+from lakeload.policy.secret_variables import credential, headers, token
+from lakeload.policy.templates import properties_value
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules import facts as iceberg_facts

@@ -13,7 +13,7 @@ import sqlglot
 from botocore.validate import ParamValidator
 from sqlglot import exp
 
-from lakeload.policy.engines.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.recipes import Engine, RecipeRequest, recipes
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CatalogSpec,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.policy.engines.recipes import RecipeRequest, recipes
+from lakeload.policy.recipes import RecipeRequest, recipes
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, CredentialsSpec, DestinationSpec
 from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_settings

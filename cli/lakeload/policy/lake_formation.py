@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lakeload.policy.engines.snippets import words
-from lakeload.policy.iam.glue import catalog_owner
-from lakeload.policy.iam.model import place
+from lakeload.policy.iam import catalog_owner
+from lakeload.policy.model import place
+from lakeload.policy.templates import words
 from lakeload_jobs.contract.spec import DestinationSpec
 
 ANY_PRINCIPAL = "<ROLE_ARN>"

@@ -5,24 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Literal
 
-from lakeload.policy.engines import secret_variables
-from lakeload.policy.engines.athena import declared_columns, folded
-from lakeload.policy.engines.lake_formation import grants, location_arn, requests
-from lakeload.policy.engines.snippets import Snippet
-from lakeload.policy.engines.templates import render
-from lakeload.policy.iam.glue import uses_glue
-from lakeload.policy.iam.iam import PolicyOptions
-from lakeload.policy.iam.model import other_store, place
-from lakeload.policy.iam.policy_set import needs_principal
-from lakeload.policy.iam.trust import Principal, trust_policy
+from lakeload.policy import secret_variables
+from lakeload.policy.iam import PolicyOptions, trust_policy, uses_glue
+from lakeload.policy.lake_formation import grants, location_arn, requests
+from lakeload.policy.model import other_store, place
+from lakeload.policy.policy_set import needs_principal
+from lakeload.policy.principals import Principal
+from lakeload.policy.templates import Snippet, snippets
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
+    TRACKING_TYPES,
     CatalogSpec,
     DestinationSpec,
     Nested,
@@ -36,11 +34,13 @@ from lakeload_jobs.contract.traits import (
 )
 from lakeload_jobs.core.aws_partitions import domain
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_warehouse,
     warehouse_location,
 )
+from lakeload_jobs.formats.parquet.glue.tables import NoGlueType, glue_type
 
 Engine = Literal["lake-formation", "athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino"]
 Form = Literal["cli", "terraform", "json"]
@@ -81,7 +81,7 @@ def recipes(
     """
     _check(destination, engine, request)
     facts = _lake_formation if engine == "lake-formation" else _facts
-    return render(engine.replace("-", "_"), facts(destination, request))
+    return snippets(engine.replace("-", "_"), facts(destination, request))
 
 
 def readers(destination: DestinationSpec, request: RecipeRequest) -> tuple[Engine, ...]:
@@ -253,3 +253,45 @@ def _trust_command(destination: DestinationSpec, *principals: tuple[str, str]) -
         return " \\\n  ".join(["lakeload policy DESTINATION --only trust", *options])
     trusted = [Principal(f"<{arn}>", f"<{name}>") for arn, name in principals]
     return json.dumps(trust_policy(trusted).as_json(), indent=2)
+
+
+@dataclass(frozen=True)
+class DeclaredColumns:
+    """The columns of `columns.types` and the tracking columns."""
+
+    types: dict[str, str]
+    complete: bool
+    """False where the source may have more."""
+
+
+def folded(table: TableSpec) -> TableSpec:
+    """Return the table with names as Athena folds them; one without a schema is in `default`."""
+    return replace(table, schema=(table.schema or "default").lower(), table=table.table.lower())
+
+
+def declared_columns(table: TableSpec, tracking: Sequence[str], nested: Nested) -> DeclaredColumns:
+    """Return the columns with their types in Athena's DDL."""
+    spec = table.columns
+    declared = {
+        source: kind
+        for source, kind in (spec.types or {}).items()
+        if (not spec.include or source in spec.include) and source not in spec.exclude
+    }
+    names = unique_names(
+        [(spec.rename or {}).get(source, source) for source in declared], lower=True
+    )
+    types = {}
+    for name, kind in zip(names, declared.values(), strict=True):
+        try:
+            types[name] = _type(kind, nested)
+        except NoGlueType:
+            continue
+    complete = bool(spec.include) and len(types) >= len(set(spec.include) - set(spec.exclude))
+    return DeclaredColumns(types | {one: TRACKING_TYPES[one] for one in tracking}, complete)
+
+
+def _type(kind: str, nested: Nested) -> str:
+    """Return Glue's type of a declared one; nested values are text where `nested` is JSON."""
+    if nested == "JSON" and kind.strip().lower().startswith(("struct", "array", "map")):
+        return "string"
+    return glue_type(kind)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from shlex import quote
 
-from lakeload.policy.engines.snippets import words
+from lakeload.policy.templates import words
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec
 

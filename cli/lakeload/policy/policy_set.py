@@ -1,18 +1,30 @@
-"""Everything one destination asks of IAM, ready to be shown in any format."""
+"""Everything one destination asks of IAM, ready to be shown in any format, and what to mind."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from lakeload.policy.iam import s3
-from lakeload.policy.iam.base import base_policy
-from lakeload.policy.iam.iam import PolicyOptions, role_policies
-from lakeload.policy.iam.model import PolicyDocument
-from lakeload.policy.iam.trust import Principal, source_policy, trust_policy
+from lakeload.policy import iam
+from lakeload.policy.iam import PolicyOptions
+from lakeload.policy.model import (
+    INLINE_POLICY_LIMITS,
+    LAST_CHARACTER,
+    MANAGED_POLICY_LIMIT,
+    TRUST_POLICY_LIMIT,
+    PolicyDocument,
+    other_store,
+    place,
+)
+from lakeload.policy.principals import Principal
+from lakeload.policy.templates import label, template
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 from lakeload_jobs.core.aws_partitions import partition
 
 DOCUMENTS = ("trust", "s3", "glue", "kms", "source", "maintain", "reset", "base")
@@ -43,6 +55,7 @@ class Role:
     account: str | None
     partition: str
     session_seconds: int = 3600
+    kind: ClassVar[str] = "role"
 
 
 @dataclass(frozen=True)
@@ -83,7 +96,7 @@ class PolicySet:
     @property
     def base(self) -> Principal | None:
         """Who runs lakeload and assumes the role, as far as it is known."""
-        if s3.role_is_catalogs(self.destination):
+        if iam.role_is_catalogs(self.destination):
             return None
         return next(iter(self.asked.principals), None)
 
@@ -95,7 +108,7 @@ class PolicySet:
 
 def needs_principal(destination: DestinationSpec, options: PolicyOptions) -> bool:
     """Whether there is a trust policy to write."""
-    wanted = destination.credentials.role_arn is not None or s3.role_is_catalogs(destination)
+    wanted = destination.credentials.role_arn is not None or iam.role_is_catalogs(destination)
     return wanted and not options.read_only
 
 
@@ -107,14 +120,14 @@ def compose(
     found: list[PolicyDocument | None] = []
     if needs_principal(destination, asked.options):
         tags = tuple(destination.credentials.session_tags or ())
-        found.append(trust_policy(asked.principals, session_tags=tags))
-    found += role_policies(destination, asked.options)
+        found.append(iam.trust_policy(asked.principals, session_tags=tags))
+    found += iam.role_policies(destination, asked.options)
     if not asked.options.read_only:
-        vended = s3.role_is_catalogs(destination)
+        vended = iam.role_is_catalogs(destination)
         own = None if vended else next(iter(asked.principals), None)
-        source = source_policy(destination, tables)
+        source = iam.source_policy(destination, tables)
         account = own.account if own else None
-        base = base_policy(destination, account=account, assumes=not vended)
+        base = iam.base_policy(destination, account=account, assumes=not vended)
         # The catalog's role writes tables; the source is read by who runs lakeload.
         found += [merged("base", base, source)] if vended else [source, base]
     kept = {one.name: one for one in found if one is not None and asked.only in (None, one.name)}
@@ -142,3 +155,63 @@ def _role(destination: DestinationSpec, options: PolicyOptions) -> Role | None:
     parts = credentials.role_arn.split(":", 5)
     path, _, name = parts[5].removeprefix("role").rpartition("/")
     return Role(name, f"{path}/", parts[4], parts[1], credentials.session_duration)
+
+
+def notes(
+    found: PolicySet, tables: Sequence[TableSpec] = (), *, form: str = "json"
+) -> tuple[str, ...]:
+    """Return what to mind (`notes.jinja`), each a sentence or two; indented lines are verbatim.
+
+    `form` is how the documents are written: `json`, `cli` or `terraform`.
+    """
+    destination, options = found.destination, found.asked.options
+    catalog, trust = catalog_of(destination), found.document("trust")
+    held = json.dumps(trust.as_json()) if trust else ""
+    secrets = [
+        {
+            "json": f"{one.placeholder} ({one.reference})",
+            "cli": str(one.reference),
+            "terraform": f"the variable `{label(one.variable)}` to {one.reference}",
+        }[form]
+        for one in found.asked.external_ids
+        if one.placeholder in held
+    ]
+    statements = [one for document in found.attached for one in document.statements]
+    text = template("notes.jinja").render(
+        found=found,
+        form=form,
+        destination=destination,
+        options=options,
+        principals=found.asked.principals,
+        format=format_of(destination),
+        catalog=catalog,
+        in_glue=catalog is not None and catalog_traits(catalog).in_glue,
+        glue=iam.uses_glue(destination),
+        rest=iam.speaks_rest(destination),
+        vended=iam.role_is_catalogs(destination),
+        other_store=other_store(destination),
+        any_account=any(":*:" in arn for one in statements for arn in one.resources),
+        secrets=" and ".join(secrets),
+        key_policy=iam.key_policy(destination, options.account),
+        account=place(destination, options.account).account,
+        catalog_owner=iam.catalog_owner(destination),
+        database_prefix=iam.database_prefix(destination),
+        own_credentials=any(source_of(one.input).has_credentials(one.input) for one in tables),
+        secrets_in_aws=any(one.kind.startswith("aws_") for one in iam.references(destination)),
+        sizes=[_size(found, document, form) for document in found.documents],
+    )
+    parts = re.split(r"^- ", text, flags=re.MULTILINE)[1:]
+    return tuple(re.sub(r"\n(?! )", " ", part.strip("\n")) for part in parts)
+
+
+def _size(found: PolicySet, document: PolicyDocument, form: str) -> tuple[str, int, bool, str, int]:
+    """Return name and size of a document, whether it holds letters that IAM does not take, what
+    becomes of it, and how long that may be."""
+    foreign = max(json.dumps(document.as_json(), ensure_ascii=False)) > LAST_CHARACTER
+    what, limit = "a managed policy", MANAGED_POLICY_LIMIT
+    owner = found.base.kind if found.base else "root"
+    if document.name == "trust":
+        what, limit = "a trust policy", TRUST_POLICY_LIMIT
+    elif document.name == "base" and form != "json" and owner in INLINE_POLICY_LIMITS:
+        what, limit = f"the policies embedded in a {owner}", INLINE_POLICY_LIMITS[owner]
+    return document.name, document.size, foreign, what, limit

@@ -1,1 +1,0 @@
-"""Recipes that set up query engines to read the tables."""

@@ -1,1 +1,0 @@
-"""IAM policies and trust policies for a destination."""

@@ -1,1 +1,0 @@
-"""Policies as shell commands and Terraform."""
