@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from lakeload.commands.options import with_common_options
 from lakeload.ui.errors import show_bug, show_error, survive_any_terminal
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, disk_full
 
 # The name of the function is the module's. A command's module imports at its top only what
 # is light: typer, contract and config; its function imports the rest.
@@ -76,6 +76,11 @@ class ErrorBoundary(TyperGroup):
         except LakeloadError as error:
             show_error(error)
             raise typer.Exit(error.exit_code) from error
+        except OSError as error:
+            if (full := disk_full(error)) is None:
+                raise
+            show_error(full)
+            raise typer.Exit(full.exit_code) from error
         except KeyboardInterrupt as stop:
             show_error(Interrupted("interrupted"))
             raise typer.Exit(ExitCode.INTERRUPTED) from stop

@@ -26,7 +26,7 @@ from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.machine.jars.pins import features_of
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.ui.progress import ProgressView
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, disk_full
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
 
@@ -88,6 +88,10 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         prune_run_folders(folder.path.parent)
     except LakeloadError as error:
         outcome = refused(error)
+    except OSError as error:
+        if (full := disk_full(error)) is None:
+            raise
+        outcome = refused(full)
     return Synced(outcome, folder.log if folder else None)
 
 

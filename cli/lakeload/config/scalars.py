@@ -21,7 +21,7 @@ MAX_FILE_SIZE = 64 << 30
 MIN_DRIVER_MEMORY = 512 << 20
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,576}", re.ASCII)
 _PIPELINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -66,7 +66,7 @@ def _is_address(value: str) -> bool:
 
 
 def _region(value: str) -> str:
-    if not _REGION.fullmatch(value):
+    if not REGION.fullmatch(value):
         raise refusal(f"`{shown(value)}` is not a region", "write it as AWS does: `us-east-1`")
     return value
 

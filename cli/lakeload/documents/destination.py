@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from lakeload.config.credentials import Credentials
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import (
+    REGION,
     Bucket,
     Endpoint,
     FileNamePattern,
@@ -18,8 +20,11 @@ from lakeload.config.scalars import (
     Region,
     Text,
 )
+from lakeload.config.secret_names import shown
 from lakeload.documents.iceberg import Iceberg
 from lakeload_jobs.contract.spec import PartitionStrategy, TableFormat
+from lakeload_jobs.core.aws_partitions import regions
+from lakeload_jobs.core.names import nearest
 
 
 class Endpoints(Model):
@@ -123,3 +128,43 @@ class Destination(Model):
             message = "`endpoint_url` and `endpoints.s3` are the same setting"
             raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
         return self
+
+
+NO_REGION = "auto"
+"""What Cloudflare's store calls its only region."""
+
+
+def region_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield that the region is a misspelt one of AWS; a store with an endpoint names its own."""
+    region, endpoints = data.get("region"), data.get("endpoints")
+    own_store = data.get("endpoint_url") or (isinstance(endpoints, dict) and endpoints.get("s3"))
+    if not own_store and isinstance(region, str) and (meant := _meant_region(region)):
+        hint = f"did you mean `{meant}`? `pip install --upgrade boto3` brings newer ones"
+        yield Finding(_not_of_aws(region), hint, ("region",))
+
+
+def region_notes(model: Destination) -> Iterator[Finding]:
+    """Yield that the region is none of AWS's, where nothing says which store has it instead."""
+    known = model.region in (*regions(), NO_REGION) or _meant_region(model.region)
+    if not (known or model.endpoint_url or model.endpoints.s3):
+        hint = "AWS has regions such as `us-east-1`; set `endpoint_url` for another store"
+        yield Finding(_not_of_aws(model.region), hint, ("region",), "unknown-region")
+
+
+def _meant_region(region: str) -> str | None:
+    """Return the region of AWS that a misspelt one or a city stands for, if that is clear."""
+    if region in (*regions(), NO_REGION) or not REGION.fullmatch(region):
+        return None
+    letters = sorted(region.replace("-", ""))
+    likely = (
+        name
+        for name, about in regions().items()
+        if sorted(name.replace("-", "")) == letters
+        or name.startswith(f"{region}-")
+        or f"({region})" in about.lower()
+    )
+    return next(likely, None) or nearest(region, regions())
+
+
+def _not_of_aws(region: str) -> str:
+    return f"`{shown(region)}` is not a region of AWS that boto3 knows"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lakeload.config.model import Finding
 from lakeload.documents import iceberg_rules, parquet_rules
-from lakeload.documents.destination import Destination
+from lakeload.documents.destination import Destination, region_findings, region_notes
 from lakeload.documents.pipeline import Numbered
 from lakeload_jobs.contract.spec import DestinationSpec, TableFormat, TableSpec
 
@@ -59,10 +59,9 @@ FORMAT_RULES: Mapping[TableFormat, FormatRules] = {
 
 
 def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what is wrong between the settings of a destination; nothing while its format is.
-
-    Nothing for another format: a block that is not in use is noted, and no more.
-    """
+    """Yield what is wrong between the settings of a destination; of the format's block nothing
+    while the format is wrong, and nothing of another format's: that is noted, and no more."""
+    yield from region_findings(data)
     name = data.get("table_format", Destination.model_fields["table_format"].default)
     rules = FORMAT_RULES.get(name) if isinstance(name, str) else None  # type: ignore[call-overload]
     if rules is not None:
@@ -71,6 +70,7 @@ def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def destination_notes(model: Destination) -> Iterator[Finding]:
     """Yield what is no mistake, and yet may surprise; of blocks, those not in use."""
+    yield from region_notes(model)
     own = FORMAT_RULES[model.table_format]
     for rules in FORMAT_RULES.values():
         if rules is not own and rules.BLOCK in model.model_fields_set:

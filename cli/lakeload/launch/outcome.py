@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from lakeload_jobs.contract.codec import CodecError, from_json
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, shared_exit
+from lakeload_jobs.contract.errors import (
+    DISK_FULL_HINT,
+    ExitCode,
+    Interrupted,
+    LakeloadError,
+    shared_exit,
+)
 from lakeload_jobs.contract.events import Event, Stage
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
@@ -108,7 +114,7 @@ _SIGNS: tuple[tuple[str, str, str | None, ExitCode], ...] = (
     (
         r"No space left on device|Disk quota exceeded",
         "the disk is full",
-        "free space in the temporary folder, or name another with `--conf spark.local.dir=…`",
+        DISK_FULL_HINT,
         ExitCode.MACHINE,
     ),
     (

@@ -18,7 +18,7 @@ import platformdirs
 
 from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload_jobs.contract.codec import CodecError, parse_instant
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineLacks, disk_full
 
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
@@ -64,9 +64,19 @@ class RunFolder:
         return self.path / "spark.log"
 
     def write(self, file: Path, text: str) -> None:
-        """Create one file of the folder, readable by its owner alone."""
-        file.touch(mode=0o600, exist_ok=False)
-        file.write_text(text, encoding="utf-8")
+        """Create one file of the folder, readable by its owner alone.
+
+        Raises `MachineLacks` when the disk is full.
+        """
+        try:
+            file.touch(mode=0o600, exist_ok=False)
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            # A write, as opposed to opening the file, does not name it.
+            error.filename = str(file)
+            if (full := disk_full(error)) is None:
+                raise
+            raise full from error
 
     def forget_properties(self) -> None:
         """Remove spark.conf: the JVM has read it, or never will."""

@@ -509,19 +509,14 @@ class ProbeStorage:
 
     def _write_as_ourselves(self) -> str:
         bucket, prefix = bucket_and_key(self.place)
-        wanted = self.destination.bucket
-        if bucket != wanted:
-            raise ProbeFailed(
-                f"the catalog puts its tables into the bucket `{bucket}`, and the destination's "
-                f"is `{wanted}`",
-                code="OtherBucket",
-                hint=f"set `bucket: {bucket}`, or give the catalog a warehouse in `{wanted}`",
-            )
         if not prefix.startswith(probe_path(self.destination.prefix)):
             self._ask_for_deletion(bucket, prefix)
         self._client = self.session.s3
         self._put(self._client)
-        return "with the destination's own credentials"
+        own = "with the destination's own credentials"
+        if bucket == self.destination.bucket:
+            return own
+        return f"{own}, in the bucket `{bucket}`, where the catalog puts its tables"
 
     def _ask_for_deletion(self, bucket: str, prefix: str) -> None:
         """Delete nothing: what could not be removed again is not written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import ClassVar
@@ -89,3 +90,17 @@ class Interrupted(LakeloadError):
     """Stopped by the user or the system."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+DISK_FULL_HINT = (
+    "free space, or name a larger disk: `spark.local.dir` in `spark.conf` for Spark's temporary "
+    "files, LAKELOAD_RUN_DIR for runs and their logs, LAKELOAD_CACHE_DIR for the cache"
+)
+
+
+def disk_full(error: BaseException) -> MachineLacks | None:
+    """Return the failure of a write to a disk or quota that is full; None for any other error."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what = f"`{error.filename}`" if error.filename else "a file"
+        return MachineLacks(f"the disk is full: writing {what} failed", hint=DISK_FULL_HINT)
+    return None

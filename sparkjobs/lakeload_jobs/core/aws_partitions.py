@@ -5,6 +5,12 @@ https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/pa
 
 from __future__ import annotations
 
+import importlib.util
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
 _AWS = ("aws", "amazonaws.com")
 _OTHERS = {
     "cn-": ("aws-cn", "amazonaws.com.cn"),
@@ -21,6 +27,21 @@ AWS_DOMAINS = tuple(
     f".{domain}" for domain in dict.fromkeys([_AWS[1], *dict(_OTHERS.values()).values()])
 )
 """What host names of AWS end with."""
+
+
+@cache
+def regions() -> Mapping[str, str]:
+    """Return the regions of all partitions that botocore's list has, each with its description."""
+    # Its data alone: importing botocore takes longer than all else that reads a document.
+    found = importlib.util.find_spec("botocore")
+    [folder] = (found.submodule_search_locations if found else None) or [""]
+    data = json.loads(Path(folder, "data", "partitions.json").read_text(encoding="utf-8"))
+    return {
+        name: region.get("description", "")
+        for group in data["partitions"]
+        for name, region in group["regions"].items()
+        if not name.endswith("-global")
+    }
 
 
 def partition(region: str) -> str:

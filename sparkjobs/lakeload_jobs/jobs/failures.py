@@ -14,7 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadError
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
@@ -124,12 +124,13 @@ def _out_of_memory(causes: list[_Cause]) -> ErrorInfo | None:
 
 def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
     for cause in causes:
-        if cause.name == "java.io.IOException" and "No space left on device" in cause.text:
+        # Java has no code for it. Several classes carry the text, and it may be in a trace.
+        if "No space left on device" in cause.text or "Disk quota exceeded" in cause.text:
             return ErrorInfo(
                 type="DiskFull",
                 message="the disk is full: Spark could not write its temporary files",
                 exit_code=int(ExitCode.MACHINE),
-                hint="free space, or set `spark.local.dir` in `spark.conf` to a larger disk",
+                hint=DISK_FULL_HINT,
             )
     return None
 

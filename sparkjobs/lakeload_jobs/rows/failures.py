@@ -6,12 +6,11 @@ written into it as one marked line of JSON and read back, so that "access denied
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 
 from lakeload_jobs.contract.codec import from_json, to_json
-from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
+from lakeload_jobs.contract.errors import LakeloadError, MachineLacks, disk_full
 from lakeload_jobs.contract.result import ErrorInfo
 
 _MARK = "lakeload-failure "
@@ -39,12 +38,7 @@ def expected_failure(error: BaseException) -> LakeloadError | None:
             "a Python worker ran out of memory while it encoded the data",
             hint="give `spark.master` fewer cores, for example `local[2]`, or use a larger machine",
         )
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return MachineLacks(
-            f"the disk is full: writing `{error.filename or 'a temporary file'}` failed",
-            hint="free space, or set `spark.local.dir` in `spark.conf` to a larger disk",
-        )
-    return None
+    return disk_full(error)
 
 
 def failure_in(text: str) -> ErrorInfo | None:

@@ -8,8 +8,7 @@ LOAD aws;
 CREATE OR REPLACE SECRET lakeload (
   TYPE s3,
   PROVIDER credential_chain,
-  REGION 'eu-central-1',
-  SCOPE 's3://my-data-lake'
+  REGION 'eu-central-1'
 );
 
 -- the catalog

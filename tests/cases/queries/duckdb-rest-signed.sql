@@ -11,8 +11,7 @@ CREATE OR REPLACE SECRET lakeload (
   REGION 'eu-central-1',
   ENDPOINT 'minio:9000',
   URL_STYLE 'path',
-  USE_SSL false,
-  SCOPE 's3://my-data-lake'
+  USE_SSL false
 );
 
 -- the catalog

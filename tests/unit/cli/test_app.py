@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -98,6 +99,18 @@ def test_an_expected_error_is_told_on_stderr_with_its_exit_code(
     assert result.exit_code == error.exit_code
     assert result.stdout == ""
     assert result.stderr == "error: in `x`\n hint: do y\n"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_the_machines_fault(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(OSError(number, os.strerror(number), "/state/x"), monkeypatch)
+
+    result = CliRunner().invoke(app, ["validate", VALID])
+
+    assert result.exit_code == ExitCode.MACHINE
+    assert result.stderr.startswith("error: the disk is full: writing `/state/x` failed\n hint: ")
+    assert "LAKELOAD_RUN_DIR" in result.stderr
+    assert "LAKELOAD_CACHE_DIR" in result.stderr
 
 
 def test_an_expected_error_is_one_json_document_where_json_was_asked_for(

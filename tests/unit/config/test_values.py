@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import boto3
 import pytest
 
 from lakeload.config.document import Ambiguous, resolved
@@ -64,6 +65,52 @@ def test_a_setting_of_a_destination(setting: str, value: str, valid: bool, tmp_p
 
     assert (found == []) is valid
     assert all(problem.key == setting for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("region", "meant"),
+    [
+        ("us-east1", "us-east-1"),
+        ("us-esat-1", "us-east-1"),
+        ("us-east", "us-east-1"),
+        ("frankfurt", "eu-central-1"),
+        ("ireland", "eu-west-1"),
+    ],
+)
+def test_a_misspelt_region_is_an_error_that_names_the_right_one(
+    region: str, meant: str, tmp_path: Path
+) -> None:
+    text = f"version: 1\nbucket: my-data-lake\nregion: {region}\n"
+
+    [problem] = problems_of(tmp_path, text)
+
+    assert (problem.severity, problem.key) == ("error", "region")
+    assert f"`{region}`" in problem.message
+    assert f"did you mean `{meant}`?" in (problem.hint or "")
+    assert problems_of(tmp_path, f"{text}endpoint_url: https://s3.example.com\n") == []
+
+
+@pytest.mark.parametrize("region", ["garage", "nyc3", "fr-par"])
+def test_a_region_of_another_store_is_noted_without_an_endpoint(
+    region: str, tmp_path: Path
+) -> None:
+    text = f"version: 1\nbucket: my-data-lake\nregion: {region}\n"
+
+    [problem] = problems_of(tmp_path, text)
+
+    assert (problem.severity, problem.key) == ("note", "region")
+    assert "`endpoint_url`" in (problem.hint or "")
+
+
+def test_every_region_that_boto3_knows_is_accepted(tmp_path: Path) -> None:
+    known = [
+        name
+        for group in boto3.Session().get_available_partitions()
+        for name in boto3.Session().get_available_regions("s3", group)
+    ]
+
+    for region in known:
+        assert problems_of(tmp_path, f"version: 1\nbucket: lake\nregion: {region}\n") == [], region
 
 
 @pytest.mark.parametrize(

@@ -116,11 +116,21 @@ def test_a_killed_worker_is_told_as_such() -> None:
     assert info.retryable
 
 
-def test_a_full_disk_of_the_jvm_names_its_setting() -> None:
-    info = describe(spark_error(READ, ("java.io.IOException", "No space left on device")), "count")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("java.io.IOException", "No space left on device"),
+        ("java.nio.file.FileSystemException", "/c/a.jar -> /t/a.jar: No space left on device"),
+        ("java.io.FileNotFoundException", "/t/blockmgr-1/0a/x (No space left on device)"),
+        ("java.io.IOException", "Disk quota exceeded"),
+    ],
+)
+def test_a_full_disk_of_the_jvm_names_its_setting(name: str, text: str) -> None:
+    info = describe(spark_error(READ, (name, text)), "count")
 
     assert "disk is full" in info.message
     assert "spark.local.dir" in (info.hint or "")
+    assert info.exit_code == ExitCode.MACHINE
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -28,6 +29,21 @@ def test_a_run_folder_that_cannot_be_made_names_the_variable(tmp_path: Path) -> 
         create_run_folder(tmp_path / "file", SYNCED, "a1")
     assert lacks.value.hint is not None
     assert "LAKELOAD_RUN_DIR" in lacks.value.hint
+
+
+def test_a_file_of_a_run_folder_on_a_full_disk_is_the_machines_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = create_run_folder(tmp_path, SYNCED, "a1")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")  # as write() does, without a name
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(MachineLacks) as lacks:
+        folder.write(folder.spec, "{}")
+    assert lacks.value.message == f"the disk is full: writing `{folder.spec}` failed"
+    assert "LAKELOAD_RUN_DIR" in (lacks.value.hint or "")
 
 
 def test_the_environment_chooses_where_run_folders_live(tmp_path: Path) -> None:
