@@ -17,6 +17,7 @@ from lakeload.policy.model import (
     below,
     literal,
     place,
+    role_is_catalogs,
 )
 from lakeload.policy.principals import Principal
 from lakeload.policy.templates import template
@@ -27,7 +28,6 @@ from lakeload_jobs.contract.traits import (
     catalog_of,
     catalog_traits,
     format_of,
-    needs_aws_identity,
 )
 from lakeload_jobs.core.aws_partitions import domain, partition
 from lakeload_jobs.core.names import (
@@ -81,15 +81,6 @@ def speaks_rest(destination: DestinationSpec) -> bool:
     catalog = catalog_of(destination)
     signed = catalog.sigv4 if catalog else None
     return signed is not None and signed.signing_name == "glue"
-
-
-def role_is_catalogs(destination: DestinationSpec) -> bool:
-    """Whether the role that reaches the files is one that the catalog assumes.
-
-    It vends credentials of that role, and whoever loads needs no identity of AWS.
-    """
-    catalog = catalog_of(destination)
-    return catalog is not None and not needs_aws_identity(catalog)
 
 
 def catalog_owner(destination: DestinationSpec) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.traits import catalog_of, needs_aws_identity
 from lakeload_jobs.core.aws_partitions import AWS_DOMAINS, partition
 
 _SPECIAL = re.compile(r"[*?$]")
@@ -46,6 +47,15 @@ def other_store(destination: DestinationSpec) -> str | None:
     if not parts.hostname or parts.hostname.endswith(AWS_DOMAINS):
         return None
     return parts.netloc.rpartition("@")[2]
+
+
+def role_is_catalogs(destination: DestinationSpec) -> bool:
+    """Whether the role that reaches the files is one that the catalog assumes.
+
+    It vends credentials of that role, and whoever loads needs no identity of AWS.
+    """
+    catalog = catalog_of(destination)
+    return catalog is not None and not needs_aws_identity(catalog)
 
 
 def literal(text: str) -> str:

@@ -18,11 +18,11 @@ from lakeload.policy.model import (
     PolicyDocument,
     other_store,
     place,
+    role_is_catalogs,
 )
-from lakeload.policy.principals import Principal
+from lakeload.policy.principals import ExternalId, Principal
 from lakeload.policy.templates import label, template
 from lakeload.sources.registry import source_of
-from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 from lakeload_jobs.core.aws_partitions import partition
@@ -31,19 +31,6 @@ DOCUMENTS = ("trust", "s3", "glue", "kms", "source", "maintain", "reset", "base"
 """The names of the documents, in the order in which they are shown."""
 
 _NOT_IN_A_NAME = re.compile(r"[^\w+=,.@-]", re.ASCII)
-
-
-@dataclass(frozen=True)
-class ExternalId:
-    """A secret of the trust policy. `placeholder` stands for it where it is not revealed."""
-
-    variable: str
-    reference: SecretReference
-
-    @property
-    def placeholder(self) -> str:
-        """What stands in the document."""
-        return f"<{self.variable}>"
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class PolicySet:
     @property
     def base(self) -> Principal | None:
         """Who runs lakeload and assumes the role, as far as it is known."""
-        if iam.role_is_catalogs(self.destination):
+        if role_is_catalogs(self.destination):
             return None
         return next(iter(self.asked.principals), None)
 
@@ -108,7 +95,7 @@ class PolicySet:
 
 def needs_principal(destination: DestinationSpec, options: PolicyOptions) -> bool:
     """Whether there is a trust policy to write."""
-    wanted = destination.credentials.role_arn is not None or iam.role_is_catalogs(destination)
+    wanted = destination.credentials.role_arn is not None or role_is_catalogs(destination)
     return wanted and not options.read_only
 
 
@@ -123,7 +110,7 @@ def compose(
         found.append(iam.trust_policy(asked.principals, session_tags=tags))
     found += iam.role_policies(destination, asked.options)
     if not asked.options.read_only:
-        vended = iam.role_is_catalogs(destination)
+        vended = role_is_catalogs(destination)
         own = None if vended else next(iter(asked.principals), None)
         source = iam.source_policy(destination, tables)
         account = own.account if own else None
@@ -188,7 +175,7 @@ def notes(
         in_glue=catalog is not None and catalog_traits(catalog).in_glue,
         glue=iam.uses_glue(destination),
         rest=iam.speaks_rest(destination),
-        vended=iam.role_is_catalogs(destination),
+        vended=role_is_catalogs(destination),
         other_store=other_store(destination),
         any_account=any(":*:" in arn for one in statements for arn in one.resources),
         secrets=" and ".join(secrets),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload.policy.model import role_is_catalogs
+from lakeload_jobs.aws import AwsSession, aws_call
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core import aws_partitions
 
 _ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
 _PRINCIPAL = re.compile(
@@ -45,6 +50,19 @@ class Principal:
     def name(self) -> str:
         """The user's or role's name without its path; '' for a whole account."""
         return self.arn.rpartition("/")[2] if "/" in self.arn else ""
+
+
+@dataclass(frozen=True)
+class ExternalId:
+    """A secret of the trust policy. `placeholder` stands for it where it is not revealed."""
+
+    variable: str
+    reference: SecretReference
+
+    @property
+    def placeholder(self) -> str:
+        """What stands in the document."""
+        return f"<{self.variable}>"
 
 
 def principal_arn(text: str, partition: str = "aws") -> str:
@@ -92,3 +110,67 @@ def parse_principal(text: str, partition: str = "aws") -> tuple[str, SecretRefer
         f"the external id of `{arn}` is not a reference",  # it may be the secret itself
         hint="write `external-id=env:NAME`, `file:PATH`, `aws_secret:NAME` or `aws_parameter:NAME`",
     )
+
+
+def principals_of(
+    destination: DestinationSpec, given: Sequence[str], *, reveal: bool, wanted: bool
+) -> tuple[tuple[Principal, ...], tuple[ExternalId, ...]]:
+    """Return who may assume the role, and the secrets that their placeholders stand for.
+
+    With nobody given and a trust policy `wanted`, STS is asked who runs this. With `reveal` the
+    principals hold the secrets themselves. Raises `LakeloadError`.
+    """
+    where = aws_partitions.partition(destination.region)
+    parsed = [(*parse_principal(text, where), is_session(text)) for text in given]
+    if wanted and not parsed:
+        caller = _caller(destination)
+        parsed = [(principal_arn(caller, where), None, is_session(caller))]
+    ids: dict[SecretReference, ExternalId] = {}
+    principals = []
+    for arn, own, of_session in parsed:
+        reference = own or destination.credentials.external_id
+        if reference is None or not wanted:
+            principals.append(Principal(arn, None, of_session))
+            continue
+        if reference not in ids:
+            ids[reference] = ExternalId(_variable(reference, ids.values()), reference)
+        value = ids[reference].placeholder
+        if reveal:
+            value = _session(destination).resolve(reference).reveal()
+        principals.append(Principal(arn, value, of_session))
+    return tuple(principals), () if reveal else tuple(ids.values())
+
+
+def _caller(destination: DestinationSpec) -> str:
+    """Return the ARN of the base identity. Raises `LakeloadError` that names --principal."""
+    hint = "say who may assume the role: --principal arn:aws:iam::123456789012:user/NAME"
+    if role_is_catalogs(destination):
+        raise InvalidInput(
+            "the catalog vends credentials, so the role is for its principals, which only it knows",
+            hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "
+            "before the catalog exists give the number of your account, and run it again later",
+        )
+    try:
+        with aws_call("asking STS who you are"):
+            return _session(destination).base_sts.get_caller_identity()["Arn"]
+    except LakeloadError as error:
+        error.hint = hint
+        raise
+
+
+def _variable(reference: SecretReference, taken: Iterable[ExternalId]) -> str:
+    """Return a name for a secret that shells and Terraform take, and no other secret has."""
+    names = {one.variable.lower() for one in taken}
+    named = reference.name if reference.kind == "env" else "EXTERNAL_ID"
+    name = re.sub("[^A-Za-z0-9_]", "_", named)
+    if name[0].isdigit():
+        name = f"_{name}"
+    number = 1
+    while name.lower() in names:
+        number += 1
+        name = f"EXTERNAL_ID_{number}"
+    return name
+
+
+def _session(destination: DestinationSpec) -> AwsSession:
+    return AwsSession(destination, connect_timeout=3, read_timeout=5, max_attempts=2)

@@ -40,7 +40,11 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import (
     rest_warehouse,
     warehouse_location,
 )
-from lakeload_jobs.formats.parquet.glue.tables import NoGlueType, glue_type
+from lakeload_jobs.formats.parquet.glue.tables import (
+    NoGlueType,
+    glue_type,
+    projection_parameters,
+)
 
 Engine = Literal["lake-formation", "athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino"]
 Form = Literal["cli", "terraform", "json"]
@@ -217,6 +221,7 @@ def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, An
             declared_columns, tracking=request.tracking, nested=request.nested
         ),
         "folded": folded,
+        "projection_parameters": projection_parameters,
         "trust_command": partial(_trust_command, destination),
     }
 

@@ -27,7 +27,6 @@ from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, token_uri
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_ROWS
-from lakeload_jobs.formats.parquet.glue.tables import projection_parameters
 
 Language = Literal["sql", "sh", "hcl", "json", "properties", "python"]
 
@@ -204,7 +203,6 @@ _GLOBALS = {
     "words": words,
     "partition": partition,
     "partition_path": partition_path,
-    "projection_parameters": projection_parameters,
     "rest_uri": rest_uri,
     "token_uri": token_uri,
     "urlsplit": urlsplit,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakeload.policy.iam import granting, role_is_catalogs
-from lakeload.policy.model import place
+from lakeload.policy.iam import granting
+from lakeload.policy.model import place, role_is_catalogs
 from lakeload.probes.causes import Refusal, likely_causes, refusal
 from lakeload.probes.runner import (
     BesideThePoint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from lakeload.policy.iam import role_is_catalogs
+from lakeload.policy.model import role_is_catalogs
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.runner import BesideThePoint, Deadline, Level, Permission, Probe, ProbeFailed
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call

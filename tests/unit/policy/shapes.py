@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from lakeload.policy.iam import PolicyOptions
-from lakeload.policy.policy_set import Asked, ExternalId, PolicySet, compose
-from lakeload.policy.principals import Principal
+from lakeload.policy.policy_set import Asked, PolicySet, compose
+from lakeload.policy.principals import ExternalId, Principal
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
