@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import PartitionStrategy
@@ -99,11 +99,15 @@ def partition_path(strategy: PartitionStrategy, synced: datetime, job_id: str) -
 
     `synced` is the job's one instant: a load that runs past the hour stays in one partition.
     """
-    if strategy == "NONE":
-        return ""
-    if strategy == "SYNC_ID":
-        return job_id
-    return synced.astimezone(UTC).strftime(_PARTITION_FORMATS[strategy])
+    match strategy:
+        case "NONE":
+            return ""
+        case "SYNC_ID":
+            return job_id
+        case "DAY" | "HOUR":
+            return synced.astimezone(UTC).strftime(_PARTITION_FORMATS[strategy])
+        case _:
+            assert_never(strategy)
 
 
 def data_key(location: TableLocation, partition: str, file_name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, assert_never
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.errors import LoadFailed, Refused
@@ -141,14 +141,18 @@ class IfMatch(TypedDict, total=False):
 
 def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:
     """Return what every upload must carry; nothing for NONE (the bucket's default then applies)."""
-    if encryption.type == "SSE_S3":
-        return {"ServerSideEncryption": "AES256"}
-    if encryption.type == "SSE_KMS":
-        headers: EncryptionHeaders = {"ServerSideEncryption": "aws:kms"}
-        if encryption.kms_key_id:
-            headers["SSEKMSKeyId"] = encryption.kms_key_id
-        return headers
-    return {}
+    match encryption.type:
+        case "NONE":
+            return {}
+        case "SSE_S3":
+            return {"ServerSideEncryption": "AES256"}
+        case "SSE_KMS":
+            headers: EncryptionHeaders = {"ServerSideEncryption": "aws:kms"}
+            if encryption.kms_key_id:
+                headers["SSEKMSKeyId"] = encryption.kms_key_id
+            return headers
+        case _:
+            assert_never(encryption.type)
 
 
 Create = Callable[[], bool]
