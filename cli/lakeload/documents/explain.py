@@ -33,6 +33,7 @@ from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
 from lakeload.config.secret_names import printable, shown
 from lakeload.config.yaml_tree import Span
 from lakeload.sources.registry import SOURCES
+from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import did_you_mean, nearest
 
 
@@ -275,6 +276,8 @@ class Explainer:
         if later is not None:
             return self._at_value(place, later.code, later.message, later.hint)
         named = f"write `{exact}`" if exact else our_name(owner.__name__, field, given)
+        if place.path == _SOURCE and given.upper() in get_args(FileFormat):
+            named = f"write `type: FILES` and `format: {given.upper()}`"
         advice = named or did_you_mean(given, allowed) or listed(allowed)
         message = f"`{field}` cannot be `{written(place)}`"
         return self._at_value(place, "unknown-value", message, advice)

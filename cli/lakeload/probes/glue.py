@@ -278,6 +278,8 @@ def _run(question: _Question) -> str:
         if not error.denied and not needless:
             raise
         allow = f"allow `glue:{question.operation}` on all of these resources"
+        if error.explicit_deny:
+            allow = error.hint or allow
         raise with_hint(error, grant_hint(error) or question.lost or allow) from error
 
 

@@ -99,12 +99,13 @@ def _grid(plans: Sequence[TablePlan]) -> Table:
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("action", no_wrap=True)
     for plan in plans:
+        new = plan.incremental  # of an incremental table what a load would read, not all there is
         grid.add_row(
             Text(printable(plan.table)),
             Text(printable(plan.target)),
             plan.mode,
-            f"{plan.files:,}",
-            format_size(plan.bytes),
+            f"{new.new_files if new else plan.files:,}",
+            format_size(new.new_bytes if new else plan.bytes),
             Text(plan.action, STYLES[plan.action]),
         )
     return grid

@@ -174,6 +174,7 @@ _IAM_ACTIONS = {
     "GetParameter": "ssm:GetParameter",
 }
 _DENIED = {"AccessDenied", "AccessDeniedException", "403"}
+_EXPLICIT_DENY = "with an explicit deny"
 _UNKNOWN_KEY = {"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException"}
 _BAD_SIGNATURE = {"SignatureDoesNotMatch", "InvalidSignatureException"}
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException"}
@@ -210,6 +211,11 @@ class AwsError(Refused):
     def denied(self) -> bool:
         """True when an identity was recognised and lacks a permission."""
         return self.code in _DENIED
+
+    @property
+    def explicit_deny(self) -> bool:
+        """True when AWS says that a policy has a Deny: for hints, as no code tells it."""
+        return self.denied and _EXPLICIT_DENY in self.message
 
     @property
     def may_have_acted(self) -> bool:
@@ -303,7 +309,7 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
         request_id=metadata.get("RequestId")
         or metadata.get("HTTPHeaders", {}).get("x-amz-request-id"),
         operation=operation,
-        hint=_hint(code, operation),
+        hint=_hint(code, operation, text),
         retryable=code in _BUSY or status in (500, 502, 503, 504),
     )
 
@@ -326,7 +332,13 @@ def _meaning(code: str, operation: str) -> str:
     return "AWS refused"
 
 
-def _hint(code: str, operation: str) -> str | None:
+def _hint(code: str, operation: str, text: str) -> str | None:
+    if code in _DENIED and _EXPLICIT_DENY in text:
+        action = _IAM_ACTIONS.get(operation, operation)
+        return (
+            f"find the Deny for `{action}` in the policies of the role or user, the resource, the "
+            "VPC endpoint and the organization, and remove or narrow it: no Allow outweighs it"
+        )
     if code in _DENIED and operation == "AssumeRole":
         return (
             "AWS gives one answer for three causes: check that the ExternalId is the one in the "

@@ -144,7 +144,7 @@ class GlueCalls:
             with aws_call(doing):
                 yield
         except AwsError as error:
-            if not error.denied:
+            if not error.denied or error.explicit_deny:
                 raise
             raise self._denied(error, operation, database, table) from error
 

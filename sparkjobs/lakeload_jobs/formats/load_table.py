@@ -123,7 +123,7 @@ def _told(
     )
     if result.status == "NO_OP":
         return replace(result, warnings=warnings)
-    notes = (*_notes(found), *writer.notes)
+    notes = (*_notes(found), *writer.notes, *result.notes)
     reader, why_jvm = writer.reader, writer.why_jvm
     return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
 

@@ -64,6 +64,25 @@ def test_a_refusal_says_what_to_do(code: str, status: int, operation: str, says:
 
 
 @pytest.mark.parametrize(
+    ("operation", "action"),
+    [
+        ("PutObject", "s3:PutObject"),
+        ("UploadPart", "s3:PutObject"),
+        ("AssumeRole", "sts:AssumeRole"),
+    ],
+)
+def test_an_explicit_deny_is_to_be_found_and_not_outweighed(operation: str, action: str) -> None:
+    text = (
+        "User: arn:aws:sts::1:assumed-role/r/s is not authorized to perform: x:Y on resource: z "
+        "with an explicit deny in a resource-based policy"
+    )
+    error = translated(client_error("AccessDenied", 403, operation, text))
+    assert error.explicit_deny
+    assert f"find the Deny for `{action}`" in (error.hint or "")
+    assert "allow" not in (error.hint or "")
+
+
+@pytest.mark.parametrize(
     ("code", "status", "retryable", "may_have_acted"),
     [
         ("AccessDenied", 403, False, False),

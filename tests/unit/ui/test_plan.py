@@ -28,8 +28,8 @@ ORDERS = TablePlan(
     numbering="counting pass",
     example="",
     first_run=False,
-    files=3,
-    bytes=12_345_678,
+    files=103,
+    bytes=99_345_678,
     missing=(),
     incremental=IncrementalPlan(3, 12_345_678, 100, 100, 1, 2000, reload=False),
     iceberg=IcebergPlan(

@@ -281,25 +281,41 @@ class SourceObjects:
         if token:
             request["ContinuationToken"] = token
         doing = f"listing `{S3_SCHEME}{bucket}/{prefix}`"
-        with _naming("s3:ListBucket", bucket, prefix), aws_call(doing):
+        # Of a pattern, which is first taken for a name, what a policy has to allow.
+        with _naming("s3:ListBucket", bucket, KeyPattern(bucket, prefix).prefix), aws_call(doing):
             return self._session.s3.list_objects_v2(**request)
 
     def _nothing(self, path: str, pattern: KeyPattern) -> NoFiles:
-        folder = pattern.prefix.rstrip("/").rpartition("/")[0]
-        prefix = f"{folder}/" if folder else ""
         what = "no object matches" if pattern.magic else "there is no object or folder"
-        try:
-            answer = self._page(pattern.bucket, prefix, "", 50, flat=True)
-        except AwsError:
-            # A policy may be limited to what the path names: then nobody knows what is beside it.
-            return NoFiles(f"{what} `{path}`")
-        names = [entry["Key"] for entry in answer.get("Contents", [])]
-        names += [entry["Prefix"] for entry in answer.get("CommonPrefixes", [])]
-        shown = [f"`{name[len(prefix) :]}`" for name in sorted(names) if name != prefix]
-        more = f" and {len(shown) - _NEIGHBOURS_SHOWN} more" * (len(shown) > _NEIGHBOURS_SHOWN)
-        place = f"`{S3_SCHEME}{pattern.bucket}/{prefix}`"
-        content = f"{place} holds {', '.join(shown[:_NEIGHBOURS_SHOWN])}{more}"
-        return NoFiles(f"{what} `{path}`", hint=content if shown else f"{place} is empty")
+        return NoFiles(f"{what} `{path}`", hint=self._beside(pattern))
+
+    def _beside(self, pattern: KeyPattern) -> str | None:
+        """Say what is in the innermost folder of a pattern that is there, None where nobody may
+        list it."""
+        place = f"{S3_SCHEME}{pattern.bucket}/"
+        folder = pattern.prefix.rstrip("/") if pattern.magic else pattern.key.rstrip("/")
+        if not (pattern.magic and pattern.prefix.endswith("/")):
+            folder = folder.rpartition("/")[0]
+        # A policy may be limited to what begins as the pattern does: that is tried last.
+        prefixes = [f"{folder}/"] if folder else []
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            prefixes.append(f"{folder}/")
+        for prefix in (*prefixes, "", pattern.prefix):
+            with contextlib.suppress(AwsError):
+                answer = self._page(pattern.bucket, prefix, "", 50, flat=True)
+                names = [entry["Key"] for entry in answer.get("Contents", [])]
+                names += [entry["Prefix"] for entry in answer.get("CommonPrefixes", [])]
+                start = prefix.rpartition("/")[0]
+                start = f"{start}/" if start else ""
+                shown = [f"`{name[len(start) :]}`" for name in sorted(names) if name != start]
+                if not prefix and not shown:
+                    return f"`{place}` is empty"
+                if shown:
+                    listed = ", ".join(shown[:_NEIGHBOURS_SHOWN])
+                    more = len(shown) - _NEIGHBOURS_SHOWN
+                    return f"`{place}{start}` holds {listed}" + f" and {more} more" * (more > 0)
+        return None
 
 
 @contextmanager
@@ -308,7 +324,7 @@ def _naming(action: str, resource: str, prefix: str = "") -> Iterator[None]:
     try:
         yield
     except AwsError as error:
-        if error.denied and error.operation != "AssumeRole":
+        if error.denied and not error.explicit_deny and error.operation != "AssumeRole":
             where = f"`{action}` on `arn:aws:s3:::{resource}`"
             where += f" for the prefix `{prefix}`" if prefix else ""
             error.hint = f"allow {where} to the identity that reads the source"

@@ -22,6 +22,9 @@ from lakeload_jobs.formats.parquet.log.records import (
     tool_version,
 )
 
+NO_ROWS = "the source has no rows: a file, and a table in Glue, is made with the first ones"
+"""Types come from values: a table made of a header alone would have text in every column."""
+
 
 def load_record(
     spec: JobSpec,
@@ -88,6 +91,7 @@ def table_result(
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         index=record.index,
+        notes=() if record.rows else (NO_ROWS,),
         error=_stale(catalog_error),
     )
 
