@@ -32,6 +32,8 @@ from lakeload.config.page import Page
 from lakeload.config.problems import MAX_PROBLEMS, Problem, Severity
 from lakeload.config.secret_names import printable, shown
 from lakeload.config.yaml_tree import Span
+from lakeload.documents.destination import Destination
+from lakeload.documents.other_products import our_setting, our_value
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import did_you_mean, nearest
@@ -141,19 +143,6 @@ def later_value(model: str, field: str, value: str) -> Finding | None:
     return None
 
 
-_OTHER_NAMES_VALUES = {
-    ("Catalog", "type", "POLARIS"): (
-        "a Polaris catalog is `REST`, and Snowflake's is `SNOWFLAKE_OPEN_CATALOG`"
-    ),
-    ("Table", "mode", "APPEND_DEDUP"): "write `UPSERT`: of several versions of a row one is kept",
-}
-
-
-def our_name(model: str, field: str, value: str) -> str | None:
-    """Return what to write for another product's value; None where it is no such value."""
-    return _OTHER_NAMES_VALUES.get((model, field, value.upper()))
-
-
 _TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -222,7 +211,12 @@ class Explainer:
         if later is not None:
             return self._problem(place.key_span, place, later.code, later.message, later.hint)
         known = list(owner.model_fields)
-        hint = did_you_mean(key, known) or self._belongs(key) or listed(known)
+        in_destination = self._model is Destination or location[0] == "destination"
+        theirs = our_setting(key, "destination" if in_destination else "pipeline")
+        # Theirs before the likes of it, but not before one of ours that stands elsewhere.
+        elsewhere = self._belongs(key)
+        hint = (elsewhere if theirs else did_you_mean(key, known)) or theirs
+        hint = hint or elsewhere or listed(known)
         message = f"unknown key `{shown(key)}`"
         return self._problem(place.key_span, place, "unknown-key", message, hint)
 
@@ -275,7 +269,7 @@ class Explainer:
         later = None if exact else later_value(owner.__name__, field, given.upper())
         if later is not None:
             return self._at_value(place, later.code, later.message, later.hint)
-        named = f"write `{exact}`" if exact else our_name(owner.__name__, field, given)
+        named = f"write `{exact}`" if exact else our_value(owner.__name__, field, given)
         if place.path == _SOURCE and given.upper() in get_args(FileFormat):
             named = f"write `type: FILES` and `format: {given.upper()}`"
         advice = named or did_you_mean(given, allowed) or listed(allowed)

@@ -32,6 +32,7 @@ from lakeload.documents.cross import (
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
+from lakeload.documents.other_products import pasted
 from lakeload.documents.pipeline import Pipeline, pipeline_model
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
@@ -149,7 +150,9 @@ def kind_of(tree: Branch) -> Kind | None:
 
 def wrong_kind(page: Page, tree: Branch, kind: Kind | None, expected: Kind | None) -> Problem:
     """Say that a document is not what is expected here, or neither kind."""
-    if kind is None:
+    if kind is None and (hint := pasted(tree)):
+        message = "these are settings of another product"
+    elif kind is None:
         message = "this is neither a destination nor a pipeline"
         hint = "a destination has `bucket` and `region`, a pipeline has `source` and `tables`"
     else:
