@@ -39,10 +39,6 @@ def demo(
     removed at the end. The tables of iceberg are changed by the second load,
     columns included, and queried as they were before it.
     """
-    from lakeload.commands.demo_tour import TOURS, give_tour
+    from lakeload.commands.demo_tour import give_tour
 
-    give_tour(
-        TOURS[table_format.name],
-        keep=keep,
-        as_json=output is OutputFormat.JSON,
-    )
+    give_tour(table_format.name, keep=keep, as_json=output is OutputFormat.JSON)

@@ -1,56 +1,212 @@
-"""What `lakeload demo` does around its tours: a machine, an AWS, a folder, and their end."""
+"""The tours of `lakeload demo`, and around them an AWS and a folder that end with it."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
+from os import environ
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from lakeload.commands import demo_iceberg, demo_parquet
-from lakeload.commands.demo_run import BUCKET, PREFIX, Demo
 from lakeload.demo.aws import EmbeddedAws, SeededLake, embedded_policy
-from lakeload.demo.documents import demo_environment, iceberg_documents, parquet_documents
-from lakeload.demo.steps import environment
+from lakeload.demo.lake import Answer, IcebergTables, SnapshotLine, fetch_objects, query
+from lakeload.demo.processes import demo_environment, documents, run_command
+from lakeload.demo.samples import (
+    CANCELLED,
+    CHANGED,
+    NEW,
+    ORDERS,
+    PAYMENTS,
+    Sample,
+    write_export,
+    write_first_day,
+    write_second_day,
+)
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.local.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core.names import unique_names
+from lakeload_jobs.storage.objects import Objects
 
-DAYS = date(2026, 3, 2), date(2026, 3, 3)
-"""A Monday and a Tuesday."""
-
-
-@dataclass(frozen=True)
-class Tour:
-    """The demo of one table format."""
-
-    documents: Callable[[SeededLake, str], dict[str, str]]
-    show: Callable[[Demo, str, tuple[date, date]], dict[str, Any]]
-    own_policy: bool = False
-    """The role gets what `lakeload policy` writes, in place of what it was seeded with."""
+BUCKET, PREFIX, SCHEMA = "demo-lake", "demo", "shop"
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 
 
-TOURS: Mapping[str, Tour] = {
-    "PARQUET": Tour(parquet_documents, demo_parquet.tour),
-    "ICEBERG": Tour(iceberg_documents, demo_iceberg.tour, own_policy=True),
+@dataclass
+class Demo:
+    """What the tours of both table formats share."""
+
+    folder: Path
+    console: Console
+    lake: SeededLake
+    destination: DestinationSpec
+    aws: EmbeddedAws
+    as_json: bool
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    answers: list[Answer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Open the lake with the destination's own identity."""
+        self.session = AwsSession(self.destination, label="demo")
+        self._objects = Objects(self.session, self.destination)
+
+    @property
+    def export(self) -> Path:
+        """The folder of the sample files."""
+        return self.folder / "export"
+
+    def introduce(self, policy: str, *catalog: tuple[str, str]) -> None:
+        """Show the embedded AWS and the documents."""
+        facts = [
+            ("endpoint", self.aws.endpoint),
+            ("bucket", self.lake.bucket),
+            *catalog,
+            ("role", self.lake.role_arn),
+            ("trust", f"only the user {self.lake.user}, and only with the ExternalId"),
+            ("policy", policy),
+        ]
+        self.part("An AWS of its own, which enforces IAM", facts)
+        self.part("Two documents")
+        for name in ("destination.yml", "pipeline.yml"):
+            screen.show_document(self.console, name, (self.folder / name).read_text("utf-8"))
+
+    def part(self, heading: str, facts: Iterable[tuple[str, str]] = ()) -> None:
+        """Begin a part of the demo."""
+        screen.show_heading(self.console, heading)
+        if facts := list(facts):
+            screen.show_facts(self.console, facts)
+
+    def run(self, *arguments: str) -> None:
+        """Show and run one command. Raises `LoadFailed` when it does not end well."""
+        screen.show_command(self.console, arguments)
+        ended = run_command(arguments, self.folder, sys.stderr if self.as_json else None)
+        command = " ".join(("lakeload", *arguments))
+        seconds = round(ended.seconds, 1)
+        self.commands.append({"command": command, "exit_code": ended.exit_code, "seconds": seconds})
+        if ended.exit_code:
+            raise LoadFailed(f"in the demo, `{command}` ended with exit code {ended.exit_code}")
+
+    def load(self, job: str, *, gathered: bool = False) -> None:
+        """Sync once, then show what that added to the lake; `gathered` by kind of file."""
+        self.run("sync", "pipeline.yml", "--job-id", job)
+        entries = fetch_objects(self._objects, PREFIX, self.folder / "lake")
+        older = self.keys or {entry.key for entry in entries}
+        leaves = [screen.TreeLeaf(e.key, e.size, new=e.key not in older) for e in entries]
+        self.keys = {entry.key for entry in entries}
+        self.part("What is in the lake now")
+        shown = screen.gathered(leaves) if gathered else leaves
+        screen.show_tree(self.console, f"s3://{BUCKET}/", shown)
+
+    def ask(self, tables: Mapping[str, Any], sql: str) -> Answer:
+        """Show a query and its answer, and return that."""
+        answer = query(tables, sql)
+        screen.show_query(self.console, sql, answer)
+        self.answers.append(answer)
+        return answer
+
+    def expect(self, what: str, rows: Iterable[object], wanted: Iterable[object]) -> None:
+        """Raise `LoadFailed` unless these are the rows that the exports say, in any order."""
+        found, right = sorted(rows, key=str), sorted(wanted, key=str)
+        if found != right:
+            raise LoadFailed(f"in the demo, {what} are {found} and not {right}")
+
+
+def parquet_tour(demo: Demo) -> dict[str, Any]:
+    """Append Parquet files of two days. Raises `LoadFailed`."""
+    demo.introduce(f"list, read and write below {PREFIX}/; delete probes, never data")
+    monday = write_export(demo.export, MONDAY)
+    columns = ("columns", _renamed(monday[0].columns))
+    heading = "Monday's export of a small shop, as messy as exports are"
+    demo.part(heading, [*_files(monday), columns])
+    demo.run("validate", "destination.yml", "pipeline.yml")
+    demo.run("test-connection", "destination.yml")
+    demo.load("monday")
+    tables = {one.table: demo.folder / "lake" / PREFIX / SCHEMA / one.table for one in monday}
+    demo.part("Any reader understands it; this is DuckDB")
+    demo.ask(tables, BEST_SELLERS)
+    demo.ask(tables, CITIES)
+    demo.part("Tuesday's export takes the place of Monday's")
+    tuesday = write_export(demo.export, TUESDAY)
+    demo.load("tuesday")
+    demo.part("Appended: every row names the job that loaded it")
+    loaded = demo.ask(tables, ROWS_OF_EACH_JOB)
+    jobs = (("monday", monday), ("tuesday", tuesday))
+    # Numbered without gaps.
+    wanted = [(job, one.table, one.rows, one.rows) for job, samples in jobs for one in samples]
+    demo.expect("the rows of each job", loaded.rows, wanted)
+    return {}
+
+
+def iceberg_tour(demo: Demo) -> dict[str, Any]:
+    """Change rows and columns of Iceberg tables, and travel back. Raises `LoadFailed`."""
+    # In place of what the role was seeded with.
+    demo.aws.admin().put_role_policy(demo.lake.role, embedded_policy(demo.destination))
+    prefix = demo.destination.glue_database_prefix
+    catalog = ("catalog", f"Glue, databases that begin with {prefix}")
+    demo.introduce("what `lakeload policy destination.yml` writes", catalog)
+    samples = write_first_day(demo.export, MONDAY)
+    demo.part("Monday's export of a small shop", _files(samples))
+    demo.run("validate", "destination.yml", "pipeline.yml")
+    # The emulator does not know glue:GetCatalog, which no load calls.
+    demo.run("test-connection", "destination.yml", "--skip", "glue-catalog")
+    demo.load("monday", gathered=True)
+    write_second_day(demo.export, TUESDAY)
+    changes = [
+        ("orders.csv", f"{CHANGED} changed, {CANCELLED} cancelled, {NEW:,} new"),
+        ("", "and a new column, Gutschein"),
+        ("payments.parquet", f"{PAYMENTS:,} rows; amount is a decimal(14,2), and was (12,2)"),
+    ]
+    demo.part("Tuesday's export: what has changed, and how it looks now", changes)
+    demo.load("tuesday", gathered=True)
+    lake = IcebergTables(demo.destination, demo.session, f"{prefix}_{SCHEMA}")
+    orders, payments = lake.snapshots("orders"), lake.snapshots("payments")
+    demo.part("Each load of a table is one snapshot")
+    screen.show_answer(demo.console, _as_answer([*orders, *payments]))
+    demo.expect("the jobs of `orders`", [one.job for one in orders], ["monday", "tuesday"])
+    tables = {
+        "orders": lake.rows("orders"),
+        "payments": lake.rows("payments"),
+        "orders_at_mondays_snapshot": lake.rows("orders", int(orders[0].snapshot)),
+    }
+    demo.part("Any reader understands it: pyiceberg and DuckDB")
+    by_job = demo.ask(tables, ORDERS_OF_EACH_JOB)
+    paid = demo.ask(tables, PAYMENTS_OF_EACH_JOB)
+    demo.part("Monday is still there")
+    travelled = demo.ask(tables, NOW_AND_MONDAY)
+    untouched, came = ORDERS - CHANGED - CANCELLED, CHANGED + NEW
+    found = [(row[0], row[1], row[3]) for row in by_job.rows]
+    wanted = [("monday", untouched, 0), ("tuesday", came, CHANGED)]
+    demo.expect("orders of each job", found, wanted)
+    twice = [(job, PAYMENTS, PAYMENTS) for job in ("monday", "tuesday")]
+    demo.expect("payments of each job", [row[:3] for row in paid.rows], twice)
+    both = [("monday", ORDERS, 0), ("now", untouched + came, CHANGED)]
+    demo.expect("now and Monday", travelled.rows, both)
+    return {"snapshots": [asdict(line) for line in (*orders, *payments)]}
+
+
+TOURS: Mapping[str, Callable[[Demo], dict[str, Any]]] = {
+    "PARQUET": parquet_tour,
+    "ICEBERG": iceberg_tour,
 }
-"""By the name of the format."""
 
 
-def give_tour(tour: Tour, *, keep: bool, as_json: bool) -> None:
+def give_tour(table_format: str, *, keep: bool, as_json: bool) -> None:
     """Run the demo of one table format and clean up, whatever happens.
 
     Raises `MachineLacks` before it begins, `LoadFailed` when a step does not end well, and
@@ -62,7 +218,7 @@ def give_tour(tour: Tour, *, keep: bool, as_json: bool) -> None:
     with StopRequests() as stop:
         try:
             with _folder(keep, console) as folder:
-                document = _show(tour, folder, console, as_json=as_json)
+                document = _show(table_format, folder, console, as_json=as_json)
         except Interrupted as error:
             stop.hold()
             raise Interrupted("the demo was stopped and has cleaned up after itself") from error
@@ -72,18 +228,21 @@ def give_tour(tour: Tour, *, keep: bool, as_json: bool) -> None:
     screen.show_end(console, seconds, kept=keep)
 
 
-def _show(tour: Tour, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
+def _show(table_format: str, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
     with EmbeddedAws(folder / "aws") as aws:
         lake = aws.seed(bucket=BUCKET, prefix=PREFIX)
-        documents = tour.documents(lake, aws.endpoint)
-        for name, text in documents.items():
+        for name, text in documents(table_format, lake, aws.endpoint).items():
             (folder / name).write_text(text, encoding="utf-8")
-        destination = destination_spec(load_destination(folder / "destination.yml", os.environ))
-        if tour.own_policy:
-            aws.admin().put_role_policy(lake.role, embedded_policy(destination))
-        with environment(demo_environment(os.environ, lake, folder)):
-            demo = Demo(folder, console, lake, documents, destination, as_json)
-            return tour.show(demo, aws.endpoint, DAYS)
+        destination = destination_spec(load_destination(folder / "destination.yml", environ))
+        with demo_environment(lake, folder):
+            demo = Demo(folder, console, lake, destination, aws, as_json)
+            more = TOURS[table_format](demo)
+            return {
+                "commands": demo.commands,
+                "objects": sorted(demo.keys),
+                **more,
+                "answers": [asdict(answer) for answer in demo.answers],
+            }
 
 
 def _check_machine() -> None:
@@ -93,7 +252,7 @@ def _check_machine() -> None:
             "the demo's query engine is not installed",
             hint="install it with `pip install 'lakeload[demo]'`",
         )
-    find_java(os.environ)
+    find_java(environ)
 
 
 @contextmanager
@@ -110,3 +269,57 @@ def _folder(keep: bool, console: Console) -> Iterator[Path]:
             screen.show_kept(console, folder)
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _files(samples: Iterable[Sample]) -> list[tuple[str, str]]:
+    return [(sample.path.name, f"{sample.rows:,} rows") for sample in samples]
+
+
+def _renamed(columns: Sequence[str]) -> str:
+    names = zip(columns, unique_names(columns), strict=True)
+    return ", ".join(f"{source} → {target}" for source, target in names if source != target)
+
+
+def _as_answer(lines: Iterable[SnapshotLine]) -> Answer:
+    names = ("table", "job", "snapshot", "operation", "added", "removed")
+    return Answer(names, tuple(tuple(getattr(line, name) for name in names) for line in lines))
+
+
+BEST_SELLERS = """\
+select Artikel, Grosse as size, count(*) as orders, sum(Prix_) as revenue
+from orders
+group by all order by revenue desc limit 4"""
+
+CITIES = """\
+select address.city as city, count(*) as visits, max(seen) as last_seen
+from visits where list_contains(tags, '☕')
+group by all order by visits desc limit 3"""
+
+ROWS_OF_EACH_JOB = """\
+with loaded as (
+  select 'orders' as "table", _supa_job_id, _supa_index from orders
+  union all select 'visits', _supa_job_id, _supa_index from visits
+  union all select 'payments', _supa_job_id, _supa_index from payments
+)
+select _supa_job_id as job, "table", count(*) as rows,
+       max(_supa_index) as last_index
+from loaded group by all order by all"""
+
+ORDERS_OF_EACH_JOB = """\
+select _supa_job_id as job, count(*) as orders, sum(prix_) as revenue,
+       count(*) filter (notiz = 'changed on Tuesday') as changed,
+       count(gutschein) as coupons
+from orders group by all order by all"""
+
+NOW_AND_MONDAY = """\
+select 'now' as "as of", count(*) as orders,
+       count(*) filter (notiz = 'changed on Tuesday') as changed
+from orders
+union all
+select 'monday', count(*), count(*) filter (notiz = 'changed on Tuesday')
+from orders_at_mondays_snapshot"""
+
+PAYMENTS_OF_EACH_JOB = """\
+select _supa_job_id as job, count(*) as rows, max(_supa_index) as last_index,
+       typeof(any_value(amount)) as amount
+from payments group by all order by all"""

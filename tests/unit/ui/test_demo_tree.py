@@ -49,8 +49,8 @@ def test_files_of_a_kind_are_one_line_and_the_new_ones_another() -> None:
 
 
 def test_the_second_day_changes_the_first_as_it_says(tmp_path: Path) -> None:
-    first = _by_id(write_first_day(tmp_path / "monday", MONDAY)[0].path)
-    second = _by_id(write_second_day(tmp_path, TUESDAY, MONDAY)[0].path)
+    first = _by_id(write_first_day(tmp_path, MONDAY)[0].path)
+    second = _by_id(write_second_day(tmp_path, TUESDAY)[0].path)
     known = {number: row for number, row in second.items() if number in first}
     cancelled = [row for row in known.values() if row["storniert"] == "true"]
     changed = {n: row for n, row in known.items() if row["storniert"] == "false"}
