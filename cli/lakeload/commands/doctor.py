@@ -37,8 +37,8 @@ def doctor(
     problem, 4 otherwise; warnings do not count.
     """
     from lakeload.launch.run_folder import runs_directory
-    from lakeload.machine.doctor.checkup import run_checks
-    from lakeload.machine.doctor.model import CheckContext, Host
+    from lakeload.machine.doctor.checks import CHECKS
+    from lakeload.machine.doctor.model import CheckContext, Host, run_checks
     from lakeload.machine.local.job_zip import cache_directory
     from lakeload.ui.doctor import show_report
 
@@ -51,7 +51,7 @@ def doctor(
         cache=cache_directory(os.environ),
         runs=runs_directory(os.environ),
     )
-    report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds))
+    report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds), CHECKS)
     code = ExitCode.OK if report.healthy else ExitCode.MACHINE
     show_report(report, file, code)
     if code is not ExitCode.OK:

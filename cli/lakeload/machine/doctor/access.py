@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import shlex
 import ssl
 import time
@@ -10,13 +11,20 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from email.message import Message
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from lakeload.machine.doctor.model import CheckContext, CheckResult, CheckStatus, export, set_clock
+from lakeload.machine.doctor.model import (
+    CheckContext,
+    CheckResult,
+    CheckStatus,
+    export,
+    ok,
+    problem,
+    warning,
+)
 from lakeload.machine.jars.download import without_login
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
@@ -69,7 +77,7 @@ def proxies(context: CheckContext) -> Iterator[CheckResult]:
     named = [f"{name.upper()} `{shown(used[name])}`" for name in used if used[name]]
     if not troubles:
         found = ", ".join(named) if named else "none is set"
-        yield CheckResult("proxies", CheckStatus.OK, found)
+        yield ok("proxies", found)
     yield from troubles
 
 
@@ -105,7 +113,7 @@ def _disagreements(variables: Mapping[str, str]) -> Iterator[CheckResult]:
             continue
         told = f"{lower} is `{shown(both[0] or '')}`, {upper} is `{shown(both[1] or '')}`"
         why = f"lakeload goes by {lower}, other programs by {upper}"
-        yield CheckResult("proxies", CheckStatus.WARNING, told, why, f'export {upper}="${lower}"')
+        yield warning("proxies", told, why, f'export {upper}="${lower}"')
 
 
 def _malformed(used: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -116,7 +124,7 @@ def _malformed(used: Mapping[str, str]) -> Iterator[CheckResult]:
         why = "it is not the address of a proxy"
         command = export(name.upper(), "http://proxy.example.com:3128")
         found = f"{name.upper()} is `{shown(value)}`"
-        yield CheckResult("proxies", CheckStatus.PROBLEM, found, why, command)
+        yield problem("proxies", found, why, command)
 
 
 def _is_proxy(value: str) -> bool:
@@ -133,7 +141,7 @@ def _uncovered(used: Mapping[str, str]) -> Iterator[CheckResult]:
         found = f"HTTP_PROXY is `{shown(used['http_proxy'])}`, and HTTPS_PROXY is not set"
         why = "AWS is reached over https, so without a proxy"
         command = 'export HTTPS_PROXY="${http_proxy-$HTTP_PROXY}"'
-        yield CheckResult("proxies", CheckStatus.WARNING, found, why, command)
+        yield warning("proxies", found, why, command)
 
 
 def _local_endpoint(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -143,9 +151,7 @@ def _local_endpoint(context: CheckContext, used: Mapping[str, str]) -> Iterator[
     if not (local or host == "::1") or proxy_for(url, context.environment) is None:
         return
     found = f"the endpoint `{host}` is on this machine and would be reached through a proxy"
-    yield CheckResult(
-        "proxies", CheckStatus.WARNING, found, "add it to NO_PROXY", _except(used, host)
-    )
+    yield warning("proxies", found, "add it to NO_PROXY", _except(used, host))
 
 
 def _metadata(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -158,7 +164,7 @@ def _metadata(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckR
     if proxy_for(f"http://{_METADATA}/", context.environment) is not None:
         found = f"`{_METADATA}` would be reached through a proxy"
         why = "on EC2 that is where the credentials of an instance come from"
-        yield CheckResult("proxies", CheckStatus.WARNING, found, why, _except(used, _METADATA))
+        yield warning("proxies", found, why, _except(used, _METADATA))
 
 
 def _except(used: Mapping[str, str], host: str) -> str:
@@ -193,30 +199,27 @@ def clock(context: CheckContext, now: Now = time.time) -> Iterator[CheckResult]:
     except (OSError, http.client.HTTPException, ValueError) as error:
         yield _unreachable(context, without_userinfo(url), proxy, error)
         return
-    instant = _instant(date)
-    if instant is not None:
-        yield judge_clock(context, (now() - instant.timestamp()), place)
+    if date is not None:
+        yield judge_clock(context, now() - date.timestamp(), place)
     elif trouble is None:
         found = f"{place} answers without a Date"
         command = f"curl -sSI {shlex.quote(without_userinfo(url))}; date -u"
-        yield CheckResult(
-            "clock", CheckStatus.WARNING, found, "the clock could not be compared", command
-        )
+        yield warning("clock", found, "the clock could not be compared", command)
 
 
 def judge_clock(context: CheckContext, ahead: float, place: str) -> CheckResult:
     """Return the finding for a clock that is `ahead` seconds before the endpoint's."""
     off = abs(ahead)
     if off < NOTABLE:
-        return CheckResult("clock", CheckStatus.OK, f"within a minute of {place}")
+        return ok("clock", f"within a minute of {place}")
     amount = f"{off / 60:.0f} minutes" if off >= 120 else f"{off:.0f} s"
     found = f"{amount} {'ahead of' if ahead > 0 else 'behind'} {place}"
-    command = set_clock(context.host.platform, context.host.os_release)
+    command = context.host.install("clock")
     if off < REFUSED_AFTER:
         why = "AWS refuses signatures that are five minutes off"
-        return CheckResult("clock", CheckStatus.WARNING, found, why, command)
+        return warning("clock", found, why, command)
     why = "AWS refuses signatures that are five minutes off, S3 those fifteen minutes off"
-    return CheckResult("clock", CheckStatus.PROBLEM, found, why, command)
+    return problem("clock", found, why, command)
 
 
 def silent_endpoint(context: CheckContext) -> CheckResult:
@@ -235,7 +238,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         """Follow nothing."""
 
 
-def _date(url: str, proxy: str | None, seconds: float, *, trusting: bool) -> str | None:
+def _date(url: str, proxy: str | None, seconds: float, *, trusting: bool) -> datetime | None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("it is not a URL")
@@ -251,25 +254,21 @@ def _date(url: str, proxy: str | None, seconds: float, *, trusting: bool) -> str
     )
     try:
         with opener.open(request, timeout=seconds) as answer:
-            return _header(answer.headers)
+            return _instant(answer.headers.get("Date"))
     except urllib.error.HTTPError as error:
         with error:
-            return _header(error.headers)
+            return _instant(error.headers.get("Date"))
     except urllib.error.URLError as error:
         if isinstance(error.reason, OSError):
             raise error.reason from error
         raise
 
 
-def _date_or_none(url: str, proxy: str | None, seconds: float) -> str | None:
+def _date_or_none(url: str, proxy: str | None, seconds: float) -> datetime | None:
     try:
         return _date(url, proxy, seconds, trusting=True)
     except (OSError, http.client.HTTPException, ValueError):
         return None
-
-
-def _header(headers: Message) -> str | None:
-    return headers.get("Date")
 
 
 def _instant(date: str | None) -> datetime | None:
@@ -300,7 +299,7 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> CheckResult:
     found = f"the certificate of {place} is not trusted: {error.verify_message}"
     why = "a proxy that opens TLS, a store with a certificate of its own, or a wrong clock"
     command = "export AWS_CA_BUNDLE=/path/to/its/authority.pem"
-    return CheckResult("endpoint", CheckStatus.PROBLEM, found, why, command)
+    return problem("endpoint", found, why, command)
 
 
 def _unreachable(
@@ -345,7 +344,7 @@ def credentials(context: CheckContext) -> Iterator[CheckResult]:
     spec = destination.credentials if destination else CredentialsSpec()
     if spec.access_key_id:
         found = f"keys of the document, from {spec.access_key_id}"
-        yield CheckResult("credentials", CheckStatus.OK, found)
+        yield ok("credentials", found)
         return
     from lakeload_jobs.aws.errors import AwsError
 
@@ -369,16 +368,16 @@ def judge_source(source: CredentialSource, now: datetime) -> CheckResult:
     if source.key_end:
         found += f", access key …{source.key_end}"
     if source.expires is None:
-        return CheckResult("credentials", CheckStatus.OK, found)
+        return ok("credentials", found)
     left = (source.expires - now).total_seconds()
     renew = _renewal(source.method, source.profile)
     if left <= 0:
-        return CheckResult("credentials", CheckStatus.PROBLEM, f"{found}: expired", "", renew)
+        return problem("credentials", f"{found}: expired", "", renew)
     found += f", until {source.expires:%Y-%m-%d %H:%M} UTC"
     if left < SOON and source.method in ("env", "custom-process", "shared-credentials-file"):
         why = "they end in less than 15 minutes"
-        return CheckResult("credentials", CheckStatus.WARNING, found, why, renew)
-    return CheckResult("credentials", CheckStatus.OK, found)
+        return warning("credentials", found, why, renew)
+    return ok("credentials", found)
 
 
 def secrets(context: CheckContext) -> Iterator[CheckResult]:
@@ -393,14 +392,10 @@ def secrets(context: CheckContext) -> Iterator[CheckResult]:
             resolve_locally(reference)
         except InvalidInput as error:
             missing = True
-            yield CheckResult(
-                "secrets", CheckStatus.PROBLEM, error.message, "", _provide(reference)
-            )
+            yield problem("secrets", error.message, "", _provide(reference))
     if references and not missing:
         listed = ", ".join(map(str, references))
-        yield CheckResult(
-            "secrets", CheckStatus.OK, f"all that the document refers to are here: {listed}"
-        )
+        yield ok("secrets", f"all that the document refers to are here: {listed}")
 
 
 def _provide(reference: SecretReference) -> str:
@@ -418,7 +413,7 @@ def _nobody(context: CheckContext) -> CheckResult:
     command = "aws configure sso" if not context.environment.get("AWS_PROFILE") else "aws sso login"
     if context.need.destination is None:
         why = "a destination without `credentials` needs them"
-        return CheckResult("credentials", CheckStatus.WARNING, found, why, command)
+        return warning("credentials", found, why, command)
     status = CheckStatus.WARNING if context.offline else CheckStatus.PROBLEM
     why = "the destination takes its base identity from the AWS chain"
     return CheckResult("credentials", status, found, why, command)
@@ -453,7 +448,18 @@ def _renewal(method: str, profile: str | None) -> str:
     return f"aws sts get-caller-identity{tail}"
 
 
-_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS")
+_CONF = "what `%s` and its neighbours set applies to loads too"
+_PACKAGES = "what is found there comes before the packages that lakeload was installed with"
+_LEFT_TO_ITSELF = {
+    "SPARK_CONF_DIR": _CONF % "spark-env.sh",
+    "HADOOP_CONF_DIR": _CONF % "core-site.xml",
+    "YARN_CONF_DIR": _CONF % "yarn-site.xml",
+    "SPARK_LOCAL_IP": "Spark may bind to it, and does not start where it is no address of this "
+    "machine",
+    "PYTHONPATH": _PACKAGES,
+    "PYTHONHOME": _PACKAGES,
+}
+"""Variables that are best not set, and why."""
 
 
 def variables(context: CheckContext) -> Iterator[CheckResult]:
@@ -464,13 +470,10 @@ def variables(context: CheckContext) -> Iterator[CheckResult]:
         *_regions(context),
         *_endpoints(context),
         *_certificates(context.environment),
-        *_configurations(context.environment),
         *_java(context.environment),
-        *_python(context.environment),
+        *_surprising(context.environment),
     ]
-    if not found:
-        yield CheckResult("variables", CheckStatus.OK, "no environment variable is in the way")
-    yield from found
+    yield from found or [ok("variables", "no environment variable is in the way")]
 
 
 def _identity(context: CheckContext) -> Iterator[CheckResult]:
@@ -482,7 +485,7 @@ def _identity(context: CheckContext) -> Iterator[CheckResult]:
     if given.get("AWS_ACCESS_KEY_ID") and given.get("AWS_PROFILE") and not own:
         told = f"AWS_PROFILE is `{given['AWS_PROFILE']}`, and AWS_ACCESS_KEY_ID is set as well"
         why = "the keys win, and the profile is ignored"
-        yield CheckResult("aws-identity", CheckStatus.WARNING, told, why, f"unset {_KEYS}")
+        yield warning("aws-identity", told, why, f"unset {_KEYS}")
 
 
 _KEYS = "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN"
@@ -495,17 +498,15 @@ def _half_a_key(given: Mapping[str, str]) -> Iterator[CheckResult]:
         there = "AWS_ACCESS_KEY_ID" if key else "AWS_SECRET_ACCESS_KEY"
         other = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
         told = f"{there} is set without {other}"
-        yield CheckResult(
-            "aws-keys", CheckStatus.WARNING, told, "it is half a key", f"export {other}=…"
-        )
+        yield warning("aws-keys", told, "it is half a key", f"export {other}=…")
     elif key and key.startswith("ASIA") and not token:
         told = "AWS_ACCESS_KEY_ID is a temporary key, and AWS_SESSION_TOKEN is not set"
         command = "export AWS_SESSION_TOKEN=…"
-        yield CheckResult("aws-keys", CheckStatus.WARNING, told, "AWS refuses it without", command)
+        yield warning("aws-keys", told, "AWS refuses it without", command)
     elif key and key.startswith("AKIA") and token:
         told = "AWS_ACCESS_KEY_ID is a lasting key, and AWS_SESSION_TOKEN is set"
         why = "the token is left from other keys, and AWS refuses both together"
-        yield CheckResult("aws-keys", CheckStatus.WARNING, told, why, "unset AWS_SESSION_TOKEN")
+        yield warning("aws-keys", told, why, "unset AWS_SESSION_TOKEN")
 
 
 def _regions(context: CheckContext) -> Iterator[CheckResult]:
@@ -516,14 +517,12 @@ def _regions(context: CheckContext) -> Iterator[CheckResult]:
         return
     told = f"AWS_REGION is `{one}`, AWS_DEFAULT_REGION is `{other}`"
     why = "Python goes by AWS_DEFAULT_REGION, the AWS CLI and other programs by AWS_REGION"
-    yield CheckResult(
-        "aws-region", CheckStatus.WARNING, told, why, 'export AWS_DEFAULT_REGION="$AWS_REGION"'
-    )
+    yield warning("aws-region", told, why, 'export AWS_DEFAULT_REGION="$AWS_REGION"')
 
 
 def _endpoints(context: CheckContext) -> Iterator[CheckResult]:
     given, destination = context.environment, context.need.destination
-    named = [name for name in given if name in _ENDPOINTS or name.startswith("AWS_ENDPOINT_URL_")]
+    named = [name for name in given if re.fullmatch("AWS_ENDPOINT_URL(_.*)?", name)]
     if destination is not None and destination.endpoints.s3:
         # The document's endpoint wins for S3.
         named = [name for name in named if name != "AWS_ENDPOINT_URL_S3"]
@@ -531,9 +530,7 @@ def _endpoints(context: CheckContext) -> Iterator[CheckResult]:
     if values:
         told = ", ".join(f"{name} is `{without_userinfo(url)}`" for name, url in values.items())
         why = "calls go there and not to AWS wherever the destination names no endpoint"
-        yield CheckResult(
-            "aws-endpoint", CheckStatus.WARNING, told, why, "unset " + " ".join(values)
-        )
+        yield warning("aws-endpoint", told, why, "unset " + " ".join(values))
 
 
 def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -547,25 +544,6 @@ def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:
         yield CheckResult("ca-bundle", status, told, why, f"unset {name}")
 
 
-def _configurations(given: Mapping[str, str]) -> Iterator[CheckResult]:
-    for name, files in (
-        ("SPARK_CONF_DIR", "spark-env.sh"),
-        ("HADOOP_CONF_DIR", "core-site.xml"),
-        ("YARN_CONF_DIR", "yarn-site.xml"),
-    ):
-        value = given.get(name)
-        if not value:
-            continue
-        told = f"{name} is `{value}`"
-        if not Path(value).is_dir():
-            told, why = f"{told}, and no such folder is there", "Spark goes on without it"
-        else:
-            why = f"what `{files}` and its neighbours set applies to loads too"
-        yield CheckResult(
-            name.lower().replace("_", "-"), CheckStatus.WARNING, told, why, f"unset {name}"
-        )
-
-
 def _java(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
         value = given.get(name, "")
@@ -573,20 +551,17 @@ def _java(given: Mapping[str, str]) -> Iterator[CheckResult]:
         if changes:
             told = f"{name} sets `{' '.join(changes)}`"
             why = "it applies to every Java process, beside `spark.driver_memory`"
-            yield CheckResult("java-options", CheckStatus.WARNING, told, why, f"unset {name}")
-    if address := given.get("SPARK_LOCAL_IP"):
-        told = f"SPARK_LOCAL_IP is `{address}`"
-        why = "Spark may bind to it, and does not start where it is no address of this machine"
-        yield CheckResult("spark-local-ip", CheckStatus.WARNING, told, why, "unset SPARK_LOCAL_IP")
+            yield warning("java-options", told, why, f"unset {name}")
 
 
 def _changes_memory(option: str) -> bool:
     return option.startswith(("-Xmx", "-Xms", "-XX:+Use", "-XX:MaxRAM", "-agentlib", "-javaagent"))
 
 
-def _python(given: Mapping[str, str]) -> Iterator[CheckResult]:
-    for name in ("PYTHONPATH", "PYTHONHOME"):
+def _surprising(given: Mapping[str, str]) -> Iterator[CheckResult]:
+    for name, why in _LEFT_TO_ITSELF.items():
         if value := given.get(name):
             told = f"{name} is `{value}`"
-            why = "what is found there comes before the packages that lakeload was installed with"
-            yield CheckResult(name.lower(), CheckStatus.WARNING, told, why, f"unset {name}")
+            if name.endswith("_CONF_DIR") and not Path(value).is_dir():
+                told, why = f"{told}, and no such folder is there", "Spark goes on without it"
+            yield warning(name.lower().replace("_", "-"), told, why, f"unset {name}")

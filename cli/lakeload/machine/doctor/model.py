@@ -1,15 +1,17 @@
-"""Checks of the environment: their results, and the command that fixes one."""
+"""Checks of the environment: their results, how they run, and the commands that fix things."""
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from lakeload.machine.local.java import USUAL_PLACES
+from lakeload.machine.local.java import USUAL_PLACES, install_command
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 
 
@@ -37,6 +39,21 @@ class CheckResult:
     command: str = ""
 
 
+def ok(name: str, found: str) -> CheckResult:
+    """Return a finding that is in order."""
+    return CheckResult(name, CheckStatus.OK, found)
+
+
+def warning(name: str, found: str, why: str = "", command: str = "") -> CheckResult:
+    """Return a finding that surprises, or may stop a load."""
+    return CheckResult(name, CheckStatus.WARNING, found, why, command)
+
+
+def problem(name: str, found: str, why: str = "", command: str = "") -> CheckResult:
+    """Return a finding that stops a load."""
+    return CheckResult(name, CheckStatus.PROBLEM, found, why, command)
+
+
 @dataclass(frozen=True)
 class Host:
     """The machine, as far as findings depend on it; tests hand over another one."""
@@ -53,6 +70,10 @@ class Host:
     proc: Path = Path("/proc")
     cgroups: Path = Path("/sys/fs/cgroup")
     java_places: tuple[str, ...] = USUAL_PLACES
+
+    def install(self, what: str) -> str:
+        """Return the command that installs or sets `what` (install.toml) on this system."""
+        return install_command(self.platform, self.os_release, what)
 
 
 @dataclass(frozen=True)
@@ -113,6 +134,60 @@ class DoctorReport:
         return not self.with_status(CheckStatus.PROBLEM)
 
 
+def run_checks(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
+    """Return every finding. All checks run at once; what takes longer than `context.seconds`,
+    a name server or a disk that never answers, is given up and said. Raises `RuntimeError` for a
+    check with a bug; its thread has told where.
+    """
+    started = time.monotonic()
+    running = [_Running(check, context) for check in checks]
+    findings = [finding for one in running for finding in one.findings(started + context.seconds)]
+    return DoctorReport(tuple(findings), time.monotonic() - started)
+
+
+class _Running(threading.Thread):
+    """One check under way, in a thread that the end of the program does not wait for."""
+
+    def __init__(self, check: Check, context: CheckContext) -> None:
+        super().__init__(name=f"doctor-{check.name}", daemon=True)
+        self._check = check
+        self._context = context
+        self._found: list[CheckResult] = []
+        self._complete = False
+        self.start()
+
+    def findings(self, until: float) -> list[CheckResult]:
+        """Return what was found until an instant of the monotonic clock."""
+        self.join(max(0.0, until - time.monotonic()))
+        if self.is_alive():
+            return [*self._found, self._silence()]
+        if not self._complete:
+            raise RuntimeError(f"the check {self._check.name} broke off")
+        return self._found
+
+    def run(self) -> None:
+        """Collect the findings; what cannot be looked at is a finding too."""
+        try:
+            for finding in self._check.look(self._context):
+                self._found.append(finding)
+        except LakeloadError as error:
+            self._found.append(self._unseen(error.message))
+        except (OSError, ValueError, ImportError) as error:
+            self._found.append(self._unseen(f"{type(error).__name__}: {error}"))
+        self._complete = True
+
+    def _silence(self) -> CheckResult:
+        context = self._context
+        if self._check.silence is not None:
+            return self._check.silence(context)
+        files = [context.need.file] if context.need.file else []
+        command = ["lakeload", "doctor", *files, "--timeout", f"{context.seconds * 4:g}s"]
+        return self._unseen(f"no answer within {context.seconds:g} s", shlex.join(command))
+
+    def _unseen(self, why: str, command: str = "") -> CheckResult:
+        return warning(self._check.name, "this could not be looked at", why, command)
+
+
 def export(name: str, value: str | Path) -> str:
     """Return the shell line that sets a variable."""
     return f"export {name}={shlex.quote(str(value))}"
@@ -122,50 +197,3 @@ def make_writable(folder: Path) -> str:
     """Return the line that makes a folder and gives it to this user."""
     quoted = shlex.quote(str(folder))
     return f'sudo mkdir -p {quoted} && sudo chown "$(id -u)" {quoted}'
-
-
-def family(os_release: str) -> set[str]:
-    """Return what /etc/os-release calls this system and those it is like."""
-    values = dict(re.findall(r'^(ID|ID_LIKE)="?([^"\n]*)"?$', os_release, re.MULTILINE))
-    return {values.get("ID", ""), *values.get("ID_LIKE", "").split()} - {""}
-
-
-def set_clock(platform: str, os_release: str) -> str:
-    """Return the command that sets this machine's clock by the network, once and from now on."""
-    if platform == "darwin":
-        return "sudo sntp -sS time.apple.com"
-    names = family(os_release)
-    if names & {"debian", "ubuntu"}:
-        return "sudo apt-get install -y chrony && sudo chronyc makestep"
-    if names & {"fedora", "rhel", "centos", "amzn"}:
-        install = "sudo dnf install -y chrony && sudo systemctl enable --now chronyd"
-        return f"{install} && sudo chronyc makestep"
-    if "alpine" in names:
-        return "apk add chrony && chronyd -q 'pool pool.ntp.org iburst'"
-    return "sudo timedatectl set-ntp true"
-
-
-def python_command(platform: str, os_release: str) -> str:
-    """Return the command that installs a Python which lakeload runs on."""
-    if platform == "darwin":
-        return "brew install python@3.13"
-    names = family(os_release)
-    if names & {"debian", "ubuntu"}:
-        return "sudo apt-get update && sudo apt-get install -y python3 python3-venv"
-    if names & {"fedora", "rhel", "centos", "amzn"}:
-        return "sudo dnf install -y python3.12"
-    if "alpine" in names:
-        return "apk add python3"
-    return "install Python 3.11 to 3.14 from https://www.python.org/downloads/"
-
-
-def install_bash(platform: str, os_release: str) -> str:
-    """Return the command that installs bash, which Spark's scripts are written for."""
-    if platform == "darwin":
-        return "brew install bash"
-    names = family(os_release)
-    if "alpine" in names:
-        return "apk add bash"
-    if names & {"fedora", "rhel", "centos", "amzn"}:
-        return "sudo dnf install -y bash"
-    return "sudo apt-get update && sudo apt-get install -y bash"

@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from lakeload_jobs.contract.errors import MachineLacks
@@ -85,32 +87,23 @@ def read_java(home: Path) -> Java | None:
     return Java(home, values["JAVA_VERSION"], values.get("IMPLEMENTOR", "unknown vendor"))
 
 
-def install_command(platform: str, os_release: str) -> str:
-    """Return the command that installs a Java which Spark 4.1 runs on, for this system.
+def install_command(platform: str, os_release: str, what: str = "java") -> str:
+    """Return the command for this system that installs a Java which Spark 4.1 runs on, or what
+    else install.toml names.
 
     `os_release` is the text of /etc/os-release, empty where there is none.
     """
-    if platform == "darwin":
-        return "brew install openjdk@17"
     values = dict(re.findall(r'^(ID|ID_LIKE|VERSION_ID)="?([^"\n]*)"?$', os_release, re.MULTILINE))
-    family = {values.get("ID", ""), *values.get("ID_LIKE", "").split()}
-    if family & {"debian", "ubuntu"}:
-        # Debian 13 dropped 17; Debian 12 has nothing newer; Ubuntu has both since 22.04.
-        version = values.get("VERSION_ID", "").partition(".")[0]
-        newer = values.get("ID") == "debian" and version.isdecimal() and int(version) >= 13
-        package = f"openjdk-{21 if newer else 17}-jre-headless"
-        return f"sudo apt-get update && sudo apt-get install -y {package}"
-    if values.get("ID") == "amzn":
-        return "sudo dnf install -y java-21-amazon-corretto-headless"
-    if family & {"fedora", "rhel", "centos"}:
-        return "sudo dnf install -y java-21-openjdk-headless"
-    if family & {"suse", "opensuse"}:
-        return "sudo zypper install -y java-21-openjdk-headless"
-    if "alpine" in family:
-        return "apk add bash openjdk17-jre-headless"
-    if "arch" in family:
-        return "sudo pacman -S jre17-openjdk-headless"
-    return "install a Java 17 or 21 runtime, for example from https://adoptium.net"
+    version = values.get("VERSION_ID", "").partition(".")[0]
+    names = [platform, values.get("ID", ""), *values.get("ID_LIKE", "").split()]
+    if names[1] == "debian" and version.isdecimal() and int(version) >= 13:
+        names.insert(0, "debian 13 or newer")
+    text = resources.files("lakeload.machine").joinpath("install.toml").read_text("utf-8")
+    commands = tomllib.loads(text)[what]
+    found: str = next(
+        (one["run"] for name in names for one in commands if name in one["on"]), commands[-1]["run"]
+    )
+    return found
 
 
 def _homes(environment: Mapping[str, str], places: tuple[str, ...]) -> Iterator[Path]:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.checkup import CHECKS, run_checks
+from lakeload.machine.doctor.checks import CHECKS
 from lakeload.machine.doctor.model import (
     Check,
     CheckContext,
     CheckResult,
     CheckStatus,
     DoctorReport,
+    run_checks,
 )
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat, Stream
@@ -86,7 +87,7 @@ def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
 
 
 def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
-    report = run_checks(context(tmp_path, offline=True, seconds=60))
+    report = run_checks(context(tmp_path, offline=True, seconds=60), CHECKS)
     found = statuses(list(report.findings))
     assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
     assert not report.healthy

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.doctor.model import CheckStatus, Need
-from lakeload.machine.doctor.resources import (
+from lakeload.machine.doctor.checks import (
     GIB,
     cpu_quota,
     java_temporary,
+    judge_host_name,
     judge_memory,
+    judge_open_files,
     judge_processors,
     judge_scratch,
     mount_of,
@@ -21,7 +22,7 @@ from lakeload.machine.doctor.resources import (
     scratch_folders,
     temporary,
 )
-from lakeload.machine.doctor.software import judge_host_name, judge_open_files
+from lakeload.machine.doctor.model import CheckStatus, Need
 from tests.unit.machine.doctor.machines import context, statuses
 
 

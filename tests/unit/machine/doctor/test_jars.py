@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.appcds import Archive, ArchiveKey, ArchiveState, Usability
+from lakeload.machine.doctor.checks import jars, judge_archives, judge_jars
 from lakeload.machine.doctor.model import CheckContext, CheckStatus, Need
-from lakeload.machine.doctor.software import jars, judge_archives, judge_jars
 from lakeload.machine.jars.pins import Jar, look_at_all
 from tests.unit.machine.doctor.machines import context, destination
 

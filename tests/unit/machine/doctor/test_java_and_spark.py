@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.machine.doctor.checks import NEEDED_MODULES, judge, judge_encoding, judge_pyspark
+from lakeload.machine.doctor.checks import java as look_at_java
+from lakeload.machine.doctor.checks import spark as look_at_spark
 from lakeload.machine.doctor.model import CheckStatus
-from lakeload.machine.doctor.software import NEEDED_MODULES, judge, judge_encoding, judge_pyspark
-from lakeload.machine.doctor.software import java as look_at_java
-from lakeload.machine.doctor.software import spark as look_at_spark
 from tests.unit.machine.doctor.machines import context, java, spark, statuses
 
 INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless"

@@ -1,4 +1,4 @@
-"""Checks of Java, Python, Spark, jars and the operating system."""
+"""The checks of `doctor`: Java, Python, Spark, jars, memory, disk and the operating system."""
 
 from __future__ import annotations
 
@@ -12,25 +12,39 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lakeload.machine.appcds import ArchiveState
 from lakeload.machine.cache_state import cache_state
+from lakeload.machine.doctor.access import (
+    clock,
+    credentials,
+    proxies,
+    secrets,
+    silent_endpoint,
+    variables,
+)
 from lakeload.machine.doctor.model import (
+    Check,
     CheckContext,
     CheckResult,
     CheckStatus,
+    Host,
     Need,
     export,
-    install_bash,
-    python_command,
+    make_writable,
+    ok,
+    problem,
+    warning,
 )
 from lakeload.machine.jars.pins import JARS, JarState
-from lakeload.machine.local.java import Java, find_java, install_command, read_java
+from lakeload.machine.local.java import Java, find_java, read_java
+from lakeload.machine.local.memory import MIB, Group, available_memory, driver_memory, groups_of
 from lakeload.machine.local.spark import SUPPORTED, find_spark, read_version
 from lakeload.runtimes import runtime_of
-from lakeload_jobs.contract.errors import MachineLacks
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
+from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
 
 NEEDED_MODULES = (
     "java.desktop",
@@ -49,19 +63,19 @@ NEEDED_MODULES = (
 def java(context: CheckContext) -> Iterator[CheckResult]:
     """Find the Java that `sync` would run; say what is wrong with JAVA_HOME where it is set."""
     host = context.host
-    install = install_command(host.platform, host.os_release)
+    install = host.install("java")
     try:
         used = find_java(host.environment, host.java_places)
     except MachineLacks as lacks:
-        yield CheckResult("java", CheckStatus.PROBLEM, lacks.message, _why(lacks.message), install)
+        yield problem("java", lacks.message, _why(lacks.message), install)
         yield from _java_home(context, None)
         return
     found = f"Java {used.version} ({used.vendor}) in `{used.home}`, {_origin(context, used)}"
     if missing := missing_modules(used.home):
         why = f"this runtime lacks {_listed(missing)}, which Spark loads"
-        yield CheckResult("java", CheckStatus.PROBLEM, found, why, install)
+        yield problem("java", found, why, install)
     else:
-        yield CheckResult("java", CheckStatus.OK, found)
+        yield ok("java", found)
     yield from _java_home(context, used)
 
 
@@ -93,11 +107,11 @@ def _java_home(context: CheckContext, used: Java | None) -> Iterator[CheckResult
         found = f"JAVA_HOME is `{value}`, and no Java is there"
         why = "it has to be the folder above `bin/java`"
     if used is None:
-        yield CheckResult("java-home", CheckStatus.WARNING, found, why, "unset JAVA_HOME")
+        yield warning("java-home", found, why, "unset JAVA_HOME")
         return
     instead = f"lakeload takes Java {used.version} instead; other programs may fail"
     told = f"{why}; {instead}" if why else instead
-    yield CheckResult("java-home", CheckStatus.WARNING, found, told, export("JAVA_HOME", used.home))
+    yield warning("java-home", found, told, export("JAVA_HOME", used.home))
 
 
 def _origin(context: CheckContext, used: Java) -> str:
@@ -136,16 +150,16 @@ def judge(version: tuple[int, int], context: CheckContext) -> CheckResult:
     found = f"Python {text} in `{sys.executable}`, on {system}"
     if version < OLDEST:
         why = "lakeload needs Python 3.11 or newer"
-        command = python_command(context.host.platform, context.host.os_release)
-        return CheckResult("python", CheckStatus.PROBLEM, found, why, command)
+        command = context.host.install("python")
+        return problem("python", found, why, command)
     if version >= TOO_NEW:
         why = "lakeload is tested with Python 3.11 to 3.14"
-        command = python_command(context.host.platform, context.host.os_release)
-        return CheckResult("python", CheckStatus.WARNING, found, why, command)
+        command = context.host.install("python")
+        return warning("python", found, why, command)
     if context.host.platform == "win32":
         why = "lakeload needs Linux or macOS; on Windows, run it in WSL"
-        return CheckResult("python", CheckStatus.PROBLEM, found, why, "wsl --install")
-    return CheckResult("python", CheckStatus.OK, found)
+        return problem("python", found, why, "wsl --install")
+    return ok("python", found)
 
 
 def encoding(context: CheckContext) -> Iterator[CheckResult]:
@@ -165,12 +179,12 @@ def judge_encoding(name: str, context: CheckContext) -> CheckResult:
     told = f"`{setting}={value}`" if setting else "no locale is set"
     utf8 = value.lower().replace("-", "").partition(".")[2].startswith("utf8")
     if context.host.platform == "darwin" and name == "utf-8":
-        return CheckResult("encoding", CheckStatus.OK, "file names are UTF-8")
+        return ok("encoding", "file names are UTF-8")
     if utf8 and name == "utf-8":
-        return CheckResult("encoding", CheckStatus.OK, f"UTF-8, from {told}")
+        return ok("encoding", f"UTF-8, from {told}")
     why = "Java cannot open files whose names are not ASCII"
     command = f"export {setting or 'LC_ALL'}=C.UTF-8"
-    return CheckResult("encoding", CheckStatus.WARNING, f"{told}: not UTF-8", why, command)
+    return warning("encoding", f"{told}: not UTF-8", why, command)
 
 
 REINSTALL = f"{sys.executable} -m pip install --force-reinstall 'pyspark>=4.1,<4.2'"
@@ -205,7 +219,7 @@ def judge_pyspark(installed: Path | None, context: CheckContext) -> Iterator[Che
         found = f"pyspark {version} in `{installed}`"
         yield CheckResult("pyspark", weight, found, _NEEDS, REINSTALL)
     else:
-        yield CheckResult("pyspark", CheckStatus.OK, f"pyspark {version} in `{installed}`")
+        yield ok("pyspark", f"pyspark {version} in `{installed}`")
     if chosen:
         yield _spark_home(context, Path(chosen), version)
 
@@ -218,18 +232,16 @@ def _spark_home(context: CheckContext, chosen: Path, version: str | None) -> Che
         used = find_spark(context.environment)
     except MachineLacks as lacks:
         why = "`sync` takes the Spark of SPARK_HOME and no other"
-        return CheckResult(
-            "spark-home", CheckStatus.PROBLEM, lacks.message, why, "unset SPARK_HOME"
-        )
+        return problem("spark-home", lacks.message, why, "unset SPARK_HOME")
     found = f"SPARK_HOME is `{chosen}` with Spark {used.version}: `sync` runs this one"
     if not os.access(used.submit, os.X_OK):
         why = f"`{used.submit}` cannot be executed"
         command = f"chmod +x '{used.submit}'"
-        return CheckResult("spark-home", CheckStatus.PROBLEM, found, why, command)
+        return problem("spark-home", found, why, command)
     if version is not None and used.version != version:
         why = f"it differs from the installed pyspark {version}, which lakeload is tested with"
-        return CheckResult("spark-home", CheckStatus.WARNING, found, why, "unset SPARK_HOME")
-    return CheckResult("spark-home", CheckStatus.OK, found)
+        return warning("spark-home", found, why, "unset SPARK_HOME")
+    return ok("spark-home", found)
 
 
 def _other_submit(context: CheckContext) -> Iterator[CheckResult]:
@@ -240,14 +252,12 @@ def _other_submit(context: CheckContext) -> Iterator[CheckResult]:
     found = f"`{used.submit}`"
     if used.submit.is_file() and not os.access(used.submit, os.X_OK):
         why = "it cannot be executed: was it copied without its modes?"
-        yield CheckResult(
-            "spark-submit", CheckStatus.PROBLEM, found, why, f"chmod +x '{used.submit}'"
-        )
+        yield problem("spark-submit", found, why, f"chmod +x '{used.submit}'")
         return
     on_path = shutil.which("spark-submit", path=context.environment.get("PATH", ""))
     if on_path and not _starts(Path(on_path), used.submit):
         found += f"; the `{on_path}` of PATH is not used"
-    yield CheckResult("spark-submit", CheckStatus.OK, found)
+    yield ok("spark-submit", found)
 
 
 def _starts(script: Path, submit: Path) -> bool:
@@ -266,7 +276,7 @@ def _other_python(context: CheckContext) -> Iterator[CheckResult]:
         return
     told = ", ".join(f"{name} is `{value}`" for name, value in named.items())
     why = f"lakeload runs driver and tasks with its own Python, `{sys.executable}`"
-    yield CheckResult("pyspark-python", CheckStatus.WARNING, told, why, "unset " + " ".join(named))
+    yield warning("pyspark-python", told, why, "unset " + " ".join(named))
 
 
 def _same_python(value: str, context: CheckContext) -> bool:
@@ -277,11 +287,11 @@ def _same_python(value: str, context: CheckContext) -> bool:
 
 def _bash(context: CheckContext) -> Iterator[CheckResult]:
     if shutil.which("bash", path=context.environment.get("PATH", os.defpath)) is None:
-        command = install_bash(context.host.platform, context.host.os_release)
+        command = context.host.install("bash")
         if Path("/bin/bash").is_file():
             command = 'export PATH="$PATH:/usr/bin:/bin"'
         why = "spark-submit is a script for bash"
-        yield CheckResult("bash", CheckStatus.PROBLEM, "there is no bash on PATH", why, command)
+        yield problem("bash", "there is no bash on PATH", why, command)
 
 
 def jars(context: CheckContext) -> Iterator[CheckResult]:
@@ -297,13 +307,13 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
     """Return the finding for the states of the jars that are needed."""
     place = f"`{context.host.cache / JARS}`"
     if not states:
-        return CheckResult("jars", CheckStatus.OK, "none are needed beside Spark's own")
+        return ok("jars", "none are needed beside Spark's own")
     if broken := [state for state in states if state.state == "broken"]:
         names = ", ".join(f"`{state.jar.file_name}`" for state in broken[:3])
         more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
         found = f"broken in {place}: {names}{more}"
         why = "their content is not what is pinned; the next load fetches them anew"
-        return CheckResult("jars", CheckStatus.WARNING, found, why, _fetch(context.need))
+        return warning("jars", found, why, _fetch(context.need))
     if missing := [state.jar for state in states if state.state == "missing"]:
         size = format_size(sum(jar.size for jar in missing))
         found = f"{len(missing)} of {len(states)} are not in {place} yet ({size})"
@@ -313,7 +323,7 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
         return CheckResult("jars", status, found, why, _fetch(context.need))
     sets = ", ".join(context.need.features)
     found = f"all {len(states)} ({sets}) are in {place}, checksums right"
-    return CheckResult("jars", CheckStatus.OK, found)
+    return ok("jars", found)
 
 
 def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
@@ -328,13 +338,11 @@ def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
     for state in near:
         if state.state == "usable":
             size = format_size(state.archive.size)
-            return CheckResult(
-                "class-data", CheckStatus.OK, f"an archive of {size} makes Spark start faster"
-            )
+            return ok("class-data", f"an archive of {size} makes Spark start faster")
     slower = "Spark starts some seconds slower"
     if near:
         found = f"the archive is {near[0].state}" + (f": {near[0].why}" if near[0].why else "")
-        return CheckResult("class-data", CheckStatus.WARNING, found, slower, _fetch(need))
+        return warning("class-data", found, slower, _fetch(need))
     found = "no archive was made for loads like this one" if need.destination else "no archive"
     return CheckResult("class-data", CheckStatus.OK, found, slower, _fetch(need))
 
@@ -357,13 +365,13 @@ def judge_open_files(soft: int, hard: int) -> CheckResult:
     """Return the finding for the two limits of open files; RLIM_INFINITY is none."""
     if soft == resource.RLIM_INFINITY or soft >= FILES:
         shown = "any number of" if soft == resource.RLIM_INFINITY else f"{soft:,}"
-        return CheckResult("open-files", CheckStatus.OK, f"a process may have {shown} files open")
+        return ok("open-files", f"a process may have {shown} files open")
     found = f"a process may have {soft:,} files open"
     reachable = hard == resource.RLIM_INFINITY or hard >= 4 * FILES
     least = 4 * FILES if reachable else hard
     why = f"Spark and the uploads of several tables need {FILES:,} or more"
     command = f"ulimit -n {least}" if least >= FILES else "sudo prlimit --pid $$ --nofile=4096:4096"
-    return CheckResult("open-files", CheckStatus.WARNING, found, why, command)
+    return warning("open-files", found, why, command)
 
 
 def host_name(context: CheckContext) -> Iterator[CheckResult]:
@@ -383,11 +391,252 @@ def judge_host_name(name: str, context: CheckContext, *, resolves: bool) -> Chec
     Where lakeload gives Spark the loopback address, the name is not needed.
     """
     if resolves:
-        return CheckResult("host-name", CheckStatus.OK, f"the host name `{name}` resolves")
+        return ok("host-name", f"the host name `{name}` resolves")
     found = f"the host name `{name}` does not resolve"
     command = f"echo '127.0.1.1 {name}' | sudo tee -a /etc/hosts"
     if "spark.driver.host" in runtime_of(context.need.master).properties((), {}):
         why = "lakeload gives Spark 127.0.0.1 instead; other programs that use Spark will not start"
-        return CheckResult("host-name", CheckStatus.WARNING, found, why, command)
+        return warning("host-name", found, why, command)
     why = "executors on other machines reach the driver by its name"
-    return CheckResult("host-name", CheckStatus.PROBLEM, found, why, command)
+    return problem("host-name", found, why, command)
+
+
+PYTHON_SHARE = 512 * MIB
+"""What the Python workers of a small load need beside the driver's heap."""
+
+
+def memory(context: CheckContext) -> Iterator[CheckResult]:
+    """Compare the driver's heap with physical memory and the container's limit."""
+    available = available_memory(context.host.cgroups, context.host.proc)
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    yield judge_memory(context, available, physical)
+
+
+def judge_memory(context: CheckContext, available: int, physical: int) -> CheckResult:
+    """Return the finding for this many bytes of memory."""
+    limited = f", limited by a cgroup (of {format_size(physical)})" if available < physical else ""
+    has = f"{format_size(available)} of memory{limited}"
+    configured = context.need.driver_memory
+    try:
+        heap = driver_memory(configured, available)
+    except LakeloadError as error:
+        return problem("memory", has, error.message, error.hint or "")
+    source = "as the pipeline says" if configured else "by default"
+    found = f"{has}; the driver takes {heap} {source}"
+    if available - parse_jvm_memory(heap) < PYTHON_SHARE:
+        smaller = max(available // 2, 512 * MIB) // MIB
+        why = "little is left for the Python workers, and a container that runs over is killed"
+        command = f"set `spark.driver_memory: {smaller}m` in the pipeline"
+        return warning("memory", found, why, command)
+    return ok("memory", found)
+
+
+def processors(context: CheckContext) -> Iterator[CheckResult]:
+    """Compare the processors Spark would use with what the container may use."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    yield judge_processors(usable or os.cpu_count() or 1, cpu_quota(context.host))
+
+
+def judge_processors(usable: int, quota: float | None) -> CheckResult:
+    """Return the finding for `usable` processors and a quota in processors, None without one."""
+    count = f"{usable} processor{'s' if usable != 1 else ''}"
+    if quota is None or quota >= usable:
+        return ok("processors", count)
+    found = f"{count}, of which a cgroup allows the time of {quota:g}"
+    if quota >= 1:
+        # Java counts the quota itself, rounded up.
+        return ok("processors", found)
+    why = "less than one processor's time: starting Spark alone takes half a minute or more"
+    command = "docker update --cpus=2 CONTAINER"
+    return warning("processors", found, why, command)
+
+
+def cpu_quota(host: Host) -> float | None:
+    """Return how many processors' time the cgroup (v1 or v2) allows, None without a limit."""
+    quotas = [_quota(group) for group in groups_of("cpu", host.cgroups, host.proc)]
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _quota(group: Group) -> float | None:
+    """`max` or `-1` is no limit."""
+    names = ("cpu.max",) if group.unified else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    try:
+        texts = [(group.folder / name).read_text(encoding="ascii") for name in names]
+    except OSError:
+        return None
+    numbers = [int(word) for word in " ".join(texts).split() if word.isdecimal()]
+    return numbers[0] / numbers[1] if len(numbers) == 2 and numbers[1] else None
+
+
+GIB = 1 << 30
+LITTLE = 2 * GIB
+"""Below this, a sort or shuffle of an ordinary table may fill the disk."""
+TOO_LITTLE = 256 << 20
+"""Below this, Spark's own files may fill it."""
+_IN_MEMORY = {"tmpfs", "ramfs"}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mounted file system: where, its type, and its options."""
+
+    place: Path
+    kind: str
+    options: frozenset[str]
+
+
+def scratch(context: CheckContext) -> Iterator[CheckResult]:
+    """Look at the folders in which Spark keeps what does not fit into memory."""
+    for folder, source in scratch_folders(context):
+        yield _scratch(context, folder, source)
+
+
+def scratch_folders(context: CheckContext) -> list[tuple[Path, str]]:
+    """Return Spark's scratch folders and what names them.
+
+    SPARK_LOCAL_DIRS wins over `spark.local.dir`; else it is Java's temporary folder, which on
+    Linux is /tmp whatever TMPDIR says.
+    """
+    named = [
+        ("SPARK_LOCAL_DIRS", context.environment.get("SPARK_LOCAL_DIRS", "")),
+        ("spark.local.dir", context.need.conf.get("spark.local.dir", "")),
+    ]
+    for source, value in named:
+        if folders := [part.strip() for part in value.split(",") if part.strip()]:
+            return [(Path(folder), source) for folder in folders]
+    return [(java_temporary(context), "Java's temporary folder")]
+
+
+def java_temporary(context: CheckContext) -> Path:
+    """Return what Java takes for its temporary folder (`java.io.tmpdir`)."""
+    options = [
+        *context.environment.get("JAVA_TOOL_OPTIONS", "").split(),
+        *context.need.conf.get("spark.driver.extraJavaOptions", "").split(),
+    ]
+    for option in reversed(options):
+        if option.startswith("-Djava.io.tmpdir="):
+            return Path(option.partition("=")[2])
+    if context.host.platform == "darwin" and (given := context.environment.get("TMPDIR")):
+        return Path(given)
+    return Path("/tmp")  # noqa: S108 - it is Java's default, not a file of ours
+
+
+def _scratch(context: CheckContext, folder: Path, source: str) -> CheckResult:
+    there = _nearest(folder)
+    if not os.access(there, os.W_OK | os.X_OK):
+        why = "Spark cannot make its folders there"
+        found = f"`{folder}` ({source}) cannot be written to"
+        return problem("scratch-space", found, why, make_writable(folder))
+    free = shutil.disk_usage(there).free
+    mount = mount_of(there, context.host.proc)
+    return judge_scratch(folder, source, free, mount.kind if mount else "")
+
+
+def judge_scratch(folder: Path, source: str, free: int, kind: str) -> CheckResult:
+    """Return the finding for a scratch folder with `free` bytes on a file system of this kind."""
+    in_memory = kind in _IN_MEMORY
+    found = f"{format_size(free)} free in `{folder}` ({source}{', in memory' if in_memory else ''})"
+    elsewhere = "export SPARK_LOCAL_DIRS=/path/on/a/larger/disk"
+    if free < TOO_LITTLE:
+        why = "Spark's own files may fill it"
+        return problem("scratch-space", found, why, elsewhere)
+    if in_memory:
+        why = f"it is a {kind}: what Spark spools there takes the memory it was meant to save"
+        return warning("scratch-space", found, why, elsewhere)
+    if free < LITTLE:
+        why = f"a large table may need more; {format_size(LITTLE)} is a sane least"
+        return warning("scratch-space", found, why, elsewhere)
+    return ok("scratch-space", found)
+
+
+def own_folders(context: CheckContext) -> Iterator[CheckResult]:
+    """Look at lakeload's cache and run folders."""
+    cache = context.host.cache
+    if "," in str(cache):
+        command = export("LAKELOAD_CACHE_DIR", "/path/without/a/comma")
+        why = "Spark parts the names of its files at commas"
+        yield problem("cache-folder", f"`{cache}` has a comma", why, command)
+    else:
+        yield _own("cache-folder", cache, "LAKELOAD_CACHE_DIR", context)
+    yield _own("run-folder", context.host.runs, "LAKELOAD_RUN_DIR", context)
+
+
+def _own(name: str, folder: Path, variable: str, context: CheckContext) -> CheckResult:
+    source = variable if context.environment.get(variable) else f"the default; {variable} overrides"
+    there = _nearest(folder)
+    command = export(variable, "/path/that/can/be/written/to")
+    if not there.is_dir():
+        found = f"`{there}` is no folder ({source})"
+        return problem(name, found, f"`{folder}` cannot be made", command)
+    if not os.access(there, os.W_OK | os.X_OK):
+        found = f"`{there}` cannot be written to ({source})"
+        return problem(name, found, f"`{folder}` is needed", command)
+    free = shutil.disk_usage(there).free
+    found = f"`{folder}` can be written to, {format_size(free)} free"
+    if free < TOO_LITTLE:
+        why = "jars and logs may fill it"
+        return warning(name, found, why, command)
+    return ok(name, found)
+
+
+def temporary(context: CheckContext) -> Iterator[CheckResult]:
+    """Tell whether Java may run the native libraries it unpacks into its temporary folder."""
+    folder = java_temporary(context)
+    mount = mount_of(_nearest(folder), context.host.proc)
+    if mount is None or "noexec" not in mount.options:
+        return
+    own = context.host.cache / "tmp"
+    why = "Java unpacks its compression libraries (snappy, zstd) there and cannot run them"
+    quoted = shlex.quote(str(own))
+    command = f"mkdir -p {quoted} && {export('JAVA_TOOL_OPTIONS', f'-Djava.io.tmpdir={own}')}"
+    found = f"`{folder}` is mounted with noexec"
+    yield warning("temporary-folder", found, why, command)
+
+
+def mount_of(folder: Path, proc: Path) -> Mount | None:
+    """Return the mount that `folder` is on, None where there is no /proc/mounts."""
+    try:
+        lines = (proc / "mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    path, best = folder.resolve(), None
+    for line in lines:
+        _, place, kind, options, *_ = line.split(" ")
+        # A blank in a path is written as \040.
+        where = Path(place.replace("\\040", " "))
+        # Of two mounts on one place, the later one is seen.
+        if path.is_relative_to(where) and (
+            best is None or len(where.parts) >= len(best.place.parts)
+        ):
+            best = Mount(where, kind, frozenset(options.split(",")))
+    return best
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or the nearest above it that exists."""
+    for path in (folder, *folder.parents):
+        if path.exists():
+            return path
+    return Path("/")
+
+
+CHECKS = (
+    Check("python", python_version),
+    Check("java", java),
+    Check("pyspark", spark),
+    Check("jars", jars),
+    Check("memory", memory),
+    Check("processors", processors),
+    Check("scratch-space", scratch),
+    Check("temporary-folder", temporary),
+    Check("own-folders", own_folders),
+    Check("open-files", open_files),
+    Check("encoding", encoding),
+    Check("host-name", host_name),
+    Check("variables", variables),
+    Check("proxies", proxies),
+    Check("clock", clock, silence=silent_endpoint),
+    Check("secrets", secrets),
+    Check("credentials", credentials),
+)
+"""All there is, in the order in which it is shown."""
