@@ -15,7 +15,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
 from lakeload.probes import connection as catalogs
-from lakeload.probes import iceberg as iceberg_causes
+from lakeload.probes.causes import known_causes
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
 from lakeload_jobs.formats.iceberg.catalogs import opening
@@ -27,7 +27,7 @@ def test_every_format_has_an_entry(registry: Collection[str]) -> None:
     assert set(registry) == set(get_args(TableFormat))
 
 
-@pytest.mark.parametrize("registry", [CATALOGS, CATALOG_SETTINGS, iceberg_causes._CAUSES])
+@pytest.mark.parametrize("registry", [CATALOGS, CATALOG_SETTINGS, known_causes().catalog_types])
 def test_every_type_of_catalog_has_an_entry(registry: Collection[str]) -> None:
     assert set(registry) == set(get_args(CatalogType))
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
 from lakeload.config.page import Page
 from lakeload.config.problems import MAX_PROBLEMS, Problem
 from lakeload.config.secret_names import (
@@ -18,15 +20,7 @@ from lakeload.config.secret_names import (
     is_masked_key,
     shown,
 )
-from lakeload.config.yaml_tree import (
-    MAX_VALUES,
-    ListNode,
-    MappingNode,
-    Node,
-    ScalarNode,
-    Span,
-    YamlRefused,
-)
+from lakeload.config.yaml_tree import MAX_VALUES, Span, YamlRefused, is_plain, span_of
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
@@ -112,33 +106,34 @@ class TreeReader:
     problems: list[Problem] = field(default_factory=list)
     _values: int = 0
 
-    def read(self, node: Node, *, key: str = "", parent: str | None = None) -> Tree:
+    def read(self, node: yaml.Node, *, key: str = "", parent: str | None = None) -> Tree:
         """Read one node that stands under `key`. Raises `YamlRefused` for alias expansion."""
         self._values += 1
         if self._values > MAX_VALUES:
             raise YamlRefused(
-                "too-large", f"aliases expand to more than {MAX_VALUES:,} values", node.span
+                "too-large", f"aliases expand to more than {MAX_VALUES:,} values", span_of(node)
             )
-        if isinstance(node, ScalarNode):
+        if isinstance(node, yaml.ScalarNode):
             return self._leaf(node, key, parent)
-        if isinstance(node, ListNode):
-            items = tuple(self.read(item, key=key, parent=parent) for item in node.items)
-            return Items(items, node.span)
-        return Branch(self._entries(node, key, parent), node.span)
+        if isinstance(node, yaml.SequenceNode):
+            items = tuple(self.read(item, key=key, parent=parent) for item in node.value)
+            return Items(items, span_of(node))
+        assert isinstance(node, yaml.MappingNode)  # noqa: S101
+        return Branch(self._entries(node, key, parent), span_of(node))
 
     def _entries(
-        self, node: MappingNode, parent: str, grandparent: str | None
+        self, node: yaml.MappingNode, parent: str, grandparent: str | None
     ) -> dict[str, DocumentEntry]:
         own: dict[str, DocumentEntry] = {}
         inherited: dict[str, DocumentEntry] = {}
         # Inside a masked mapping that is not a reference, every value stays masked.
         hidden = is_masked_key(parent, grandparent)
-        for key_node, value_node in node.pairs:
-            if not isinstance(key_node, ScalarNode):
-                self._problem("key", "a key must be text", key_node.span)
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._problem("key", "a key must be text", span_of(key_node))
                 continue
-            name = key_node.text
-            if key_node.plain and name == "<<":
+            name = key_node.value
+            if is_plain(key_node) and name == "<<":
                 for merged in self._merged(value_node, parent, grandparent):
                     inherited = {**merged, **inherited}
                 continue
@@ -150,51 +145,53 @@ class TreeReader:
                 value = self.read(value_node, key=below, parent=above)
             except YamlRefused as refused:
                 # Of nested keys the outermost is the one whose value is too large.
-                raise YamlRefused(refused.code, refused.message, key_node.span) from refused
+                raise YamlRefused(refused.code, refused.message, span_of(key_node)) from refused
             if name in own:
-                self._duplicate(name, own[name].key, key_node.span)
+                self._duplicate(name, own[name].key, span_of(key_node))
             else:
-                own[name] = DocumentEntry(key_node.span, value)
+                own[name] = DocumentEntry(span_of(key_node), value)
         return {**inherited, **own}
 
-    def _merged(self, node: Node, key: str, parent: str | None) -> list[dict[str, DocumentEntry]]:
-        nodes = node.items if isinstance(node, ListNode) else [node]
+    def _merged(
+        self, node: yaml.Node, key: str, parent: str | None
+    ) -> list[dict[str, DocumentEntry]]:
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         found = []
         for item in nodes:
-            if isinstance(item, MappingNode):
+            if isinstance(item, yaml.MappingNode):
                 tree = self.read(item, key=key, parent=parent)
                 assert isinstance(tree, Branch)  # noqa: S101
                 found.append(tree.entries)
             else:
-                self._problem("merge", "`<<` takes a mapping, or a list of mappings", item.span)
+                self._problem("merge", "`<<` takes a mapping, or a list of mappings", span_of(item))
         return found
 
-    def _leaf(self, node: ScalarNode, key: str, parent: str | None) -> Leaf:
-        if is_masked_key(key, parent) and not SHORTHAND.fullmatch(node.text):
-            self.page.hidden.append(node.span)
+    def _leaf(self, node: yaml.ScalarNode, key: str, parent: str | None) -> Leaf:
+        if is_masked_key(key, parent) and not SHORTHAND.fullmatch(node.value):
+            self.page.hidden.append(span_of(node))
         if key in REFERENCE_KINDS and parent is not None and is_masked_key(parent, None):
             self._hide_odd_reference(node, key)
         if key in SECRET_SETTINGS:
-            return Leaf(node.text, node.text, node.plain, node.span)
-        text, unfilled = fill(node.text, self.environment)
+            return Leaf(node.value, node.value, is_plain(node), span_of(node))
+        text, unfilled = fill(node.value, self.environment)
         for problem in unfilled:
             self._problem(
                 "environment", problem.message, _within(node, problem.offset, problem.length),
                 problem.hint,
             )  # fmt: skip
-        filled = text != node.text
+        filled = text != node.value
         if unfilled:
             value: Any = UnfilledValue()
-        elif not node.plain or (filled and text == ""):
+        elif not is_plain(node) or (filled and text == ""):
             value = text
         else:
             value = resolved(text)
-        return Leaf(value, node.text, node.plain, node.span, filled)
+        return Leaf(value, node.value, is_plain(node), span_of(node), filled)
 
-    def _hide_odd_reference(self, node: ScalarNode, kind: str) -> None:
+    def _hide_odd_reference(self, node: yaml.ScalarNode, kind: str) -> None:
         """A value pasted where a variable's name belongs is a secret too."""
-        if kind == "env" and not VARIABLE_NAME.fullmatch(node.text):
-            self.page.hidden.append(node.span)
+        if kind == "env" and not VARIABLE_NAME.fullmatch(node.value):
+            self.page.hidden.append(span_of(node))
 
     def _duplicate(self, name: str, first: Span, again: Span) -> None:
         if len(self.problems) >= MAX_PROBLEMS:
@@ -234,12 +231,12 @@ def resolved(text: str) -> Any:
     return text
 
 
-def _within(node: ScalarNode, offset: int, length: int) -> Span:
+def _within(node: yaml.ScalarNode, offset: int, length: int) -> Span:
     """Return the place of a part of a scalar; the whole of it when it may hold escapes."""
-    span = node.span
-    if span.line != span.end_line or span.end_column - span.column - len(node.text) not in (0, 2):
+    span = span_of(node)
+    if span.line != span.end_line or span.end_column - span.column - len(node.value) not in (0, 2):
         return span
-    column = span.column + offset + (0 if node.plain else 1)
+    column = span.column + offset + (0 if is_plain(node) else 1)
     return Span(span.line, column, span.line, column + length)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 import yaml
@@ -36,6 +36,12 @@ class YamlRefused(Exception):
         self.hint = hint
 
 
+def _known_errors() -> list[dict[str, Any]]:
+    text = resources.files("lakeload.config").joinpath("syntax_errors.yml").read_text("utf-8")
+    errors: list[dict[str, Any]] = yaml.safe_load(text)
+    return errors
+
+
 def syntax_refusal(error: yaml.MarkedYAMLError, text: str) -> YamlRefused:
     """Return the refusal for a syntax error of `text`."""
     mark = error.problem_mark or error.context_mark
@@ -44,12 +50,13 @@ def syntax_refusal(error: yaml.MarkedYAMLError, text: str) -> YamlRefused:
     problem = error.problem or error.context or "invalid YAML"
     if "while parsing a flow" in (error.context or "") and (unquoted := _unquoted(text, mark.line)):
         return unquoted
-    for pattern, message, hint in _SYNTAX:
-        if found := re.search(pattern, problem):
-            if error.context_mark and "{opened}" in message:
+    for known in _known_errors():
+        if found := re.search(known["pattern"], problem):
+            if error.context_mark and known.get("opened"):
                 opened = error.context_mark
                 span = Span(opened.line, opened.column, opened.line, opened.column + 1)
-            return YamlRefused("syntax", message.format(*found.groups(), opened=""), span, hint)
+            message = known["message"].replace("{0}", found[found.lastindex or 0])
+            return YamlRefused("syntax", message, span, known.get("hint"))
     return YamlRefused("syntax", f"this is not valid YAML: {problem}", span)
 
 
@@ -65,56 +72,6 @@ def _unquoted(text: str, line: int) -> YamlRefused | None:
 
 
 _BARE_REFERENCE = re.compile(r"[:,\[{][ ]?(\$\{[^}]*\}?)")
-
-_SYNTAX = (
-    (
-        "mapping values are not allowed",
-        "a `:` is not expected here",
-        "write text that holds `: ` in quotes, and give keys of one mapping the same indentation",
-    ),
-    (r"found character '\\t'", "a tab is not allowed as indentation", "indent with spaces"),
-    (
-        r"found character '(.)' that cannot",
-        "text cannot begin with `{0}`",
-        "write it in quotes",
-    ),
-    (
-        r"expected ',' or '\]'",
-        "this `[` is never closed, or a comma is missing after it{opened}",
-        "write a list as `[a, b]`",
-    ),
-    (
-        r"expected ',' or '}'",
-        "this `{{` is never closed, or a comma is missing after it{opened}",
-        "write a mapping as `{key: value, other: value}`",
-    ),
-    (
-        "found unexpected end of stream",
-        "this quote is never closed{opened}",
-        "end the text with the same quotation mark",
-    ),
-    (
-        "could not find expected ':'",
-        "a key without `:`",
-        "write `key: value`, with a space after the colon",
-    ),
-    (
-        "expected <block end>",
-        "this line does not fit the lines above it",
-        "give all keys of one mapping, or all `-` of one list, the same indentation",
-    ),
-    (
-        "expected alphabetic or numeric character",
-        "text cannot begin with `*` or `&`, which stand for YAML aliases and anchors{opened}",
-        "write it in quotes",
-    ),
-    (
-        "found unknown escape character '(.)'",
-        r"`\{0}` is not an escape in double quotes",
-        r"write `\\` for a backslash, or use single quotes",
-    ),
-    ("found duplicate anchor", "an anchor is defined twice", None),
-)
 
 
 def character_refusal(text: str, error: yaml.reader.ReaderError) -> YamlRefused:
@@ -141,127 +98,91 @@ MAX_DEPTH = 30
 """Levels of nesting; the deepest setting has 6."""
 
 
-@dataclass(frozen=True)
-class ScalarNode:
-    """Text of the file; `plain` when it is not quoted, and so may be a number or a boolean."""
-
-    text: str
-    plain: bool
-    span: Span
+_PLAIN = "plain"
+"""The tag of a scalar that is not quoted."""
 
 
-@dataclass(frozen=True)
-class ListNode:
-    """A list in block or flow style."""
-
-    items: list[Node]
-    span: Span
-
-
-@dataclass(frozen=True)
-class MappingNode:
-    """Keys and values in the order of the file, duplicates and merge keys included."""
-
-    pairs: list[tuple[Node, Node]]
-    span: Span
-
-
-Node = ScalarNode | ListNode | MappingNode
-
-
-def read_nodes(text: str) -> Node | None:
+def read_nodes(text: str) -> yaml.Node | None:
     """Return the document's root, None when it is empty. Raises `YamlRefused`."""
     try:
-        return _Composer(text).document()
+        loader: Any = _Loader(text)
+        loader.get_event()  # the start of the stream
+        root: yaml.Node | None = None
+        if not loader.check_event(yaml.StreamEndEvent):
+            root = loader.compose_document()
+        if not loader.check_event(yaml.StreamEndEvent):
+            raise YamlRefused(
+                "several-documents",
+                "a second document begins here",
+                span_of(loader.peek_event()),
+                "write one document in each file; remove the line `---`",
+            )
     except yaml.MarkedYAMLError as error:
         raise syntax_refusal(error, text) from error
     except yaml.reader.ReaderError as error:
         raise character_refusal(text, error) from error
+    return root
 
 
-class _Composer:
-    """Builds nodes from parser events; unlike PyYAML's composer it knows limits."""
+def span_of(part: Any) -> Span:
+    """Return where a node or an event of PyYAML stands."""
+    first, last = part.start_mark, part.end_mark
+    return Span(first.line, first.column, last.line, last.column)
+
+
+def is_plain(node: yaml.ScalarNode) -> bool:
+    """Whether a scalar is not quoted, and so may be a number or a boolean."""
+    return node.tag == _PLAIN
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's composer with limits. Of tags it gives `plain` alone: it resolves nothing."""
 
     def __init__(self, text: str) -> None:
-        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=yaml.SafeLoader))
-        self._anchors: dict[str, Node | None] = {}
-        self._values = 0
+        super().__init__(text)
+        self._open: list[str] = []
+        self._depth = self._values = 0
 
-    def document(self) -> Node | None:
-        root: Node | None = None
-        documents = 0
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    raise YamlRefused(
-                        "several-documents",
-                        "a second document begins here",
-                        _span(event),
-                        "write one document in each file; remove the line `---`",
-                    )
-                root = self._node(next(self._events), 0)
-        return root
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        return _PLAIN if kind is yaml.ScalarNode and implicit == (True, False) else ""
 
-    def _node(self, event: Any, depth: int) -> Node:
-        self._count(event, depth)
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        self._check_limits(event)
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
+            self._check_alias(event)
+            return super().compose_node(parent, index)
         _check_tag(event)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = None
-        node: Node
-        if isinstance(event, yaml.ScalarEvent):
-            node = ScalarNode(event.value, _is_plain(event), _span(event))
-        elif isinstance(event, yaml.SequenceStartEvent):
-            node = self._list(event, depth)
-        else:
-            node = self._mapping(event, depth)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
+        # An anchor may be defined again; PyYAML would refuse it.
+        self.anchors.pop(event.anchor, None)
+        self._open.append(event.anchor)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if anchor := self._open.pop():
+            self.anchors[anchor] = node  # type: ignore[assignment]
         return node
 
-    def _list(self, start: Any, depth: int) -> ListNode:
-        items: list[Node] = []
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            items.append(self._node(event, depth + 1))
-        return ListNode(items, _span(start, event))
-
-    def _mapping(self, start: Any, depth: int) -> MappingNode:
-        pairs: list[tuple[Node, Node]] = []
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._node(event, depth + 1)
-            pairs.append((key, self._node(next(self._events), depth + 1)))
-        return MappingNode(pairs, _span(start, event))
-
-    def _alias(self, event: Any) -> Node:
+    def _check_alias(self, event: Any) -> None:
         name = event.anchor
-        if name not in self._anchors:
+        if name not in self.anchors:
             raise YamlRefused(
                 "unknown-alias",
                 f"`*{name}` refers to an anchor that is not defined above",
-                _span(event),
+                span_of(event),
                 "write the text in quotes if it is not meant as an alias",
             )
-        node = self._anchors[name]
-        if node is None:
-            raise YamlRefused("endless-alias", f"`*{name}` contains itself", _span(event))
-        return node
+        if name in self._open:
+            raise YamlRefused("endless-alias", f"`*{name}` contains itself", span_of(event))
 
-    def _count(self, event: Any, depth: int) -> None:
+    def _check_limits(self, event: Any) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
-            raise YamlRefused(
-                "too-large", f"the document has more than {MAX_VALUES:,} values", _span(event)
-            )
-        if depth > MAX_DEPTH:
-            raise YamlRefused(
-                "too-deep", f"values are nested more than {MAX_DEPTH} levels deep", _span(event)
-            )
-
-
-def _is_plain(event: Any) -> bool:
-    return event.style is None and event.tag is None
+            message = f"the document has more than {MAX_VALUES:,} values"
+            raise YamlRefused("too-large", message, span_of(event))
+        if self._depth > MAX_DEPTH:
+            message = f"values are nested more than {MAX_DEPTH} levels deep"
+            raise YamlRefused("too-deep", message, span_of(event))
 
 
 def _check_tag(event: Any) -> None:
@@ -269,10 +190,5 @@ def _check_tag(event: Any) -> None:
         return
     tag = event.tag.replace("tag:yaml.org,2002:", "!!")
     raise YamlRefused(
-        "tag", f"the YAML tag `{tag}` is not allowed", _span(event), "write the value without it"
+        "tag", f"the YAML tag `{tag}` is not allowed", span_of(event), "write the value without it"
     )
-
-
-def _span(start: Any, end: Any = None) -> Span:
-    first, last = start.start_mark, (end or start).end_mark
-    return Span(first.line, first.column, last.line, last.column)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import signal
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import (
@@ -82,98 +85,6 @@ class Cause:
 
 
 _MEMORY_HINT = "raise `spark.driver_memory` in the pipeline (for example to 8g)"
-_LESS_MEMORY_HINT = "lower `spark.driver_memory` in the pipeline, or free memory on this machine"
-
-# Looked for in this order: the first that matches explains the most. `{1}` is the first group.
-_SIGNS: tuple[tuple[str, str, str | None, ExitCode], ...] = (
-    (
-        r"insufficient memory for the Java Runtime|Could not reserve enough space"
-        r"|Cannot allocate memory|Invalid maximum heap size",
-        "Java could not get the memory it was told to take",
-        _LESS_MEMORY_HINT,
-        ExitCode.MACHINE,
-    ),
-    (
-        r"OutOfMemoryError: (Java heap space|GC overhead limit exceeded)",
-        "the JVM ran out of memory ({1})",
-        _MEMORY_HINT,
-        ExitCode.MACHINE,
-    ),
-    (
-        r"OutOfMemoryError: unable to create (?:new )?native thread",
-        "the JVM could not start another thread",
-        "raise the limit of processes (`ulimit -u`, or the container's pids limit)",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"Error occurred during initialization of VM\n(.+)",
-        "Java did not start ({1})",
-        "look at `spark.driver.extraJavaOptions`, JAVA_TOOL_OPTIONS and SPARK_SUBMIT_OPTS",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"No space left on device|Disk quota exceeded",
-        "the disk is full",
-        DISK_FULL_HINT,
-        ExitCode.MACHINE,
-    ),
-    (
-        r"UnsupportedClassVersionError",
-        "this Java is too old for Spark",
-        "point JAVA_HOME at a Java 17 or 21",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"UnsupportedOperationException: getSubject is (?:not )?supported",
-        "this Java is too new for Spark's Hadoop",
-        "point JAVA_HOME at a Java 17 or 21",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"JAVA_HOME is not set|Unable to locate a Java Runtime|java: (?:command )?not found"
-        r"|bin/java: No such file",
-        "there is no Java to run Spark with",
-        "point JAVA_HOME at a Java 17 or 21",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"Failed to find Spark jars directory|Could not find or load main class org\.apache\.spark",
-        "this Spark installation is incomplete",
-        "pip install --force-reinstall 'pyspark>=4.1,<4.2'",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w.$/]+)",
-        "the class `{1}` was not found",
-        "add the jar that holds it with `--conf spark.jars=…`",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"Master must either be|Could not parse Master URL",
-        "Spark does not understand the master",
-        "give `--master` as local[N] or spark://host:port",
-        ExitCode.INVALID,
-    ),
-    (
-        r"All masters are unresponsive",
-        "the Spark master did not answer",
-        "check `--master` and that the cluster is up",
-        ExitCode.REFUSED,
-    ),
-    (
-        r"Service 'sparkDriver' could not bind|BindException",
-        "Spark could not open a port for its driver",
-        "set `--conf spark.driver.bindAddress=127.0.0.1`",
-        ExitCode.MACHINE,
-    ),
-    (
-        r"UnknownHostException: ([\w.-]+)",
-        "the name `{1}` could not be resolved",
-        "check the name; if it is this machine's own, add it to /etc/hosts",
-        ExitCode.MACHINE,
-    ),
-)
-
 _LOST_JVM = re.compile(
     r"Py4J(?:Network)?Error|Answer from Java side is empty|py4j.*ConnectionRefused"
 )
@@ -182,11 +93,20 @@ _TRACEBACK = re.compile(
 )
 
 
+@functools.cache
+def _signs() -> list[dict[str, Any]]:
+    text = resources.files("lakeload.launch").joinpath("log_signs.toml").read_text("utf-8")
+    signs: list[dict[str, Any]] = tomllib.loads(text)["sign"]
+    return signs
+
+
 def probable_cause(log: str, exit_status: int, opened: bool) -> Cause:
     """Return what the log suggests; `exit_status` is spark-submit's, negative after a signal."""
-    for pattern, message, hint, code in _SIGNS:
-        if match := re.search(pattern, log):
-            return Cause(message.replace("{1}", match[match.lastindex or 0]), hint, code)
+    for sign in _signs():
+        if match := re.search(sign["pattern"], log):
+            message = sign["message"].replace("{1}", match[match.lastindex or 0])
+            hint = sign.get("hint", "").replace("{disk_full}", DISK_FULL_HINT)
+            return Cause(message, hint or None, ExitCode(sign["exit_code"]))
     code = ExitCode.TABLE_FAILED if opened else ExitCode.MACHINE
     if exit_status in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return Cause(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from lakeload.policy.iam import PROBE_MARK_LENGTH
-from lakeload.probes.causes import likely_causes
+from lakeload.probes.causes import known_causes, likely_causes
 from lakeload.probes.runner import (
     BesideThePoint,
     Deadline,
@@ -24,7 +24,7 @@ from lakeload.probes.runner import (
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.spec import CatalogSpec, CatalogType, DestinationSpec
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS, vends
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
@@ -48,138 +48,61 @@ if TYPE_CHECKING:
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
 
-_SAID = {
-    Said.NO_VENDING: (
-        "the catalog cannot make credentials: its storage has no role, or no STS that it reaches",
-        "tables are meant to be written with the bucket's own credentials here: set "
-        "`access_delegation: NONE`",
-    ),
-    Said.NO_LOCATION: ("the catalog alone decides where its tables lie: no location may be given",),
-    Said.OTHER_REGION: (
-        "the bucket is in another AWS region than the catalog: use a bucket of its region, or "
-        "Glue as the catalog",
-    ),
-    Said.INVALID_LOCATION: (
-        "the location is not among those that the catalog's storage configuration allows",
-    ),
-}
-
 
 def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     """Return the likely causes of what a probe of the catalog raised."""
+    known = known_causes()
+    own = known.catalog_types[catalog.type]
     if not isinstance(error, CatalogError):
-        return likely_causes(error, denied=_LENT_DENIED if vends(catalog) else _OWN_DENIED)
-    for text, causes in _SAID.items():
+        return likely_causes(error, denied=known.denied["lent" if vends(catalog) else "own"])
+    for text in Said:
         if text.in_(error):
-            return causes
+            return known.said[text.name]
+    no_branch = f"the branch `{catalog.ref}` in `ref` does not exist"
     if error.code in _CLIENT_REFUSED:
-        return (*_REFUSED_CLIENT, *_CAUSES[catalog.type].client_refused)
+        return (*known.client_refused, *own.client_refused)
     if error.code == "invalid_scope":
-        return _CAUSES[catalog.type].scope_refused
+        return own.scope_refused
     if error.code in (NOT_A_CATALOG, REDIRECTED):
-        return _other_server(catalog, error)
+        return _other_server(own.other_path, error)
     if error.status == 401:
         return _not_accepted(catalog)
     if error.denied:
-        return _denied(catalog, error)
+        return _denied(catalog, error, own.denied)
     if error.missing:
-        return _unknown_warehouse(catalog)
+        return (*((no_branch,) if CATALOGS[catalog.type].branched else ()), *own.unknown_warehouse)
     if error.code == "NoSuchReferenceException":
-        return (_no_branch(catalog),)
+        return (no_branch,)
     if error.status is not None and error.status >= 500:
-        unknown = _CAUSES[catalog.type].failing
-        return (*unknown, "the catalog fails by itself: look into its log, and try again later")
-    return _TRANSPORT.get(error.code) or likely_causes(error)
+        fails = "the catalog fails by itself: look into its log, and try again later"
+        return (*own.failing, fails)
+    return known.catalog.get(error.code) or likely_causes(error)
 
 
-_PROXY = "the catalog is reached through a proxy here, and HTTPS_PROXY is not set"
-_TRANSPORT = {
-    "EndpointConnectionError": (
-        "the host or port in `uri` is misspelt",
-        "the catalog is down, or no route or DNS leads from here to it",
-        _PROXY,
-    ),
-    "ConnectTimeoutError": (
-        "a firewall, security group or IP allow-list of the catalog drops the connection",
-        _PROXY,
-    ),
-    "ReadTimeoutError": (
-        "the catalog is busy, or something before it accepts connections and does not answer",
-        "http is spoken where `uri` says https, or the reverse",
-    ),
-    "SSLError": ("`uri` begins with https and its server speaks http",),
-    "CertificateUntrusted": (
-        "a company's proxy or a private authority has signed it: put its certificate into a file "
-        "and name that in REQUESTS_CA_BUNDLE",
-        "REQUESTS_CA_BUNDLE names a file without this authority",
-    ),
-    "CertificateForAnotherHost": (
-        "the host in `uri` is not the one of the certificate: use the name it was made for",
-    ),
-    "FileUnreadable": (
-        "the path in REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE is misspelt, or not mounted in this "
-        "container",
-    ),
-    "ConnectionClosedError": (
-        "`uri` begins with http and its server speaks https",
-        "the catalog, or something before it, ended the connection: see its log",
-    ),
-}
-
-
-def _no_branch(catalog: CatalogSpec) -> str:
-    return f"the branch `{catalog.ref}` in `ref` does not exist"
-
-
-_LENT_DENIED = (
-    "the role that the catalog lends out has no right to write below the table's location",
-    "the bucket's own policy, or the KMS key's, does not know that role",
-)
-_OWN_DENIED = (
-    "the destination's credentials have no right to write where the catalog puts its tables",
-    "the catalog's warehouse is outside of the destination's prefix, and the policy ends there",
-)
-
-
-def _other_server(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
-    path = _CAUSES[catalog.type].other_path
-    scheme = "`uri` begins with http and its server speaks https"
+def _other_server(path: str, error: CatalogError) -> tuple[str, ...]:
     if error.status == 404:
         return (path, "the host is another server's: a console, or a proxy before the catalog")
+    scheme = "`uri` begins with http and its server speaks https"
     return (scheme, path, "a login page or a proxy answers in place of the catalog")
 
 
 def _not_accepted(catalog: CatalogSpec) -> tuple[str, ...]:
     if catalog.token:
-        return (
-            "the token has expired: a token in `token` cannot be renewed, a client can "
-            "(`credential`)",
-            "the token is another catalog's, or was copied in part",
-        )
-    if catalog.sigv4:
-        return (
-            "the catalog wants another signature: see `signing_name` and `region` of `sigv4`",
-            "the identity that signs is not known to the catalog",
-        )
-    if catalog.credential or catalog.client_id:
-        return (
-            "the token comes from a server whose tokens this catalog does not take: see "
-            "`oauth2_server_uri`",
-            "the principal was deleted or its secret rotated since the token was made",
-        )
-    return ("the catalog wants to know who asks, and no `credential`, `token` or `sigv4` is set",)
+        signed = "token"
+    elif catalog.sigv4:
+        signed = "sigv4"
+    else:
+        signed = "client" if catalog.credential or catalog.client_id else "nothing"
+    return known_causes().not_accepted[signed]
 
 
-def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
-    causes = []
+def _denied(catalog: CatalogSpec, error: CatalogError, own: tuple[str, ...]) -> tuple[str, ...]:
+    causes = list(own)
     privilege = missing_privilege(error)
     if privilege:
-        causes.append(
-            f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
-        )
-    if own := _CAUSES[catalog.type].denied:
-        causes += own
-    elif not causes:
+        named = f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
+        causes.insert(0, named)
+    if not causes:
         causes.append("the catalog gives this identity no right to do it")
         causes.append("the right is on another warehouse, catalog or namespace")
     if catalog.sigv4:
@@ -187,62 +110,6 @@ def _denied(catalog: CatalogSpec, error: CatalogError) -> tuple[str, ...]:
     if vends(catalog) and not privilege.startswith("NAMESPACE"):
         causes.append("vended credentials need rights on a table's data besides those on the table")
     return tuple(causes)
-
-
-def _unknown_warehouse(catalog: CatalogSpec) -> tuple[str, ...]:
-    no_branch = (_no_branch(catalog),) if CATALOGS[catalog.type].branched else ()
-    return (*no_branch, *_CAUSES[catalog.type].unknown_warehouse)
-
-
-_REFUSED_CLIENT = (
-    "the client secret was rotated, or belongs to another client id",
-    "the client id is misspelt, or its principal was deleted",
-    "`uri` is that of another account's catalog, which does not know this client",
-)
-
-
-@dataclass(frozen=True)
-class _Causes:
-    """The causes that depend on the type of catalog; by default those of any REST catalog."""
-
-    client_refused: tuple[str, ...] = ()
-    """Besides those that all have."""
-    scope_refused: tuple[str, ...] = (
-        "a Polaris catalog wants `scope: PRINCIPAL_ROLE:ALL`, or one role in place of ALL",
-        "the token server does not grant this client the scope that `scope` asks for",
-    )
-    other_path: str = "`uri` lacks a part of the path, or has too much of it"
-    denied: tuple[str, ...] = ()
-    """In place of the general ones."""
-    unknown_warehouse: tuple[str, ...] = (
-        "`warehouse` is misspelt, or of another form: some catalogs want a name, some an ARN or "
-        "an `s3://` URL",
-        "this identity may not see the warehouse: some catalogs say so instead of a refusal",
-        "`uri` lacks a part of its path: some catalogs say that in the same words",
-    )
-    failing: tuple[str, ...] = ()
-    """What such a catalog fails at where others would say "not found"."""
-
-
-_NO_WAREHOUSE = "`warehouse_location` is not a warehouse that this Nessie is configured with"
-_CAUSES: Mapping[CatalogType, _Causes] = {
-    "GLUE": _Causes(),
-    "REST": _Causes(),
-    "NESSIE": _Causes(unknown_warehouse=(_NO_WAREHOUSE,), failing=(_NO_WAREHOUSE,)),
-    "SNOWFLAKE_OPEN_CATALOG": _Causes(
-        client_refused=("the principal has no principal role, or not the one in `principal_role`",),
-        scope_refused=("`principal_role` names a role that this principal does not have",),
-        other_path="`uri` does not end in `/polaris/api/catalog`",
-        denied=(
-            "the catalog role is not granted to the principal role that is used",
-            "`principal_role` activates another role than the one with the privilege",
-        ),
-        unknown_warehouse=(
-            "`catalog_name` is misspelt: upper and lower case matter",
-            "the catalog is another account's: see `uri`",
-        ),
-    ),
-}
 
 
 _OPENED = ("catalog-warehouse",)
