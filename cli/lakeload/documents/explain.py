@@ -91,7 +91,7 @@ def allowed_range(owner: type[BaseModel], field: str) -> str:
     return f"it can be {low} to {high}"
 
 
-_KEYS: dict[str, dict[str, str]] = {
+LATER_KEYS: dict[str, dict[str, str]] = {
     "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
     "Source": {
         "url": "JDBC (`url`)",
@@ -106,39 +106,22 @@ _KEYS: dict[str, dict[str, str]] = {
     },
 }
 
-_OFF = (
-    "`cursor` in `tables[]` without `mode: UPSERT`",
-    "`spark.master` other than `local…` and `spark://…`",
-)
-
-_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
+LATER_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
     ("Source", "format"): ("XML",),
     ("Table", "format"): ("XML",),
 }
 
 
-def later_settings() -> list[str]:
-    """Return what is refused for now, for the reference page."""
-    homes = {"Pipeline": "pipeline.yml", "Source": "`source`", "Table": "`tables[]`"}
-    keys = [f"`{key}` in {homes[model]}" for model, named in _KEYS.items() for key in named]
-    values = [
-        f"`{field}: {value}`" + (f" in {homes[model]}" if model in homes else " in destination.yml")
-        for (model, field), named in _VALUES.items()
-        for value in named
-    ]
-    return [*values, *_OFF, *keys]
-
-
 def later_key(model: str, key: str) -> Finding | None:
     """Return the finding for a key that belongs to a feature not built, else None."""
-    what = _KEYS.get(model, {}).get(key)
+    what = LATER_KEYS.get(model, {}).get(key)
     return None if what is None else not_yet(what, "remove the line")
 
 
 def later_value(model: str, field: str, value: str) -> Finding | None:
     """Return the finding for a value that belongs to a feature not built, else None."""
-    if value in _VALUES.get((model, field), ()):
+    if value in LATER_VALUES.get((model, field), ()):
         return not_yet(f"`{field}: {value}`")
     return None
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pydantic import BaseModel
 
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import sections
 from lakeload.documents.pipeline import pipeline_model
-from lakeload.documents.reference import reference_page, type_name
 from lakeload.sources.registry import SOURCES
-
-PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+from tests.reference import PAGE, reference_page, type_name
 
 
 def test_the_page_is_what_the_models_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run docs/configuration.py"
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), "run `python -m tests.reference`"
 
 
 @pytest.mark.parametrize("model", [Destination, *map(pipeline_model, SOURCES.values())])

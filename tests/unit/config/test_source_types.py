@@ -20,7 +20,6 @@ from lakeload.config.scalars import Text
 from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import SecretSetting
 from lakeload.documents.load import load_pipeline
-from lakeload.documents.reference import reference_page
 from lakeload.documents.spec import table_specs
 from lakeload.formats.inspection import InspectionRequest, with_input
 from lakeload.formats.parquet.inspect import ParquetState
@@ -37,6 +36,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, RunOptions, TableSpec
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.sources.files.listing import SourceReaders
+from tests.reference import reference_page
 from tests.unit.config.documents import PIPELINE, TABLES, messages, pipeline, problems_of
 from tests.unit.launch.specs import ATTEMPT, SYNCED
 

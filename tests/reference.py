@@ -1,10 +1,14 @@
-"""The configuration reference: a page made from the models (docs/configuration.md)."""
+"""The configuration reference, docs/configuration.md, made from the models.
+
+`python -m tests.reference` writes it.
+"""
 
 from __future__ import annotations
 
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -16,7 +20,7 @@ from lakeload.config.secret_names import SECRET_SETTINGS
 from lakeload.config.secret_setting import SecretHeaders, SecretSetting
 from lakeload.config.yaml_tree import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 from lakeload.documents.destination import Destination
-from lakeload.documents.explain import later_settings, sections
+from lakeload.documents.explain import LATER_KEYS, LATER_VALUES, sections
 from lakeload.documents.pipeline import Pipeline, Table, pipeline_model
 from lakeload.documents.spark import OWNED
 from lakeload.sources.base import SourceSettings
@@ -25,10 +29,11 @@ from lakeload_jobs.contract.spec import TRACKING_COLUMNS
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _INTRODUCTION = f"""\
 # Configuration reference
 
-Made from the models by `python docs/configuration.py`; a test compares the two. Feature numbers
+Made from the models by `python -m tests.reference`; a test compares the two. Feature numbers
 (F29) are those of the products lakeload replaces.
 
 Documents are YAML, UTF-8, at most {MAX_BYTES >> 20} MiB, {MAX_VALUES:,} values (aliases expanded)
@@ -161,7 +166,7 @@ def _meaning(field: FieldInfo) -> str:
 
 def _model_of(field: FieldInfo) -> type[BaseModel]:
     annotation = field.annotation
-    assert isinstance(annotation, type), "a field without description is a mapping"  # noqa: S101
+    assert isinstance(annotation, type), "a field without description is a mapping"
     return annotation
 
 
@@ -194,9 +199,27 @@ def _spark_properties() -> str:
     return "\n".join(lines) + "\n"
 
 
+_OFF = (
+    "`cursor` in `tables[]` without `mode: UPSERT`",
+    "`spark.master` other than `local…` and `spark://…`",
+)
+
+
+def _later_settings() -> list[str]:
+    """Return what is refused for now, for the reference page."""
+    homes = {"Pipeline": "pipeline.yml", "Source": "`source`", "Table": "`tables[]`"}
+    keys = [f"`{key}` in {homes[model]}" for model, named in LATER_KEYS.items() for key in named]
+    values = [
+        f"`{field}: {value}`" + (f" in {homes[model]}" if model in homes else " in destination.yml")
+        for (model, field), named in LATER_VALUES.items()
+        for value in named
+    ]
+    return [*values, *_OFF, *keys]
+
+
 def _later() -> str:
     lines = ["## Not supported yet\n", "Agreed on, and refused until it is built:\n"]
-    return "\n".join([*lines, *(f"- {setting}" for setting in later_settings())]) + "\n"
+    return "\n".join([*lines, *(f"- {setting}" for setting in _later_settings())]) + "\n"
 
 
 _VALIDATE_JSON = """\
@@ -239,3 +262,7 @@ to the repository's root.
 - run: pip install lakeload && lakeload validate --output github lake/*.yml
 ```
 """
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference_page(), encoding="utf-8")
