@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 FINDINGS = "findings"
@@ -22,6 +22,15 @@ class Model(BaseModel):
         hide_input_in_errors=True,
         validate_default=False,
         use_attribute_docstrings=True,
+    )
+
+
+def setting(default: Any, features: str, defaults: str = "") -> Any:
+    """Declare a field with what the reference page says of it: the features of other products, and
+    `defaults` where the default depends on other settings."""
+    extra: dict[str, Any] = {"features": features}
+    return Field(
+        default=default, json_schema_extra=extra | ({"defaults": defaults} if defaults else {})
     )
 
 

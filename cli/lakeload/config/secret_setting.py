@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -33,20 +33,21 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class SecretSetting:
-    """Marks a field as a secret setting: `Annotated[SecretReference | None, SecretSetting("x")]`.
+    """Marks a field as a secret setting.
 
     An own annotation and not a validator, because the messages name the setting.
     """
 
-    name: str
-
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         """Read references; pydantic calls it."""
-        return core_schema.no_info_plain_validator_function(_reader(self.name))
+        return core_schema.no_info_plain_validator_function(_reader(handler.field_name))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
         """Describe references; pydantic calls it."""
         return dict(_SCHEMA)
+
+
+Secret = Annotated[SecretReference | None, SecretSetting()]
 
 
 @dataclass(frozen=True)

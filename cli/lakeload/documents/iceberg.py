@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from lakeload.config.model import Called, Finding, Model, refusal, refusals
+from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
 from lakeload.config.scalars import Region, Text
 from lakeload.config.secret_names import has_userinfo, shown
-from lakeload.config.secret_setting import SecretHeaders, SecretSetting
+from lakeload.config.secret_setting import Secret, SecretHeaders
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
 from lakeload_jobs.core.layout import prefix_problem
@@ -119,29 +119,23 @@ class SigV4(Model):
 class Catalog(Model):
     """Where tables are registered. Each type has settings of its own; others are refused."""
 
-    type: CatalogType = Field(default="GLUE", json_schema_extra={"features": "F17, F22"})
+    type: CatalogType = setting("GLUE", "F17, F22")
     """The kind of catalog."""
-    glue_id: AccountId | None = Field(default=None, json_schema_extra={"features": "F18"})
+    glue_id: AccountId | None = setting(None, "F18")
     """GLUE: the account whose catalog it is. Default: the role's own."""
-    uri: CatalogUrl | None = Field(default=None, json_schema_extra={"features": "F19, F21, F22"})
+    uri: CatalogUrl | None = setting(None, "F19, F21, F22")
     """REST, NESSIE, SNOWFLAKE_OPEN_CATALOG: where the catalog answers. Required there."""
-    warehouse: Text | None = Field(default=None, json_schema_extra={"features": "F21"})
+    warehouse: Text | None = setting(None, "F21")
     """REST: what the server calls its warehouse, where it has several."""
-    credential: Annotated[SecretReference | None, SecretSetting("credential")] = Field(
-        default=None, json_schema_extra={"features": "F19"}
-    )
+    credential: Secret = setting(None, "F19")
     """REST: `CLIENT_ID:CLIENT_SECRET` in one, for OAuth2. Secret."""
-    token: Annotated[SecretReference | None, SecretSetting("token")] = Field(
-        default=None, json_schema_extra={"features": "F19, F22"}
-    )
+    token: Secret = setting(None, "F19, F22")
     """REST, NESSIE: a bearer token. Secret."""
     sigv4: SigV4 | None = None
     """REST: sign requests as AWS's are, in place of `credential` or `token`."""
-    scope: Text | None = Field(default=None, json_schema_extra={"features": "F19"})
+    scope: Text | None = setting(None, "F19")
     """REST: the OAuth2 scope, such as `PRINCIPAL_ROLE:ALL`."""
-    oauth2_server_uri: CatalogUrl | None = Field(
-        default=None, json_schema_extra={"features": "F19"}
-    )
+    oauth2_server_uri: CatalogUrl | None = setting(None, "F19")
     """REST: where tokens are issued. Default: the catalog itself."""
     access_delegation: AccessDelegation = "VENDED_CREDENTIALS"
     """REST: the catalog lends credentials for the files, or (`NONE`) the destination's are used."""
@@ -151,19 +145,15 @@ class Catalog(Model):
     """NESSIE: the branch of the catalog."""
     api: Literal["NATIVE", "REST"] = "NATIVE"
     """NESSIE: its own interface, or its Iceberg REST one, which no pipeline can load through."""
-    catalog_name: Text | None = Field(default=None, json_schema_extra={"features": "F19"})
+    catalog_name: Text | None = setting(None, "F19")
     """SNOWFLAKE_OPEN_CATALOG: the catalog's name. Required there."""
-    client_id: Annotated[SecretReference | None, SecretSetting("client_id")] = Field(
-        default=None, json_schema_extra={"features": "F19"}
-    )
+    client_id: Secret = setting(None, "F19")
     """SNOWFLAKE_OPEN_CATALOG: the id of the service connection. Secret; required there."""
-    client_secret: Annotated[SecretReference | None, SecretSetting("client_secret")] = Field(
-        default=None, json_schema_extra={"features": "F19"}
-    )
+    client_secret: Secret = setting(None, "F19")
     """SNOWFLAKE_OPEN_CATALOG: the secret of the service connection. Secret; required there."""
-    principal_role: Text = Field(default="ALL", json_schema_extra={"features": "F19"})
+    principal_role: Text = setting("ALL", "F19")
     """SNOWFLAKE_OPEN_CATALOG: the principal role to act in; `ALL` is every one it has."""
-    catalog_region: Region | None = Field(default=None, json_schema_extra={"features": "F20"})
+    catalog_region: Region | None = setting(None, "F20")
     """SNOWFLAKE_OPEN_CATALOG: where the catalog runs; it must be the bucket's region."""
 
     @property
@@ -178,9 +168,9 @@ class Iceberg(Model):
     """The catalog of Iceberg tables and how they are made; with `table_format: ICEBERG` only."""
 
     catalog: Catalog = Catalog()
-    warehouse_location: Location | None = Field(default=None, json_schema_extra={"features": "F23"})
+    warehouse_location: Location | None = setting(None, "F23")
     """GLUE, NESSIE: where tables lie, inside bucket and prefix. Default: bucket and prefix."""
-    branch: Text = Field(default="main", json_schema_extra={"features": "F24"})
+    branch: Text = setting("main", "F24")
     """The branch of each table that is loaded into."""
     format_version: Literal[2, 3] = 2
     """The version of Iceberg's table format."""

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from lakeload.config.document import Ambiguous
-from lakeload.config.model import Called, Finding, Model, refusal, refusals
+from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
 from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
@@ -93,13 +93,13 @@ Tracking = Annotated[
 class Table(TableSettings):
     """One table: what is read and what it becomes."""
 
-    name: Text | None = Field(default=None, json_schema_extra={"features": "F57"})
+    name: Text | None = setting(None, "F57")
     """The target table. Default: `table`, normalised."""
-    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    namespace: str | None = setting(None, "F60")
     """The target schema; wins over the pipeline's."""
-    mode: Mode = Field(default="APPEND", json_schema_extra={"features": "F25"})
+    mode: Mode = setting("APPEND", "F25")
     """`APPEND`; `OVERWRITE` replaces the table, `UPSERT` rows by their key: ICEBERG only."""
-    primary_key: tuple[Text, ...] = Field(default=(), json_schema_extra={"features": "F65"})
+    primary_key: tuple[Text, ...] = setting((), "F65")
     """The source columns that identify a row, for `_supa_id` and UPSERT. Default: all columns."""
     cursor: Text | None = None
     """UPSERT: of several versions of a row in one load, the one with its greatest value wins."""
@@ -112,7 +112,7 @@ class Table(TableSettings):
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
-    deleted_when: Text | None = Field(default=None, json_schema_extra={"features": "F63"})
+    deleted_when: Text | None = setting(None, "F63")
     """A Spark SQL condition over source columns that fills `_supa_deleted`."""
 
     @model_validator(mode="after")
@@ -141,31 +141,22 @@ class Pipeline(Model):
     """Identifies the writer in commit records: keep it when you move or rename the file."""
     destination: DestinationField
     """The destination file, relative to this file, or its content."""
-    destination_prefix: str = Field(default="", json_schema_extra={"features": "F54–F56"})
+    destination_prefix: str = setting("", "F54–F56")
     """The first part of the target schema."""
-    namespace: str | None = Field(default=None, json_schema_extra={"features": "F60"})
+    namespace: str | None = setting(None, "F60")
     """The target schema; replaces `destination_prefix`."""
-    nested: Nested | None = Field(
-        default=None,
-        json_schema_extra={"features": "F87", "defaults": "`NATIVE`; `JSON` with ICEBERG"},
-    )
+    nested: Nested | None = setting(None, "F87", "`NATIVE`; `JSON` with ICEBERG")
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
     on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
     """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
-    tracking_columns: Tracking = Field(
-        default=TRACKING_COLUMNS, json_schema_extra={"features": "F62–F66"}
-    )
+    tracking_columns: Tracking = setting(TRACKING_COLUMNS, "F62–F66")
     """`ALL`, `NONE` or a list of tracking columns."""
     concurrency: Annotated[int, Field(ge=1, le=64)] = 4
     """Tables that are loaded at once."""
-    table_handling: TableHandling = Field(default="FAIL", json_schema_extra={"features": "F39"})
+    table_handling: TableHandling = setting("FAIL", "F39")
     """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
-    schema_changes: SchemaChanges | None = Field(
-        default=None,
-        json_schema_extra={
-            "features": "F69, F88",
-            "defaults": "`ADD_COLUMNS`; `EVOLVE` with ICEBERG",
-        },
+    schema_changes: SchemaChanges | None = setting(
+        None, "F69, F88", "`ADD_COLUMNS`; `EVOLVE` with ICEBERG"
     )
     """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
     source: SourceSettings
