@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
 
-from lakeload.config.model import Called, refusal
+from lakeload.config.model import Called, Finding, refusal, refusals
 from lakeload.config.secret_names import has_userinfo, shown
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.file_names import pattern_problems
@@ -83,22 +86,28 @@ def _prefix(value: str) -> str:
     return prefix
 
 
-def _endpoint(value: str) -> str:
-    if value == "":
-        return value
+def check_url(value: str, secrets: str, hint: str, what: str = "a URL") -> SplitResult:
+    """Return the parts of a URL with scheme and host; `secrets` says where those belong instead."""
     if has_userinfo(value):
         raise refusal(
             "the URL carries a user name or password, and secrets are references only",
-            "remove the part before `@`; keys go under `credentials` as `{env: NAME}`",
+            f"remove the part before `@`; {secrets}",
             code="secret-literal",
         )
     try:
         parts = urlsplit(value)
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError:
-        raise refusal(f"`{shown(value)}` is not a URL", _ENDPOINT_HINT) from None
+        raise refusal(f"`{shown(value)}` is not a URL", hint) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_valid:
-        raise refusal(f"`{shown(value)}` is not a URL", _ENDPOINT_HINT)
+        raise refusal(f"`{shown(value)}` is not {what}", hint)
+    return parts
+
+
+def _endpoint(value: str) -> str:
+    if value == "":
+        return value
+    parts = check_url(value, "keys go under `credentials` as `{env: NAME}`", _ENDPOINT_HINT)
     if parts.path not in ("", "/") or parts.query or parts.fragment or re.search(r"\s", value):
         raise refusal(
             f"`{shown(value)}` has more than scheme, host and port",
@@ -167,6 +176,41 @@ def _driver_memory(value: str) -> str:
     if size < MIN_DRIVER_MEMORY:
         raise refusal(f"`{shown(value)}` is too little for Spark", "give it at least `512m`")
     return value
+
+
+@dataclass(frozen=True)
+class TextValues:
+    """Marks a mapping whose values are text: booleans and numbers may be written as such.
+
+    `check` returns what is wrong with a name and its value, or None.
+    """
+
+    check: Callable[[str, str], Finding | None]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        """Read the mapping; pydantic calls it."""
+        checked = core_schema.no_info_after_validator_function(self._checked, handler(source))
+        return core_schema.no_info_before_validator_function(_as_text, checked)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        """Describe the mapping; pydantic calls it."""
+        values = {"type": ["string", "boolean", "number"]}
+        return {"type": "object", "additionalProperties": values}
+
+    def _checked(self, given: dict[str, str]) -> dict[str, str]:
+        found = [self.check(name, value) for name, value in given.items()]
+        if findings := [finding for finding in found if finding is not None]:
+            raise refusals(findings)
+        return given
+
+
+def _as_text(given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    return {
+        name: str(value).lower() if isinstance(value, bool | int | float) else value
+        for name, value in given.items()
+    }
 
 
 Text = Annotated[str, AfterValidator(_text)]

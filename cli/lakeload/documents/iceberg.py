@@ -6,14 +6,13 @@ What holds between its settings is in `iceberg_rules`: it depends on the catalog
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
-from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
-from lakeload.config.scalars import Region, Text
-from lakeload.config.secret_names import has_userinfo, shown
+from lakeload.config.model import Called, Finding, Model, refusal, setting
+from lakeload.config.scalars import Region, Text, TextValues, check_url
+from lakeload.config.secret_names import shown
 from lakeload.config.secret_setting import Secret, SecretHeaders
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
@@ -25,20 +24,10 @@ _SECRETS = ("credential", "token", "client_id", "client_secret")
 
 
 def _catalog_url(value: str) -> str:
-    if has_userinfo(value):
-        raise refusal(
-            "the URL carries a user name or password, and secrets are references only",
-            "remove the part before `@`; the catalog's secrets have settings of their own",
-            code="secret-literal",
-        )
-    try:
-        parts = urlsplit(value)
-        port_is_valid = parts.port is None or parts.port > 0
-    except ValueError:
-        raise refusal(f"`{shown(value)}` is not a URL", _URL_HINT) from None
-    odd = parts.query or parts.fragment or re.search(r"\s", value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_valid or odd:
-        raise refusal(f"`{shown(value)}` is not the URL of a catalog", _URL_HINT)
+    what, secrets = "the URL of a catalog", "the catalog's secrets have settings of their own"
+    parts = check_url(value, secrets, _URL_HINT, what)
+    if parts.query or parts.fragment or re.search(r"\s", value):
+        raise refusal(f"`{shown(value)}` is not {what}", _URL_HINT)
     return value.rstrip("/")
 
 
@@ -66,26 +55,6 @@ def _location(value: str) -> str:
     return value.rstrip("/")
 
 
-def _property_values(given: Any) -> Any:
-    """Take `true` and `2` for text: Iceberg's properties are text, YAML's values are not."""
-    if not isinstance(given, dict):
-        return given
-    return {name: _property_value(value) for name, value in given.items()}
-
-
-def _property_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _properties_allowed(given: dict[str, str]) -> dict[str, str]:
-    found = [_property_finding(name, value) for name, value in given.items()]
-    if findings := [finding for finding in found if finding is not None]:
-        raise refusals(findings)
-    return given
-
-
 def _property_finding(name: str, value: str) -> Finding | None:
     problem = property_problem(name, value)
     if problem is None:
@@ -97,14 +66,7 @@ def _property_finding(name: str, value: str) -> Finding | None:
 CatalogUrl = Annotated[Text, AfterValidator(_catalog_url), Called("URL")]
 AccountId = Annotated[str, AfterValidator(_account)]
 Location = Annotated[Text, AfterValidator(_location), Called("`s3://` location")]
-TableProperties = Annotated[
-    dict[Text, str],
-    BeforeValidator(_property_values),
-    AfterValidator(_properties_allowed),
-    WithJsonSchema(
-        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "number"]}}
-    ),
-]
+TableProperties = Annotated[dict[Text, str], TextValues(_property_finding)]
 
 
 class SigV4(Model):

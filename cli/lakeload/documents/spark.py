@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from lakeload.config.model import Finding, Model, refusals
-from lakeload.config.scalars import DriverMemory, Text
+from lakeload.config.scalars import DriverMemory, Text, TextValues
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.runtimes import find_runtime, masters_written, misspelt
 from lakeload_jobs.contract.spec import ReaderChoice
@@ -60,25 +60,6 @@ def conf_finding(name: str, value: str) -> Finding | None:
     return None
 
 
-def _conf_values(given: Any) -> Any:
-    if not isinstance(given, dict):
-        return given
-    return {name: _conf_value(value) for name, value in given.items()}
-
-
-def _conf_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _conf_allowed(conf: dict[str, str]) -> dict[str, str]:
-    found = [conf_finding(name, value) for name, value in conf.items()]
-    if findings := [finding for finding in found if finding is not None]:
-        raise refusals(findings)
-    return conf
-
-
 def master_finding(master: str) -> Finding | None:
     """Say why tasks cannot run on `master`, or return None. For `spark.master` and `--master`."""
     if find_runtime(master):
@@ -97,14 +78,7 @@ def _master(value: str) -> str:
     return value
 
 
-Conf = Annotated[
-    dict[str, str],
-    BeforeValidator(_conf_values),
-    AfterValidator(_conf_allowed),
-    WithJsonSchema(
-        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "number"]}}
-    ),
-]
+Conf = Annotated[dict[str, str], TextValues(conf_finding)]
 Master = Annotated[Text, AfterValidator(_master)]
 
 
