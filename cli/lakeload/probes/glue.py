@@ -7,13 +7,22 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from lakeload.policy.iam import PROBE_MARK_LENGTH, database_prefix
 from lakeload.policy.model import place
 from lakeload.probes.causes import grant_hint, likely_causes
-from lakeload.probes.runner import Deadline, Level, Probe, ProbeFailed, Writing, succeeds, within
-from lakeload.probes.s3 import with_hint
+from lakeload.probes.runner import (
+    Check,
+    Deadline,
+    Level,
+    Probe,
+    ProbeFailed,
+    Writing,
+    checks_of,
+    succeeds,
+    within,
+)
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.errors import LakeloadError
@@ -95,23 +104,7 @@ def _arn(destination: DestinationSpec) -> str:
     return place(destination, destination.iceberg.catalog.glue_id).arn("glue", "")[:-1]
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A probe but for the ARNs and the causes, which follow from the destination."""
-
-    name: str
-    proves: str
-    operation: str
-    run: Callable[[], str]
-    scope: Scope
-    needs: tuple[str, ...] = ("glue",)
-    level: Level = Level.REQUIRED
-    lost: str = ""
-    """What a role without the permission does without; '' when a load needs it."""
-    of_partitions: bool = False
-    """Whether only registered partitions need it."""
-    iceberg: bool = False
-    """Whether only Iceberg tables need it."""
+_OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions")
 
 
 def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe]:
@@ -121,166 +114,40 @@ def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe
     Deleting is asked first, about nothing. A role that may not delete gets no database made, and
     the other questions are then asked about nothing as well.
     """
-    writing = (*_deleting(tables), *_making(destination, tables), *_changing(tables))
-    asked = [*((q, False) for q in _reading(tables)), *((q, True) for q in writing)]
-    iceberg = format_of(destination).has_catalog
+    # Iceberg keeps its partitions in metadata of its own.
+    kind = "catalog" if format_of(destination).has_catalog else "files"
     return [
-        _probe(question, destination, tables, writes=writes)
-        for question, writes in asked
-        # Iceberg keeps its partitions in metadata of its own.
-        if not (question.of_partitions if iceberg else question.iceberg)
-    ]
-
-
-def _reading(tables: ProbeTables) -> list[_Question]:
-    return [
-        _Question(
-            "glue",
-            "Glue answers in the configured region",
-            "GetDatabase",
-            tables.reach,
-            "database",
-            ("credentials", "assume-role"),
-        ),
-        _Question(
-            "glue-catalog",
-            "the account's catalog can be read",
-            "GetCatalog",
-            tables.get_catalog,
-            "catalog",
-            level=Level.USEFUL,
-            lost="loads do without it; engines that read Iceberg tables through Glue ask for the "
-            "catalog itself, and the older published policies lack it",
-            iceberg=True,
-        ),
-        _Question(
-            "glue-get-database",
-            "a schema's database can be looked up",
-            "GetDatabase",
-            tables.get_database,
-            "database",
-        ),
-        _Question(
-            "glue-get-table",
-            "a table and its columns can be looked up",
-            "GetTable",
-            tables.get_table,
-            "table",
-        ),
-        _Question(
-            "glue-get-partition",
-            "a partition can be looked up",
-            "GetPartition",
-            tables.get_partition,
-            "table",
-            of_partitions=True,
-        ),
-    ]
-
-
-def _deleting(tables: ProbeTables) -> list[_Question]:
-    return [
-        _Question(
-            "glue-delete-table",
-            "the table of this test can be deleted",
-            "DeleteTable",
-            tables.delete_no_table,
-            "table",
-            level=Level.USEFUL,
-            lost="loads do without it; `reset` cannot drop tables, and this test makes nothing "
-            "that it could not remove, so `glue:CreateDatabase` stays unproven",
-        ),
-        _Question(
-            "glue-delete-database",
-            "the database of this test can be deleted",
-            "DeleteDatabase",
-            tables.delete_no_database,
-            "database",
-            level=Level.USEFUL,
-            lost="loads and `reset` do without it; this test makes nothing that it could not "
-            "remove, so `glue:CreateDatabase` stays unproven",
-        ),
-    ]
-
-
-def _making(destination: DestinationSpec, tables: ProbeTables) -> list[_Question]:
-    # Iceberg looks at the database, and its metadata file has to be removed again.
-    iceberg = format_of(destination).has_catalog
-    besides = ("glue-get-database", "delete") if iceberg else ()
-    return [
-        _Question(
-            "glue-create-database",
-            "a new schema gets its database",
-            "CreateDatabase",
-            tables.create_database,
-            "database",
-            ("glue", "glue-delete-table", "glue-delete-database"),
-            lost="allow it; or make the database of each schema before its first load, and use "
-            "--skip glue-create-database",
-        ),
-        _Question(
-            "glue-create-table",
-            "a new table is made in Glue",
-            "CreateTable",
-            tables.create_table,
-            "table",
-            ("glue", *besides),
-        ),
-    ]
-
-
-def _changing(tables: ProbeTables) -> list[_Question]:
-    return [
-        _Question(
-            "glue-update-table",
-            tables.update_proves,
-            "UpdateTable",
-            tables.update_table,
-            "table",
-            ("glue-get-table",),
-        ),
-        _Question(
-            "glue-add-partitions",
-            "partitions can be registered, many in one call",
-            "BatchCreatePartition",
-            tables.add_partitions,
-            "table",
-            of_partitions=True,
-        ),
+        _probe(check, run, destination, tables.database)
+        for check, run in checks_of("glue", tables, kind)
     ]
 
 
 def _probe(
-    question: _Question, destination: DestinationSpec, tables: ProbeTables, *, writes: bool
+    check: Check, run: Callable[[], str], destination: DestinationSpec, database: str
 ) -> Probe:
-    about = (question.operation, question.scope, destination)
-    denied = denied_causes(question.name, *about, tables.database)
+    operation, scope = check.action.partition(":")[2], cast("Scope", check.about)
+    denied = denied_causes(check.name, operation, scope, destination, database)
+    without = _without_partitions(destination) if check.name in _OF_PARTITIONS else ""
     return Probe(
-        name=question.name,
-        proves=question.proves,
-        level=question.level,
-        action=f"glue:{question.operation}",
-        resource=resources(*about),
-        run=partial(_run, question),
+        **vars(check),
+        run=partial(_run, check, run),
         explain=partial(likely_causes, denied=denied),
-        needs=question.needs,
-        writes=writes,
-        beside_the_point=_without_partitions(destination) if question.of_partitions else "",
+        resource=resources(operation, scope, destination),
+        beside_the_point=without,
     )
 
 
-def _run(question: _Question) -> str:
+def _run(check: Check, run: Callable[[], str]) -> str:
     """Ask. What a denial costs is more telling here than what a load would say of it."""
     try:
-        return question.run()
+        return run()
     except AwsError as error:
-        needless = question.level is Level.USEFUL and error.hint is None
-        if not error.denied and not needless:
-            raise
-        allow = f"allow `glue:{question.operation}` on all of these resources"
-        if error.explicit_deny:
-            allow = error.hint or allow
-        raise with_hint(error, grant_hint(error) or question.lost or allow) from error
+        if error.denied or (check.level is Level.USEFUL and error.hint is None):
+            allow = f"allow `{check.action}` on all of these resources"
+            if error.explicit_deny:
+                allow = error.hint or allow
+            error.hint = grant_hint(error) or check.lost or allow
+        raise
 
 
 def _without_partitions(destination: DestinationSpec) -> str:
@@ -317,8 +184,6 @@ class ProbeTables:
     _unanswered: bool = False
     """The database may still come."""
     _writing: Writing = field(default_factory=Writing)
-
-    update_proves: ClassVar[str] = "added columns follow"
 
     @cached_property
     def database(self) -> str:
@@ -501,7 +366,6 @@ _AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
 class ProbeIcebergTables(ProbeTables):
     """The Glue probes of one test of an Iceberg destination."""
 
-    update_proves: ClassVar[str] = "a commit goes in, on the version of the table that was read"
     _tried_iceberg = False
 
     def create_table(self) -> str:

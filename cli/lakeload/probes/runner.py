@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import resources
 from threading import Lock
-from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lakeload.probes.causes import is_lake_formation, refusal
 from lakeload_jobs.aws import AwsError
@@ -77,23 +79,54 @@ class Failure:
     """The IAM statement that would grant what was denied; None where none would."""
 
 
-@dataclass(frozen=True)
-class Probe:
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One line of the table of checks, checks.toml."""
+
+    name: str
+    call: str = ""
+    """The method that sends the request."""
+    proves: str
+    action: str = ""
+    """The IAM action it needs, or the catalog's privilege; '' when no policy decides."""
+    needs: tuple[str, ...] = ()
+    """Checks without whose success this one says nothing."""
+    level: Level = Level.REQUIRED
+    writes: bool = False
+    about: str = ""
+    """What the action is asked for: the ARN follows from it."""
+    lost: str = ""
+    """What a role without the permission does without; '' when a load needs it."""
+    only_with: str = ""
+    """The kind of tables or catalog that needs it; '' for all."""
+
+
+def checks_of(
+    table: str, owner: object, kind: str = ""
+) -> Iterator[tuple[Check, Callable[[], str]]]:
+    """Yield the checks of a table in their order, each with the method of `owner` that it calls."""
+    for row in _rows()[table]:
+        needs, level = tuple(row.get("needs", ())), Level(row.get("level", Level.REQUIRED))
+        check = Check(**{**row, "needs": needs, "level": level})
+        if check.only_with in ("", kind):
+            yield check, getattr(owner, check.call)
+
+
+@functools.cache
+def _rows() -> dict[str, list[dict[str, Any]]]:
+    text = resources.files("lakeload.probes").joinpath("checks.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Check):
     """One question to AWS. `run` returns a detail worth showing ('' for none) or raises a
     `LakeloadError`; `explain` returns the likely causes of what it raised."""
 
-    name: str
-    proves: str
-    level: Level
-    action: str
-    """The IAM action it needs; '' when no policy decides."""
-    resource: str
-    """The ARN the action is asked for; all of them where AWS checks several."""
     run: Callable[[], str]
     explain: Callable[[Exception], tuple[str, ...]]
-    needs: tuple[str, ...] = ()
-    """Probes without whose success this one says nothing."""
-    writes: bool = False
+    resource: str = ""
+    """The ARN the action is asked for; all of them where AWS checks several."""
     beside_the_point: str = ""
     """Why this destination has no use for the probe; '' when it has."""
     also: tuple[Permission, ...] = ()
@@ -302,12 +335,7 @@ class Writing:
                 "the test is over", code="TimedOut", hint="give it longer with --timeout"
             )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._busy.release()
 
     @contextmanager

@@ -14,11 +14,12 @@ from lakeload.policy.model import place, role_is_catalogs
 from lakeload.probes.causes import Refusal, likely_causes, refusal
 from lakeload.probes.runner import (
     BesideThePoint,
+    Check,
     Deadline,
-    Level,
     Permission,
     Probe,
     ProbeFailed,
+    checks_of,
     succeeds,
     within,
 )
@@ -32,19 +33,6 @@ from lakeload_jobs.storage.objects import Completion, Objects, OpenUpload, Part
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef, ListObjectsV2RequestTypeDef
-
-
-def with_hint(error: AwsError, hint: str) -> AwsError:
-    """Return the error with another hint; all else stays as AWS said it."""
-    return AwsError(
-        error.message,
-        code=error.code,
-        status=error.status,
-        request_id=error.request_id,
-        operation=error.operation,
-        hint=hint,
-        retryable=error.retryable,
-    )
 
 
 _OF_KEY = {
@@ -74,7 +62,7 @@ def key_permissions(name: str, destination: DestinationSpec) -> tuple[Permission
 
 
 def explain(
-    error: Exception, name: str, action: str, destination: DestinationSpec
+    name: str, action: str, destination: DestinationSpec, error: Exception
 ) -> tuple[str, ...]:
     """Return the likely causes of a failure of the probe `name`, the likeliest first."""
     code = getattr(error, "code", "")
@@ -441,20 +429,6 @@ def _no_conditions(operation: str, url: str) -> ProbeFailed:
     )
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A probe but for the ARN and the causes, which follow from the destination."""
-
-    name: str
-    proves: str
-    action: str
-    run: Callable[[], str]
-    needs: tuple[str, ...]
-    level: Level = Level.REQUIRED
-    of_bucket: bool = False
-    """Whether the action's resource is the bucket; else the objects of the connection test."""
-
-
 def s3_probes(
     destination: DestinationSpec, bucket: ProbeBucket, objects: ProbeObjects
 ) -> list[Probe]:
@@ -464,127 +438,26 @@ def s3_probes(
     before there is something to clean.
     """
     return [
-        *(_probe(question, destination, writes=False) for question in _reading(bucket)),
-        *(_probe(question, destination, writes=True) for question in _writing(objects)),
+        Probe(
+            **vars(check),
+            run=partial(_run, check, run, destination),
+            explain=partial(explain, check.name, check.action, destination),
+            resource=resource(destination, of_bucket=check.about == "bucket"),
+            beside_the_point=_beside_the_point(check.name, destination),
+            also=key_permissions(check.name, destination),
+        )
+        for check, run in (*checks_of("bucket", bucket), *checks_of("objects", objects))
     ]
 
 
-def _reading(bucket: ProbeBucket) -> list[_Question]:
-    return [
-        _Question(
-            "bucket",
-            "the bucket exists, in the configured region",
-            "s3:ListBucket",
-            bucket.find,
-            ("credentials", "assume-role"),
-            of_bucket=True,
-        ),
-        _Question(
-            "list",
-            "objects under the prefix can be listed",
-            "s3:ListBucket",
-            bucket.list_prefix,
-            ("bucket",),
-            of_bucket=True,
-        ),
-        _Question(
-            "bucket-owner",
-            "the bucket belongs to the account that writes",
-            "s3:ListBucket",
-            bucket.find_owner,
-            ("list",),
-            Level.SAFETY,
-            of_bucket=True,
-        ),
-        _Question(
-            "list-uploads",
-            "unfinished uploads of killed runs can be found",
-            "s3:ListBucketMultipartUploads",
-            bucket.list_uploads,
-            ("bucket",),
-            Level.USEFUL,
-            of_bucket=True,
-        ),
-    ]
-
-
-def _writing(objects: ProbeObjects) -> list[_Question]:
-    return [
-        _Question(
-            "delete",
-            "the objects of this test can be deleted",
-            "s3:DeleteObject",
-            objects.delete_nothing,
-            ("bucket",),
-        ),
-        _Question("put", "an object can be created", "s3:PutObject", objects.put, ("delete",)),
-        _Question(
-            "put-again",
-            "two writers cannot overwrite each other (If-None-Match)",
-            "s3:PutObject",
-            objects.put_again,
-            ("put",),
-        ),
-        _Question("get", "an object can be read back", "s3:GetObject", objects.get, ("put",)),
-        _Question(
-            "encryption",
-            "what is written is encrypted as configured",
-            "s3:GetObject",
-            objects.find_encryption,
-            ("get",),
-            Level.SAFETY,
-        ),
-        _Question(
-            "abort-upload",
-            "the uploads of a load that failed can be removed",
-            "s3:AbortMultipartUpload",
-            objects.abort_nothing,
-            ("bucket",),
-            Level.USEFUL,
-        ),
-        _Question(
-            "upload",
-            "a file can be uploaded without becoming visible",
-            "s3:PutObject",
-            objects.upload,
-            ("abort-upload",),
-        ),
-        _Question(
-            "complete-upload",
-            "a file appears whole, and never over another one",
-            "s3:PutObject",
-            objects.complete,
-            ("delete", "upload"),
-        ),
-    ]
-
-
-def _probe(question: _Question, destination: DestinationSpec, *, writes: bool) -> Probe:
-    about = (question.name, question.action, destination)
-    return Probe(
-        name=question.name,
-        proves=question.proves,
-        level=question.level,
-        action=question.action,
-        resource=resource(destination, of_bucket=question.of_bucket),
-        run=lambda: _run(question, destination),
-        explain=lambda error: explain(error, *about),
-        needs=question.needs,
-        writes=writes,
-        beside_the_point=_beside_the_point(question.name, destination),
-        also=key_permissions(question.name, destination),
-    )
-
-
-def _run(question: _Question, destination: DestinationSpec) -> str:
+def _run(check: Check, run: Callable[[], str], destination: DestinationSpec) -> str:
     """Ask. A denial gets the hint that fits what refused."""
     try:
-        return question.run()
+        return run()
     except AwsError as error:
-        told = hint(error, question.name, question.action, destination) if error.denied else None
-        if told is None:
-            raise
-        raise with_hint(error, told) from error
+        if error.denied and (told := hint(error, check.name, check.action, destination)):
+            error.hint = told
+        raise
 
 
 def _beside_the_point(name: str, destination: DestinationSpec) -> str:

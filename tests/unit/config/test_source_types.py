@@ -18,7 +18,7 @@ from lakeload.config.model import Finding
 from lakeload.config.problems import InvalidDocuments, Problem
 from lakeload.config.scalars import Text
 from lakeload.config.secret_names import absolute_reference
-from lakeload.config.secret_setting import SecretSetting
+from lakeload.config.secret_setting import Secret
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
 from lakeload.formats.inspection import InspectionRequest, with_input
@@ -59,7 +59,7 @@ class JdbcSource(SourceSettings):
     """`JDBC`."""
     url: Text
     """Where the database answers."""
-    password: Annotated[SecretReference | None, SecretSetting("password")] = None
+    password: Secret = None
     """Who asks. Secret."""
     fetch_size: Annotated[int, Field(ge=1, le=100_000)] = 1000
     """Rows of a round trip."""

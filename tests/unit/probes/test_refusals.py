@@ -11,13 +11,18 @@ from lakeload.probes.causes import (
     likely_causes,
     read_refusal,
 )
-from lakeload.probes.runner import Level, Probe, failure_of
+from lakeload.probes.runner import Probe, failure_of
 from lakeload_jobs.aws import AwsError
 
 USER = "User: arn:aws:sts::123456789012:assumed-role/loader/x is not authorized to perform: "
 
 PUT = Probe(
-    *("put", "", Level.REQUIRED, "s3:PutObject", "arn"), run=lambda: "", explain=likely_causes
+    name="put",
+    proves="",
+    action="s3:PutObject",
+    resource="arn",
+    run=lambda: "",
+    explain=likely_causes,
 )
 
 
@@ -92,7 +97,10 @@ def test_a_missing_grant_is_named_and_no_statement_of_iam_would_help() -> None:
     assert "grant `Create Database on Catalog`" in (grant_hint(error) or "")
     assert "has no grant for the role" in likely_causes(error, denied=("a",))[0]
     probe = Probe(
-        *("glue-create-database", "", Level.REQUIRED, "glue:CreateDatabase", "arn"),
+        name="glue-create-database",
+        proves="",
+        action="glue:CreateDatabase",
+        resource="arn",
         run=lambda: "",
         explain=likely_causes,
     )

@@ -9,7 +9,6 @@ import pytest
 from lakeload.probes.runner import (
     CheckVerdict,
     Failure,
-    Level,
     Permission,
     Probe,
     ProbeResult,
@@ -39,7 +38,10 @@ FAILURE = Failure(
 
 def _result(failure: Failure | None) -> ProbeResult:
     probe = Probe(
-        *("list", "objects can be listed, " * 5, Level.REQUIRED, "s3:ListBucket", "arn:aws:s3:::l"),
+        name="list",
+        proves="objects can be listed, " * 5,
+        action="s3:ListBucket",
+        resource="arn:aws:s3:::l",
         run=lambda: "",
         explain=lambda error: (),
         also=(Permission("kms:Decrypt", "arn:aws:kms:us-east-1:123456789012:key/1"),),
