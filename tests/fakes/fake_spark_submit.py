@@ -87,7 +87,8 @@ def success(job: Job) -> int:
 def one_table_fails(job: Job) -> int:
     job.open()
     first, *others = job.load()
-    error = ErrorInfo("LoadFailed", "the source changed while it was read", 1, stage="stage")
+    changed = "the source changed while it was read"
+    error = ErrorInfo("LoadFailed", changed, 1, stage="stage", retryable=True)
     job.write(job.result((replace(first, status="FAILED", files=(), error=error), *others)))
     return 1
 

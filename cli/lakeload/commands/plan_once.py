@@ -23,6 +23,7 @@ from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import build_job_spec
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.jars.pins import features_of
+from lakeload.policy.iam import database_prefix, speaks_rest, uses_glue
 from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
 from lakeload.runtimes import runtime_of
@@ -30,6 +31,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
 from lakeload.ui.progress import ProgressView
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
 
 STARTED = (
@@ -58,13 +60,32 @@ def show_plan(
     if schema if schema is not None else format_of(destination).plan_reads_columns:
         plans = _with_schema(plans, job, context)
     if output is OutputFormat.JSON:
-        console.show_json(to_document(job.document.model.name, job.attempt, plans))
+        name = job.document.model.name
+        console.show_json(to_document(name, job.attempt, plans, destination_warnings(destination)))
     else:
         engines = readers(destination, RecipeRequest(job.attempt.synced, job.tables))
         file = str(job.document.path)
-        quiet = context.quiet
-        show_text(plans, console.out, context.err, quiet=quiet, readers=engines, file=file)
+        show_text(
+            plans,
+            console.out,
+            context.err,
+            quiet=context.quiet,
+            readers=engines,
+            file=file,
+            warnings=destination_warnings(destination),
+        )
     raise typer.Exit(exit_code_of(plans))
+
+
+def destination_warnings(destination: DestinationSpec) -> tuple[str, ...]:
+    """Return what a destination lets happen that its owner may not want."""
+    if not uses_glue(destination) or speaks_rest(destination) or database_prefix(destination):
+        return ()
+    return (
+        "without `glue_database_prefix` nothing tells the Glue databases of this destination from "
+        "others, so `lakeload policy` allows every database: `lakeload init` writes `supaflow`; "
+        "setting it changes the names of the databases",
+    )
 
 
 def _with_schema(

@@ -51,6 +51,17 @@ def pipeline_findings(
     return list(islice(found, MAX_PROBLEMS))
 
 
+def pipeline_notes(data: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what is no mistake in a pipeline, whatever the format is, and yet may surprise."""
+    if isinstance(data.get("namespace"), str) and data.get("destination_prefix"):
+        yield Finding(
+            "`destination_prefix` has no effect, because `namespace` replaces it",
+            "remove one of the two",
+            ("destination_prefix",),
+            "ignored",
+        )
+
+
 def _catalog_findings(destination: Destination) -> Iterator[Finding]:
     """Refuse what can be checked and tested, and not loaded into (docs/protocol-iceberg.md)."""
     catalog = destination.iceberg.catalog

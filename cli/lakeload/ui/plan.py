@@ -22,6 +22,7 @@ from lakeload.formats.plan import (
 from lakeload.launch.spec import Attempt
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
@@ -38,7 +39,9 @@ _VERBS = {
 """What would be done with a job that was left unfinished, by `Pending.action`."""
 
 
-def to_document(pipeline: str, attempt: Attempt, plans: Sequence[TablePlan]) -> dict[str, Any]:
+def to_document(
+    pipeline: str, attempt: Attempt, plans: Sequence[TablePlan], warnings: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return the JSON document of `plan --output json`; keys are only ever added."""
     return {
         "job_id": attempt.job_id,
@@ -46,6 +49,7 @@ def to_document(pipeline: str, attempt: Attempt, plans: Sequence[TablePlan]) -> 
         "synced": format_instant(attempt.synced),
         "exit_code": int(exit_code_of(plans)),
         "tables": [to_json(plan) for plan in plans],
+        "warnings": list(warnings),
     }
 
 
@@ -57,10 +61,12 @@ def show_text(
     quiet: bool = False,
     readers: Sequence[str] = (),
     file: str = "pipeline.yml",
+    warnings: Sequence[str] = (),
 ) -> None:
     """Write the tables and where they would go to stdout, what stands in the way to stderr.
 
-    `readers` are the engines that queries of these tables can be written for, from `file`.
+    `readers` are the engines that queries of these tables can be written for, from `file`;
+    `warnings` are about the whole destination.
     """
     out.print(_grid(plans))
     for plan in plans:
@@ -68,18 +74,37 @@ def show_text(
             out.print(Text(printable(plan.target), "bold"), soft_wrap=True)
             for line in lines:
                 out.print(Text(f"  {printable(line)}"), soft_wrap=True)
-    for plan in plans:
-        for error in (plan.error, plan.schema.error if plan.schema else None):
-            if error is not None:
-                show_trouble(err, plan.target, error)
-        for warning in (*plan.warnings, *(plan.schema.warnings if plan.schema else ())):
-            say(err, "warning", f"{plan.target}: {warning}")
-        if plan.catalog is not None and plan.catalog.unasked is not None:
-            show_trouble(err, plan.target, plan.catalog.unasked, warning=True)
+    for targets, error, only_warning in _troubles(plans):
+        show_trouble(err, ", ".join(targets), error, warning=only_warning)
+    for warning in warnings:
+        say(err, "warning", warning)
     if not quiet:
         say(err, "note", "nothing was written")
         for line in _reading(readers, file):
             say(err, "note", line)
+
+
+def _troubles(plans: Sequence[TablePlan]) -> Iterator[tuple[list[str], ErrorInfo, bool]]:
+    """Yield errors and warnings with the tables they are about: one that several tables have, such
+    as a denial, is one line. The last is True for a warning."""
+    found: dict[tuple[str, str, bool], tuple[list[str], ErrorInfo, bool]] = {}
+
+    def add(plan: TablePlan, error: ErrorInfo, *, warning: bool) -> None:
+        texts = [error.message, error.hint or ""]
+        for name in (plan.target, plan.target.replace(".", "/", 1), plan.table):
+            texts = [text.replace(name, "") for text in texts]
+        key = (texts[0], texts[1], warning)
+        found.setdefault(key, ([], error, warning))[0].append(plan.target)
+
+    for plan in plans:
+        for error in (plan.error, plan.schema.error if plan.schema else None):
+            if error is not None:
+                add(plan, error, warning=False)
+        for text in (*plan.warnings, *(plan.schema.warnings if plan.schema else ())):
+            add(plan, ErrorInfo("Warning", text, 0), warning=True)
+        if plan.catalog is not None and plan.catalog.unasked is not None:
+            add(plan, plan.catalog.unasked, warning=True)
+    yield from found.values()
 
 
 def _reading(readers: Sequence[str], file: str) -> Iterator[str]:

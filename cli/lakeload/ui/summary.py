@@ -94,9 +94,14 @@ def show_what_next(summary: Summary, err: Console) -> None:
         return
     if outcome.kind != "INTERRUPTED":
         say(err, "log", str(summary.log))
-    if outcome.exit_code not in (ExitCode.INVALID, ExitCode.FOLLOW_UP_FAILED):
-        again = f"run again with `--job-id {summary.job_id}`: what is in stays, the rest is loaded"
-        say(err, "next", again)
+    if outcome.exit_code in (ExitCode.INVALID, ExitCode.FOLLOW_UP_FAILED):
+        return
+    job = f"`--job-id {summary.job_id}`"
+    errors = [table.error for table in outcome.tables if table.error is not None]
+    if outcome.kind == "INTERRUPTED" or any(error.retryable for error in errors):
+        say(err, "next", f"run again with {job}: what is in stays, the rest is loaded")
+    elif any(table.status not in ("FAILED", "SKIPPED") for table in outcome.tables):
+        say(err, "next", f"once that is fixed, {job} loads the rest: what is in stays")
 
 
 def _grid(summary: Summary) -> Table:

@@ -312,3 +312,23 @@ def test_secrets_of_this_machine_do_not_reach_others(
     found = problems_of(tmp_path, f"{head}{TABLES}spark: {{master: '{master}'}}\n")
 
     assert [problem.code for problem in found] == ([] if accepted else ["remote-secret"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "noted"),
+    [
+        ("namespace: a\ndestination_prefix: b\n", True),
+        ("destination_prefix: b\n", False),
+        ("namespace: a\n", False),
+        ('namespace: a\ndestination_prefix: ""\n', False),
+    ],
+)
+def test_a_destination_prefix_that_a_namespace_replaces_is_noted(
+    lines: str, noted: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "destination.yml").write_text(DESTINATION)
+
+    found = problems_of(tmp_path, f"{PIPELINE}{lines}{TABLES}")
+
+    assert [problem.severity for problem in found] == ["note"] * noted
+    assert all("has no effect" in problem.message for problem in found)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.commands.plan_once import destination_warnings
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
 from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
@@ -161,3 +163,22 @@ def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
     assert new.action == "LOAD"
     assert new.incremental == IncrementalPlan(2, 11, 3, 4, 0, len('{"n": 1}'), reload=False)
     assert idle.action == "NO_OP"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "glue", "warned"),
+    [("", True, True), (" ", True, True), ("supaflow", True, False), ("", False, False)],
+)
+def test_databases_of_glue_without_a_prefix_are_warned_of_once(
+    prefix: str, glue: bool, warned: bool
+) -> None:
+    destination = DestinationSpec(
+        "lake",
+        "us-east-1",
+        glue_database_prefix=prefix,
+        parquet=ParquetSpec(update_glue_catalog=glue),
+    )
+    warnings = destination_warnings(destination)
+    assert len(warnings) == warned
+    assert all("`glue_database_prefix`" in warning for warning in warnings)
+    assert to_document("shop", HERE, [], warnings)["warnings"] == list(warnings)

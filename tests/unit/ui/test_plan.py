@@ -9,6 +9,7 @@ from rich.console import Console
 
 from lakeload.formats.plan import (
     BranchLeft,
+    CatalogPlan,
     IcebergPlan,
     IncrementalPlan,
     Recovery,
@@ -95,3 +96,35 @@ def test_what_stands_in_the_way_is_said_even_when_little_is_wanted() -> None:
         "  would first publish what job job-1 left:",
         "    1 file, 5 rows of pipeline shop",
     ]
+
+
+def denied(table: str) -> TablePlan:
+    """Return the plan of a table that Glue may not be asked for."""
+    error = ErrorInfo(
+        "AwsError",
+        f"reading Glue's table `shop.{table}`: access denied: not authorized to perform: "
+        f"glue:GetTable on resource: arn:aws:glue:us-east-1:1:table/shop/{table}",
+        3,
+        f"allow `glue:GetTable` on `arn:aws:glue:us-east-1:1:table/shop/{table}`",
+    )
+    known = CatalogPlan("shop", table, unasked=error)
+    plain = replace(ORDERS, iceberg=None, incremental=None)
+    return replace(plain, table=table, target=f"shop.{table}", catalog=known)
+
+
+def test_one_denial_of_several_tables_is_said_once_with_their_names() -> None:
+    _, err = shown(denied("orders"), denied("visits"), denied("payments"), quiet=True)
+    assert len(err) == 2
+    assert err[0].startswith(
+        "warning: shop.orders, shop.visits, shop.payments: reading Glue's table `shop.orders`"
+    )
+    assert err[1].startswith(" hint: allow `glue:GetTable`")
+
+
+def test_different_errors_stay_apart() -> None:
+    wrong = [
+        replace(ORDERS, target=f"shop.{name}", error=ErrorInfo("LoadFailed", f"{name} is bad", 1))
+        for name in ("a", "b")
+    ]
+    _, err = shown(*wrong, quiet=True)
+    assert err == ["error: shop.a: a is bad", "error: shop.b: b is bad"]

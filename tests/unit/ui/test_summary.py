@@ -92,7 +92,7 @@ def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
         f"error: shop.[red]{'x' * 90}: it\\x1b broke",
         " hint: mend it",
         "log: /runs/r1/spark.log",
-        "next: run again with `--job-id job-1`: what is in stays, the rest is loaded",
+        "next: once that is fixed, `--job-id job-1` loads the rest: what is in stays",
     ]
 
 
@@ -116,6 +116,20 @@ def test_nobody_is_told_to_load_again_what_is_in_or_can_never_be() -> None:
         err = Console(file=io.StringIO(), width=200)
         show_what_next(summary(LOADED, code=code), err)
         assert "run again" not in err.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_cannot_succeed_by_itself_is_not_to_be_run_again() -> None:
+    _, err = texts(summary(FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
+    assert err[-1].startswith("log: ")
+
+    assert FAILED.error is not None
+    busy = replace(FAILED, error=replace(FAILED.error, retryable=True))
+    _, err = texts(summary(busy, code=ExitCode.TABLE_FAILED, kind="FAILED"))
+    assert err[-1].startswith("next: run again with `--job-id job-1`")
+
+    stopped = TableResult("orders", "shop.orders", "INTERRUPTED")
+    _, err = texts(summary(stopped, code=ExitCode.INTERRUPTED, kind="INTERRUPTED"))
+    assert err[-1].startswith("next: run again with `--job-id job-1`")
 
 
 def test_the_document_carries_errors_as_data() -> None:
