@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,3 +103,12 @@ _BY_NAME = {rule.spark: rule for rule in TYPE_RULES}
 def type_rule(spark_name: str) -> TypeRule | None:
     """Return the rule for Spark's `typeName()`; None for a type lakeload does not know."""
     return _BY_NAME.get(spark_name)
+
+
+_WITH_UNIT = re.compile(r"(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*(s|ms|us|ns)\s*\)", re.I)
+
+
+def timestamp_unit(kind: str) -> tuple[str, str] | None:
+    """Return Spark's type and the unit of a type like `timestamp(ms)`; None for other types."""
+    found = _WITH_UNIT.fullmatch(kind.strip())
+    return (found[1].lower(), found[2].lower()) if found else None

@@ -14,8 +14,8 @@ from pyspark.sql import types as T
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import Nested
 from lakeload_jobs.core.names import unique_names
-from lakeload_jobs.core.types import type_rule
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER
+from lakeload_jobs.core.types import timestamp_unit, type_rule
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER, PLACE_HELPER
 
 if TYPE_CHECKING:
     from lakeload_jobs.contract.spec import Nested, OnBadValue
@@ -154,25 +154,31 @@ def _renamed(kind: T.DataType, rename: Rename) -> T.DataType:
 def cast_types(frame: DataFrame, types: Mapping[str, str], on_bad_value: OnBadValue) -> DataFrame:
     """Cast the columns that `columns.types` names, in place.
 
-    For sources that bring types of their own; readers of text are given the types as a schema.
-    A value that does not fit fails the load (FAIL), or becomes null and is counted in the
-    helper column `BAD_VALUES_HELPER` (NULL). Raises `InvalidInput` for a type that Spark does
-    not know or cannot cast to.
+    A value becomes the same value of the other type, or is bad: nothing is rounded, cut off or
+    taken for what it does not say. `timestamp(ms)` takes whole numbers of milliseconds, as do `s`,
+    `us` and `ns`. A bad value fails the load (FAIL), or becomes null and is counted in the helper
+    column `BAD_VALUES_HELPER` (NULL). The helper column `PLACE_HELPER` says where a row is from;
+    it ends here. Raises `InvalidInput` for a type that Spark does not know or cannot cast to.
     """
-    if not types:
-        return frame
-    names = frame.columns
-    frame = frame.toDF(*_positions(len(names)))
-    bad: list[Column] = []
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    frame = frame.toDF(*_positions(len(kinds)))
+    positions = dict(zip(kinds, frame.columns, strict=True))
+    place = F.col(positions[PLACE_HELPER]) if PLACE_HELPER in positions else F.lit("")
+    bad = [F.col(positions[BAD_VALUES_HELPER])] if BAD_VALUES_HELPER in positions else []
     values: list[Column] = []
-    for position, name in zip(frame.columns, names, strict=True):
+    for name, position in positions.items():
+        if name in (BAD_VALUES_HELPER, PLACE_HELPER):
+            continue
         value = F.col(position)
         if name in types:
-            cast = _cast(frame, position, name, types[name])
+            cast = _exact_cast(frame, position, name, kinds[name], types[name])
             bad.append((value.isNotNull() & cast.isNull()).cast("int"))
-            value = cast if on_bad_value == "NULL" else _or_fail(value, cast, name, types[name])
+            if on_bad_value == "NULL":
+                value = cast
+            else:
+                value = _or_fail(value, cast, name, types[name], place)
         values.append(value.alias(name))
-    if on_bad_value == "NULL":
+    if on_bad_value == "NULL" and bad:
         values.append(sum(bad[1:], bad[0]).alias(BAD_VALUES_HELPER))
     return frame.select(*values)
 
@@ -215,23 +221,130 @@ def written_frame(
     return frame.select(*values, *(F.col(positions[name]).alias(name) for name in helpers))
 
 
-def _cast(frame: DataFrame, position: str, name: str, kind: str) -> Column:
-    """Return a cast that gives null for a value that does not fit; checked by Spark now."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}
+_FIRST_SECOND, _END_SECOND = -62_135_596_800, 253_402_300_800
+"""The years 1 to 9999, in seconds since 1970."""
+
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_NO_NUMBER = r"(?i)[+-]?(inf|infinity)|nan"
+_DATE = r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
+_MIDNIGHT = r"[ T]0?0:0?0(:0?0(\.0*)?)?Z?"
+_TIME = r"\d{1,2}:\d{1,2}(:\d{1,2}(\.\d{0,6}0*)?)?"
+_ZONE = r"\s*(Z|UTC|GMT|[+-]\d{1,2}(:?\d{2}(:?\d{2})?)?|[A-Za-z_]+(/[A-Za-z_+-]+)+)?"
+
+
+def _exact_cast(frame: DataFrame, position: str, name: str, own: T.DataType, wanted: str) -> Column:
+    """Return a cast that gives null for a value that does not fit exactly; checked by Spark now."""
+    value = F.col(position)
     try:
-        cast = F.col(position).try_cast(kind)
+        if given := timestamp_unit(wanted):
+            cast = _instant(value, own, given[1]).cast(given[0])
+            frame.select(cast)
+            return cast
+        kind = T.DataType.fromDDL(wanted)
+        if _numbers_as_instants(own, kind):
+            raise InvalidInput(
+                f"`columns.types` cannot make column `{name}` `{wanted}`: it holds numbers "
+                f"(`{own.simpleString()}`), and nothing says of which unit",
+                hint=f"set `{wanted}(ms)`, or `(s)`, `(us)` or `(ns)`"
+                if isinstance(own, T.NumericType)
+                else "leave them numbers: only a column of its own can be given a unit",
+            )
+        cast = value.try_cast(wanted)
         frame.select(cast)
     except PySparkException as error:
         raise InvalidInput(
-            f"`columns.types` cannot make column `{name}` `{kind}`: {_first_line(error)}",
-            hint="use a Spark SQL type such as `bigint`, `decimal(12,2)` or `timestamp`",
+            f"`columns.types` cannot make column `{name}` `{wanted}`: {_first_line(error)}",
+            hint="use a Spark SQL type such as `bigint`, `decimal(12,2)`, `timestamp` or, for "
+            "numbers, `timestamp(ms)`",
         ) from error
-    return cast
+    same = _text_says(value, cast, kind) if isinstance(own, T.StringType) else None
+    if same is None and own != kind:
+        same = _same_again(frame, value, cast, own, kind)
+    return cast if same is None else F.when(same, cast)
 
 
-def _or_fail(value: Column, cast: Column, name: str, kind: str) -> Column:
+def _instant(value: Column, own: T.DataType, unit: str) -> Column:
+    """Return the instant so many units after 1970; null for what is no whole number."""
+    number = value.try_cast("bigint")
+    if isinstance(own, T.FractionalType):
+        number = F.when(number.try_cast(own) == value, number)
+    if unit == "ns":
+        # Digits below a microsecond have no place. 64 bits reach from 1677 to 2262.
+        micros = (number.cast("decimal(20,0)") / 1000).cast("bigint")
+        return F.when(number % 1000 == 0, F.timestamp_micros(micros))
+    per = _PER_SECOND[unit]
+    fits = (number >= _FIRST_SECOND * per) & (number < _END_SECOND * per)
+    return F.when(fits, F.timestamp_micros(number * (10**6 // per)))
+
+
+def _numbers_as_instants(own: T.DataType, kind: T.DataType) -> bool:
+    """Whether numbers would become timestamps, at some depth: Spark takes them for seconds."""
+    if isinstance(own, T.StructType) and isinstance(kind, T.StructType):
+        pairs = zip(own.fields, kind.fields, strict=False)
+        return any(_numbers_as_instants(a.dataType, b.dataType) for a, b in pairs)
+    if isinstance(own, T.ArrayType) and isinstance(kind, T.ArrayType):
+        return _numbers_as_instants(own.elementType, kind.elementType)
+    if isinstance(own, T.MapType) and isinstance(kind, T.MapType):
+        return _numbers_as_instants(own.keyType, kind.keyType) or _numbers_as_instants(
+            own.valueType, kind.valueType
+        )
+    return isinstance(own, T.NumericType) and isinstance(kind, T.TimestampType | T.TimestampNTZType)
+
+
+def _same_again(
+    frame: DataFrame, value: Column, cast: Column, own: T.DataType, kind: T.DataType
+) -> Column | None:
+    """Return whether the cast value, cast back, is the value: else something of it is lost.
+
+    None where that cannot be asked: maps and variants are not compared.
+    """
+    if isinstance(kind, T.StringType):
+        return F.is_valid_utf8(cast) if isinstance(own, T.BinaryType) else None
+    same = cast.try_cast(_nullable(own)).eqNullSafe(value)
+    try:
+        frame.select(same)
+    except PySparkException:
+        return None
+    return same
+
+
+def _nullable(kind: T.DataType) -> T.DataType:
+    """Return the type with null allowed at every depth: else a cast to it is none to Spark."""
+    if isinstance(kind, T.StructType):
+        return T.StructType([T.StructField(f.name, _nullable(f.dataType)) for f in kind.fields])
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_nullable(kind.elementType))
+    return kind
+
+
+def _text_says(value: Column, cast: Column, kind: T.DataType) -> Column | None:
+    """Return whether a text says the value that Spark's cast made of it, which takes `13:30` for
+    a time of today, and leaves out what it has no place for. None where Spark is strict itself."""
+    text = F.trim(value)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        finite = F.abs(cast) < float("inf")
+        return (text.rlike(f"^({_NUMBER})$") & finite) | text.rlike(f"^({_NO_NUMBER})$")
+    if isinstance(kind, T.DecimalType):
+        digits = rf"^[+-]?(\d+(\.\d{{0,{kind.scale}}}0*)?|\.\d{{0,{kind.scale}}}0*)$"
+        wide = T.DecimalType(38, 38 - kind.precision + kind.scale)
+        exponent = text.rlike("[eE]") & (value.try_cast(wide) == cast)
+        return text.rlike(digits) | (exponent if wide.scale > kind.scale else F.lit(False))
+    if isinstance(kind, T.DateType):
+        return text.rlike(f"^{_DATE}({_MIDNIGHT})?$")
+    if isinstance(kind, T.TimestampType):
+        return text.rlike(f"^{_DATE}([ T]{_TIME}{_ZONE})?$")
+    if isinstance(kind, T.TimestampNTZType):
+        return text.rlike(f"^{_DATE}([ T]{_TIME})?$")
+    return None
+
+
+def _or_fail(value: Column, cast: Column, name: str, kind: str, place: Column) -> Column:
     """Fail with a sentence that names the column, which Spark's own ANSI cast does not."""
     text = F.substring(F.coalesce(value.try_cast("string"), F.lit("?")), 1, 60)
-    message = F.concat(F.lit(f"column `{name}`: the value `"), text, F.lit(f"` is no {kind}"))
+    message = F.concat(
+        place, F.lit(f"column `{name}`: the value `"), text, F.lit(f"` is no {kind}")
+    )
     return F.coalesce(cast, F.when(value.isNotNull(), F.raise_error(message)))
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from lakeload_jobs.contract.spec import ColumnsSpec
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat
 from tests.integration.job.conftest import Job
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -223,3 +224,33 @@ def test_an_avro_time_is_its_number(job: Job) -> None:
     (row,) = job.values(job.load_one(job.table(path, file_format="AVRO")))
 
     assert row == {"t": 3_723_000_000}
+
+
+@pytest.mark.parametrize("file_format", ["ORC", "AVRO", "NDJSON"])
+def test_a_number_is_no_timestamp_without_a_unit(job: Job, file_format: FileFormat) -> None:
+    paths = {
+        "ORC": lambda: orc_file(job, "a+b c.orc", pa.table({"ms": [1577836800123]})),
+        "AVRO": lambda: job.file(
+            "a+b c.avro",
+            avro_bytes({"fields": [{"name": "ms", "type": "long"}]}, [{"ms": 1577836800123}]),
+        ),
+        "NDJSON": lambda: job.file("a.ndjson", '{"ms": 1577836800123}\n'),
+    }
+    path = paths[file_format]()
+
+    def load(name: str, kind: str) -> TableResult:
+        columns = ColumnsSpec(types={"ms": kind})
+        return job.load_one(job.table(path, name=name, file_format=file_format, columns=columns))
+
+    plain = load("plain", "timestamp")
+    known, wrong = load("known", "timestamp(ms)"), load("wrong", "timestamp(s)")
+
+    assert plain.error is not None
+    assert "column `ms`" in plain.error.message
+    assert known.error is None
+    (row,) = job.values(known)
+    assert row == {"ms": datetime(2020, 1, 1, microsecond=123_000, tzinfo=UTC)}
+    assert wrong.error is not None
+    assert "the value `1577836800123` is no timestamp(s)" in wrong.error.message
+    if file_format != "NDJSON":
+        assert f"reading `{path}`: column `ms`" in wrong.error.message

@@ -121,3 +121,102 @@ def test_a_condition_that_cannot_be_used_is_refused(
         _written(strange, ALL_COLUMNS, **{setting: condition})
     assert f"`{setting}: {condition}`" in raised.value.message
     assert reason in raised.value.message
+
+
+EXACT = [
+    # An expression of Spark's, a type, and the text of the value that it becomes: None if bad.
+    ("1.9d", "int", None),
+    ("2d", "int", "2"),
+    ("double('NaN')", "bigint", None),
+    ("1e30d", "bigint", None),
+    ("cast(1.9 as decimal(5,1))", "int", None),
+    ("300", "tinyint", None),
+    ("9007199254740993", "double", None),
+    ("9007199254740992", "double", "9.007199254740992E15"),
+    ("0.1d", "float", None),
+    ("0.5d", "float", "0.5"),
+    ("1.15d", "decimal(3,1)", None),
+    ("1.5d", "decimal(3,1)", "1.5"),
+    ("cast(1.25 as decimal(5,2))", "decimal(5,1)", None),
+    ("cast(1.20 as decimal(5,2))", "decimal(5,1)", "1.2"),
+    ("5", "boolean", None),
+    ("1", "boolean", "true"),
+    ("timestamp'2024-01-01 23:59:00'", "date", None),
+    ("timestamp'2024-01-01 00:00:00'", "date", "2024-01-01"),
+    ("timestamp_ntz'2024-01-01 23:59:00'", "date", None),
+    ("timestamp'2024-01-01 00:00:00.5'", "bigint", None),
+    ("date'2024-01-01'", "timestamp", "2024-01-01 00:00:00"),
+    ("x'ff'", "string", None),
+    ("x'41'", "string", "A"),
+    ("1577836800123", "timestamp(ms)", "2020-01-01 00:00:00.123"),
+    ("1577836800", "TIMESTAMP( s )", "2020-01-01 00:00:00"),
+    ("1577836800123456", "timestamp_ntz(us)", "2020-01-01 00:00:00.123456"),
+    ("1577836800123456000", "timestamp(ns)", "2020-01-01 00:00:00.123456"),
+    ("1577836800123456789", "timestamp(ns)", None),
+    ("-1", "timestamp(ns)", None),
+    ("-1000", "timestamp(ns)", "1969-12-31 23:59:59.999999"),
+    ("1577836800123", "timestamp(s)", None),
+    ("253402300799", "timestamp(s)", "9999-12-31 23:59:59"),
+    ("253402300800", "timestamp(s)", None),
+    ("-62135596801", "timestamp(s)", None),
+    ("1577836800.5d", "timestamp(s)", None),
+    ("1577836800d", "timestamp(s)", "2020-01-01 00:00:00"),
+    ("'1577836800123'", "timestamp(ms)", "2020-01-01 00:00:00.123"),
+    ("'x'", "timestamp(ms)", None),
+    ("'1577836800123'", "timestamp", None),
+    ("'13:30'", "timestamp", None),
+    ("'2024-01'", "timestamp", None),
+    ("'2024-01-01 10:00:00.1234567'", "timestamp", None),
+    ("'2024-01-01T10:00:00.123456000Z'", "timestamp", "2024-01-01 10:00:00.123456"),
+    ("'2024-01-01 10:00:00 Europe/Berlin'", "timestamp", "2024-01-01 09:00:00"),
+    ("'2024-01-01 10:00:00+01:00'", "timestamp_ntz", None),
+    ("'2024-01-01 10:00'", "timestamp_ntz", "2024-01-01 10:00:00"),
+    ("'2024-01-01 23:59'", "date", None),
+    ("'2024-01-01T00:00:00Z'", "date", "2024-01-01"),
+    ("'2024-1-2'", "date", "2024-01-02"),
+    ("'2024'", "date", None),
+    ("'1e400'", "double", None),
+    ("'1d'", "double", None),
+    ("'-Infinity'", "double", "-Infinity"),
+    ("' 1.5e3 '", "double", "1500.0"),
+    ("'1.005'", "decimal(5,2)", None),
+    ("'1.500'", "decimal(5,2)", "1.50"),
+    ("'1.5e1'", "decimal(5,2)", "15.00"),
+    ("'1.2345e1'", "decimal(5,2)", None),
+    ("'7'", "int", "7"),
+    ("named_struct('a', 1.9d)", "struct<a:int>", None),
+    ("array(1, 2)", "array<bigint>", "[1, 2]"),
+    ("array(1, 300)", "array<tinyint>", None),
+]
+
+
+def test_a_value_is_cast_exactly_or_is_bad(spark: SparkSession) -> None:
+    columns = {f"c{number}": case for number, case in enumerate(EXACT)}
+    frame = spark.sql(
+        f"select {', '.join(f'{value} as {name}' for name, (value, _, _) in columns.items())}"
+    )
+
+    cast = cast_types(frame, {name: kind for name, (_, kind, _) in columns.items()}, "NULL")
+
+    texts = [cast[name].cast("string").alias(name) for name in columns]
+    (row,) = cast.select(*texts, BAD_VALUES_HELPER).collect()
+    found = [(*case[:2], row[name]) for name, case in columns.items()]
+    assert found == EXACT
+    assert row[BAD_VALUES_HELPER] == sum(text is None for _, _, text in EXACT)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "hint"),
+    [
+        ("1577836800123", "timestamp", "`timestamp(ms)`"),
+        ("1.5d", "timestamp_ntz", "`timestamp_ntz(ms)`"),
+        ("array(1)", "array<timestamp>", "leave them numbers"),
+        ("named_struct('a', map(1, 2))", "struct<a:map<int,timestamp>>", "leave them numbers"),
+    ],
+)
+def test_numbers_become_timestamps_with_a_unit_only(
+    spark: SparkSession, value: str, kind: str, hint: str
+) -> None:
+    with pytest.raises(InvalidInput, match=r"cannot make column `n` .* of which unit") as raised:
+        cast_types(spark.sql(f"select {value} as n"), {"n": kind}, "FAIL")
+    assert hint in (raised.value.hint or "")

@@ -21,8 +21,9 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.core.types import timestamp_unit
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX, PLACE_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
@@ -162,14 +163,42 @@ def _open(
     if source.format in TYPED_FORMATS:
         frame = open_typed(reader, source, given.files, paths, given.s3)
         names = tuple(frame.columns)
-        return cast_types(frame, _known(types, names), on_bad_value), names
+        if _known(types, names):
+            frame = cast_types(_with_places(frame), types, on_bad_value)
+        return frame, names
+    later = {name: kind for name, kind in types.items() if _is_cast_from_text(source, kind)}
+    types = {**types, **dict.fromkeys(later, "string")}
     if source.format == "CSV":
         schema = _csv_schema(reader, source, paths, types, earlier)
         reader, spark_format = _strict_header(reader, source), "csv"
     else:
         schema = _json_schema(reader, paths, types, earlier)
         spark_format = "json"
-    return _read_text(reader, spark_format, schema, paths, on_bad_value), tuple(schema.names)
+    frame = _read_text(reader, spark_format, schema, paths, on_bad_value)
+    return cast_types(frame, later, on_bad_value), tuple(schema.names)
+
+
+def _with_places(frame: DataFrame) -> DataFrame:
+    """Add the helper column that names a row's file in messages."""
+    if "_metadata" in frame.columns:
+        return frame  # The files have a column that hides what Spark knows of them.
+    # Spark writes a blank as `%20`, but a `+` as it is.
+    path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    path = F.regexp_replace(F.regexp_replace(path, "^file:/+", "/"), "^s3a:", "s3:")
+    place = F.concat(F.lit("reading `"), path, F.lit("`: "))
+    return frame.withColumn(PLACE_HELPER, place)
+
+
+def _is_cast_from_text(source: FilesInput, kind: str) -> bool:
+    """Whether a type of `columns.types` is cast from a value's text: Spark's readers know no unit,
+    and that of JSON takes a number under `timestamp` for seconds."""
+    if timestamp_unit(kind):
+        return True
+    own_patterns = {"timestampformat", "timestampntzformat", "timezone"} & set(
+        _lower(source.options)
+    )
+    is_timestamp = kind.strip().lower() in ("timestamp", "timestamp_ltz", "timestamp_ntz")
+    return source.format != "CSV" and is_timestamp and not own_patterns
 
 
 def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
