@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lakeload.policy.model import role_is_catalogs
-from lakeload_jobs.aws import AwsSession, aws_call
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core import aws_partitions
+
+if TYPE_CHECKING:
+    from lakeload_jobs.aws import AwsSession
 
 _ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
 _PRINCIPAL = re.compile(
@@ -150,6 +153,8 @@ def _caller(destination: DestinationSpec) -> str:
             hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "
             "before the catalog exists give the number of your account, and run it again later",
         )
+    from lakeload_jobs.aws import aws_call
+
     try:
         with aws_call("asking STS who you are"):
             return _session(destination).base_sts.get_caller_identity()["Arn"]
@@ -173,4 +178,7 @@ def _variable(reference: SecretReference, taken: Iterable[ExternalId]) -> str:
 
 
 def _session(destination: DestinationSpec) -> AwsSession:
+    # Here, because most policies are written without asking AWS anything.
+    from lakeload_jobs.aws import AwsSession
+
     return AwsSession(destination, connect_timeout=3, read_timeout=5, max_attempts=2)
