@@ -28,7 +28,7 @@ endif
 # Standard library only: the product's own search for Java, asked before anything is installed.
 define FIND_JAVA
 import os, pathlib, sys
-from lakeload.machine.local.java import find_java, install_command
+from lakeload.machine.java import find_java, install_command
 from lakeload_jobs.contract.errors import MachineLacks
 try:
     find_java(os.environ)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lakeload.machine.jars.fetch import fetch
 from lakeload.machine.jars.pins import Jar, pinned
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.spark import find_spark
 from tests.servers.jars import CACHE, REPOSITORY
 
 _PINS = Path(__file__).with_name("catalog_jars.toml")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from py4j.java_gateway import JavaGateway
 
-from lakeload.machine.local.java import find_java
+from lakeload.machine.java import find_java
 from tests.servers.catalog_jars import py4j_jar, rest_class_path
 from tests.servers.oauth2_gate import Gate
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs, start_seaweedfs

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakeload.launch.properties import collector, compiler
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.spark import find_spark
 from tests.environments import without_settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.properties import collector, compiler
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.spark import find_spark
 
 SPARK_HOME = find_spark({}).home
 START_SECONDS = 60.0

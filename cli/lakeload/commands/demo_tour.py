@@ -34,7 +34,7 @@ from lakeload.demo.samples import (
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload.launch.stop import StopRequests
-from lakeload.machine.local.java import find_java
+from lakeload.machine.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.aws import AwsSession

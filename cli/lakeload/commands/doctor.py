@@ -37,9 +37,9 @@ def doctor(
     problem, 4 otherwise; warnings do not count.
     """
     from lakeload.launch.run_folder import runs_directory
+    from lakeload.machine.cache import cache_directory
     from lakeload.machine.doctor.checks import CHECKS
     from lakeload.machine.doctor.model import CheckContext, Host, run_checks
-    from lakeload.machine.local.job_zip import cache_directory
     from lakeload.ui.doctor import show_report
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)

@@ -15,18 +15,16 @@ import typer
 
 from lakeload.commands.options import Output
 from lakeload.documents.load import inspect_all
-from lakeload.init.answers import Answers, variables
-from lakeload.init.detect_format import detect_format
-from lakeload.init.documents import DOTENV, documents
+from lakeload.init.documents import DOTENV, Answers, documents, variables
 from lakeload.init.files import (
     is_tracked,
+    next_steps,
     open_to_others,
     plan_files,
     require_room,
     write_files,
 )
-from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
-from lakeload.init.next_steps import next_steps
+from lakeload.init.interview import PANELS, Ask, Defaults, Question, detect_format, interview
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.init import FileDone, Initialized, ask, show_json, show_text

@@ -83,8 +83,8 @@ def jars(
     when a jar cannot be had, or when `verify` finds one broken or, of what
     was asked for, missing.
     """
+    from lakeload.machine.cache import cache_directory
     from lakeload.machine.cache_state import cache_state
-    from lakeload.machine.local.job_zip import cache_directory
     from lakeload.ui.jars import show_fetched, show_list, show_verified, to_document
 
     fetching = action is Action.FETCH
@@ -152,9 +152,9 @@ def _fetch(
     folder: Path | None,
     conf: str | None,
 ) -> None:
+    from lakeload.machine.cache import jobs_package
     from lakeload.machine.jars.fetch import Origin, fetch
     from lakeload.machine.jars.pins import JARS, pinned
-    from lakeload.machine.local.job_zip import jobs_package
     from lakeload.ui.jars import FetchProgress
 
     if folder is not None and not folder.is_dir():

@@ -18,11 +18,11 @@ from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_direct
 from lakeload.launch.spec import Attempt
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.appcds import archive_key, find_archive
+from lakeload.machine.cache import cache_directory, entry_script, jobs_package
 from lakeload.machine.jars.pins import JARS, pinned
-from lakeload.machine.local.java import find_java
-from lakeload.machine.local.job_zip import cache_directory, entry_script, jobs_package
-from lakeload.machine.local.memory import available_memory, driver_memory
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.java import find_java
+from lakeload.machine.memory import available_memory, driver_memory
+from lakeload.machine.spark import find_spark
 from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
 

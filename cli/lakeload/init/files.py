@@ -1,8 +1,10 @@
-"""The files of `lakeload init`: what would become of each, and writing them."""
+"""The files of `lakeload init`: what becomes of each, what is written, and what to type next."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,9 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from lakeload.init.answers import Variable
-from lakeload.init.documents import DESTINATION, DOTENV, GITIGNORE, PIPELINE
-from lakeload.init.dotenv import dotenv_text, extended, missing_from, shell_path
+from lakeload.init.documents import (
+    DESTINATION,
+    DOTENV,
+    GITIGNORE,
+    PIPELINE,
+    Answers,
+    Variable,
+    variables,
+)
 from lakeload_jobs.contract.errors import InvalidInput
 
 
@@ -142,3 +150,61 @@ def _git(path: Path, *arguments: str) -> bool:
     command = [git, "-C", str(folder), *arguments, "--", str(path.absolute())]
     found = subprocess.run(command, capture_output=True, check=False, timeout=30)  # noqa: S603
     return found.returncode == 0
+
+
+_HEAD = """\
+# Secrets of destination.yml. Fill them in, in single quotes: NAME='value'. Then, in each shell:
+#   set -a; . {path}; set +a
+# Keep this file out of version control.
+"""
+_ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
+
+
+def dotenv_text(variables: Sequence[Variable], path: str) -> str:
+    """Return a new file; `path` is how a shell reads it."""
+    return _HEAD.format(path=path) + _lines(variables)
+
+
+def shell_path(path: Path) -> str:
+    """Return a path as the `.` of a shell needs it: without a slash it would look in PATH."""
+    text = str(path)
+    return shlex.quote(text if "/" in text else f"./{text}")
+
+
+def missing_from(text: str, variables: Sequence[Variable]) -> tuple[Variable, ...]:
+    """Return the variables that an existing file does not assign."""
+    given = set(_ASSIGNMENT.findall(text))
+    return tuple(variable for variable in variables if variable.name not in given)
+
+
+def extended(text: str, variables: Sequence[Variable]) -> str:
+    """Return an existing file with further variables at its end."""
+    return (text if text.endswith("\n") or not text else text + "\n") + _lines(variables)
+
+
+def _lines(variables: Sequence[Variable]) -> str:
+    return "".join(f"\n# {variable.about}\n{variable.name}=\n" for variable in variables)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line for a shell, and what it does."""
+
+    command: str
+    about: str
+
+
+def next_steps(answers: Answers, folder: Path) -> tuple[Step, ...]:
+    """Return the next three commands of lakeload, after the line that loads `.env` if there is one.
+
+    lakeload itself never reads `.env` (decision 0060).
+    """
+    destination, pipeline = (shlex.quote(str(folder / file)) for file in (DESTINATION, PIPELINE))
+    found = []
+    if variables(answers):
+        dotenv = shell_path(folder / DOTENV)
+        found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
+    found.append(Step(f"lakeload policy {destination}", "what has to be allowed in AWS"))
+    found.append(Step(f"lakeload test-connection {destination}", "whether it is"))
+    found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))
+    return tuple(found)

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from lakeload.machine.cache import mark_used, only_maker, remove_unused
 from lakeload.machine.jars.pins import digest
-from lakeload.machine.local.java import read_java
-from lakeload.machine.local.spark import read_version
+from lakeload.machine.java import read_java
+from lakeload.machine.spark import read_version
 from lakeload_jobs.contract.errors import MachineLacks
 
 _FORMAT = "1"

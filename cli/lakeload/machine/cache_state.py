@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lakeload.machine.appcds import ArchiveKey, ArchiveState, archive_key, archive_states
 from lakeload.machine.jars.pins import JARS, SETS, JarState, look_at_all, pinned
-from lakeload.machine.local.java import find_java
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.java import find_java
+from lakeload.machine.spark import find_spark
 from lakeload_jobs.contract.errors import MachineLacks
 
 

@@ -14,9 +14,9 @@ from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.config.model import Finding
-    from lakeload.init.answers import Variable
+    from lakeload.init.documents import Variable
+    from lakeload.init.files import Step
     from lakeload.init.interview import Question
-    from lakeload.init.next_steps import Step
 
 _DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
 _TO_DO = {

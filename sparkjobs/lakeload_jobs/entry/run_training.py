@@ -2,7 +2,7 @@
 
 import sys
 
-from lakeload_jobs.jobs.appcds.train import main
+from lakeload_jobs.jobs.appcds import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.jobs.appcds import train
-from lakeload_jobs.jobs.appcds import train as train_iceberg
-from lakeload_jobs.jobs.appcds.train import TrainingAws
+from lakeload_jobs.jobs import appcds as train
+from lakeload_jobs.jobs import appcds as train_iceberg
+from lakeload_jobs.jobs.appcds import TrainingAws
 
 
 def test_the_training_run_loads_iceberg_tables_into_its_stand_in(

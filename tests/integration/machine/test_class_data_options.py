@@ -11,7 +11,7 @@ import pytest
 
 from lakeload.launch.properties import LaunchRequest, SparkSettings, class_data, spark_properties
 from lakeload.launch.run_folder import RunFolder
-from lakeload.machine.local.java import find_java
+from lakeload.machine.java import find_java
 
 
 @pytest.mark.parametrize("content", [bytes(range(256)) * 1000, b"", None])

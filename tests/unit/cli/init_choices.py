@@ -9,8 +9,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from lakeload.app import app
-from lakeload.init.answers import Answers
-from lakeload.init.documents import documents
+from lakeload.init.documents import Answers, documents
 from lakeload.init.interview import interview
 
 ROLE = "arn:aws:iam::123456789012:role/lake"

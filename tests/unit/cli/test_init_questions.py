@@ -18,9 +18,15 @@ from typer.testing import CliRunner
 from lakeload.app import app
 from lakeload.config.model import Finding
 from lakeload.documents.load import load_pipeline
-from lakeload.init.answers import Answers
-from lakeload.init.detect_format import detect_format
-from lakeload.init.interview import QUESTIONS, Question, format_of, interview, table_of
+from lakeload.init.documents import Answers
+from lakeload.init.interview import (
+    QUESTIONS,
+    Question,
+    detect_format,
+    format_of,
+    interview,
+    table_of,
+)
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
     REQUIRED,

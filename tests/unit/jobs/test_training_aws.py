@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from lakeload_jobs.jobs.appcds.train import TrainingAws
+from lakeload_jobs.jobs.appcds import TrainingAws
 
 
 def client(aws: TrainingAws, service: str) -> Any:

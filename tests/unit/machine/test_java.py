@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.local.java import find_java, install_command, read_java
+from lakeload.machine.java import find_java, install_command, read_java
 from lakeload_jobs.contract.errors import MachineLacks
 
 DEBIAN = 'ID=debian\nVERSION_ID="{}"\n'

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.jars.download import Login
-from lakeload.machine.jars.maven_settings import read_settings
 from lakeload.machine.jars.repository import (
     REPOSITORY_VARIABLE,
     choose_repository,
+    read_settings,
     spark_repository,
 )
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.spark import find_spark
 from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
 
 RESOLVER = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.local.memory import MIB, available_memory, driver_memory
+from lakeload.machine.memory import MIB, available_memory, driver_memory
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, MachineLacks
 
 GIB = 1024 * MIB

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.cache import DAYS
-from lakeload.machine.local.job_zip import (
+from lakeload.machine.cache import (
+    DAYS,
     cache_directory,
     entry_script,
     jobs_directory,

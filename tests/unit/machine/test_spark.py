@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.machine.local.spark import find_spark
+from lakeload.machine.spark import find_spark
 from lakeload_jobs.contract.errors import MachineLacks
 
 
@@ -22,7 +22,7 @@ def spark(home: Path, version: str) -> Path:
 
 def test_pip_s_pyspark_is_found_without_importing_it() -> None:
     program = (
-        "import sys; from lakeload.machine.local.spark import find_spark; s = find_spark({});"
+        "import sys; from lakeload.machine.spark import find_spark; s = find_spark({});"
         "assert s.ours and s.version.startswith('4.1.') and s.submit.is_file(), s;"
         "assert 'pyspark' not in sys.modules"
     )

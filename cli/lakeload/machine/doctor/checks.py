@@ -39,9 +39,9 @@ from lakeload.machine.doctor.model import (
     warning,
 )
 from lakeload.machine.jars.pins import JARS, JarState
-from lakeload.machine.local.java import Java, find_java, read_java
-from lakeload.machine.local.memory import MIB, Group, available_memory, driver_memory, groups_of
-from lakeload.machine.local.spark import SUPPORTED, find_spark, read_version
+from lakeload.machine.java import Java, find_java, read_java
+from lakeload.machine.memory import MIB, Group, available_memory, driver_memory, groups_of
+from lakeload.machine.spark import SUPPORTED, find_spark, read_version
 from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from lakeload.machine.local.java import USUAL_PLACES, install_command
+from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 

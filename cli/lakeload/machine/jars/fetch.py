@@ -17,12 +17,12 @@ from urllib.request import url2pathname
 
 from lakeload.machine.cache import DAYS, finish, mark_used, only_maker, remove_unused
 from lakeload.machine.jars.download import PAUSES, BrokenOff, NotWritten, download, proxy_of
-from lakeload.machine.jars.maven_settings import read_settings
 from lakeload.machine.jars.pins import JARS, SETS, Jar, digest, is_intact, look_at, pinned
 from lakeload.machine.jars.repository import (
     REPOSITORY_VARIABLE,
     Repository,
     choose_repository,
+    read_settings,
 )
 from lakeload_jobs.contract.errors import MachineLacks
 

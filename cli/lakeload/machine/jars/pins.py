@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from lakeload.machine.local.spark import SUPPORTED
+from lakeload.machine.spark import SUPPORTED
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.spec import TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS

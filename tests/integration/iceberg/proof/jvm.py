@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaGateway
 
 from lakeload.machine.jars.fetch import fetch
 from lakeload.machine.jars.pins import pinned
-from lakeload.machine.local.java import find_java
+from lakeload.machine.java import find_java
 from tests.servers.catalog_jars import py4j_jar
 from tests.servers.jars import CACHE, REPOSITORY
 

@@ -1,1 +1,0 @@
-"""Java, Spark and memory of this machine, and the zip of the job."""

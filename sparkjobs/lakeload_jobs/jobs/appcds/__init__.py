@@ -1,1 +1,0 @@
-"""Training runs for an AppCDS archive."""
