@@ -33,15 +33,15 @@ PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _INTRODUCTION = f"""\
 # Configuration reference
 
-Made from the models by `python -m tests.reference`; a test compares the two. Feature numbers
-(F29) are those of the products lakeload replaces.
+Made from the models by `python -m tests.reference`; a test compares the two.
 
 Documents are YAML, UTF-8, at most {MAX_BYTES >> 20} MiB, {MAX_VALUES:,} values (aliases expanded)
 and {MAX_DEPTH} levels deep. `lakeload validate FILE…` shows every problem of every file;
 `lakeload schema destination` and `lakeload schema pipeline` print JSON Schema for editors.
 
 - **Unknown keys, duplicate keys and settings that are not supported yet are errors.** Nothing is
-  accepted that has no effect; the block of the other table format is ignored with a note (F85).
+  accepted in silence that has no effect: the block of the other table format is ignored with a
+  note, and so is `destination_prefix` beside `namespace`.
 - **Text that YAML readers take for something else is refused without quotes**: `no`, `0123`,
   `1_000`, `2026-11-21`. Booleans are `true` and `false`.
 - **`${{NAME}}` and `${{NAME:-default}}`** are filled from the environment, in values that are not
@@ -158,10 +158,7 @@ def _default(field: FieldInfo) -> str:
 
 def _meaning(field: FieldInfo) -> str:
     about = field.description or _first_line(_model_of(field))
-    extra = field.json_schema_extra
-    features = extra.get("features") if isinstance(extra, dict) else None
-    text = " ".join(about.split()).replace("|", "\\|")
-    return f"{text} ({features})" if features else text
+    return " ".join(about.split()).replace("|", "\\|")
 
 
 def _model_of(field: FieldInfo) -> type[BaseModel]:

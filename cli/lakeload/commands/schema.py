@@ -43,8 +43,7 @@ def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
     definitions = schema.get("$defs", {})
     for part in (schema, *definitions.values()):
         for name, field in part.get("properties", {}).items():
-            for ours in ("features", "defaults"):
-                field.pop(ours, None)
+            field.pop("defaults", None)
             part["properties"][name] = _fillable(field)
     title = f"lakeload {kind}"
     return {"$schema": DIALECT, **schema, "title": title}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from lakeload.config.model import Finding, Model, refusals, setting
+from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import RoleArn, Text
 from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import Secret
@@ -23,9 +23,9 @@ _KEYS = ("access_key_id", "secret_access_key", "session_token")
 class Credentials(Model):
     """How to become the identity that writes. Without it: the AWS default chain."""
 
-    role_arn: RoleArn | None = setting(None, "F9, F16")
+    role_arn: RoleArn | None = None
     """The role to assume; the keys or the profile below, else the default chain, assume it."""
-    external_id: Secret = setting(None, "F10")
+    external_id: Secret = None
     """The ExternalId that the role's trust policy demands. Secret; with `role_arn` only."""
     session_duration: Annotated[int, Field(ge=900, le=43_200)] = 3600
     """Seconds a role's credentials live; they are renewed in time. With `role_arn` only."""
@@ -33,9 +33,9 @@ class Credentials(Model):
     """Tags of the role's session, at most 50. With `role_arn` only."""
     profile: Text | None = None
     """A profile of the AWS configuration files."""
-    access_key_id: Secret = setting(None, "F14")
+    access_key_id: Secret = None
     """An access key's id. Secret; needs `secret_access_key`."""
-    secret_access_key: Secret = setting(None, "F14")
+    secret_access_key: Secret = None
     """The access key itself. Secret; needs `access_key_id`."""
     session_token: Secret = None
     """The token of temporary keys. Secret; needs both keys."""

@@ -25,13 +25,9 @@ class Model(BaseModel):
     )
 
 
-def setting(default: Any, features: str, defaults: str = "") -> Any:
-    """Declare a field with what the reference page says of it: the features of other products, and
-    `defaults` where the default depends on other settings."""
-    extra: dict[str, Any] = {"features": features}
-    return Field(
-        default=default, json_schema_extra=extra | ({"defaults": defaults} if defaults else {})
-    )
+def setting(default: Any, defaults: str) -> Any:
+    """Declare a field whose default depends on other settings: `defaults` are those."""
+    return Field(default=default, json_schema_extra={"defaults": defaults})
 
 
 @dataclass(frozen=True)

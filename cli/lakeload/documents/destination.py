@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from lakeload.config.credentials import Credentials
-from lakeload.config.model import Finding, Model, refusals, setting
+from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import (
     REGION,
     Bucket,
@@ -57,15 +57,13 @@ class Encryption(Model):
 class Parquet(Model):
     """How Parquet files lie below the table's folder."""
 
-    update_glue_catalog: bool = setting(False, "F28")
+    update_glue_catalog: bool = False
     """Create and update a Glue table for each table; all names are then in lower case."""
-    partition_strategy: PartitionStrategy = setting("HOUR", "F29–F31")
+    partition_strategy: PartitionStrategy = "HOUR"
     """`HOUR` yyyy/MM/dd/HH, `DAY` yyyy/MM/dd, `SYNC_ID` the job's id, `NONE` no folder. UTC."""
-    file_name_pattern: FileNamePattern = Field(
-        default="part-{supa_job_id}-{seq}", json_schema_extra={"features": "F32–F36"}
-    )
+    file_name_pattern: FileNamePattern = Field(default="part-{supa_job_id}-{seq}")
     """Variables: {seq} {uuid} {timestamp} {supa_job_id} {date}; `.gzip.parquet` is added."""
-    upload_parallelism: Annotated[int, Field(ge=1, le=10)] = setting(5, "F37")
+    upload_parallelism: Annotated[int, Field(ge=1, le=10)] = 5
     """Concurrent uploads to S3 of each process."""
     partition_projection: bool = False
     """Athena partition projection in place of registered partitions; needs Glue."""
@@ -92,14 +90,14 @@ class Destination(Model):
 
     version: Literal[1]
     """The version of this format."""
-    bucket: Bucket = Field(json_schema_extra={"features": "F6"})
+    bucket: Bucket
     """The bucket's name."""
-    region: Region = Field(json_schema_extra={"features": "F7"})
+    region: Region
     """The bucket's region."""
-    prefix: Prefix = setting("", "F8")
+    prefix: Prefix = ""
     """The path below the bucket; empty for its root."""
-    credentials: Credentials = setting(Credentials(), "F9–F16")
-    endpoint_url: Endpoint = setting("", "F5")
+    credentials: Credentials = Credentials()
+    endpoint_url: Endpoint = ""
     """An S3-compatible store; short for `endpoints.s3`. Empty for AWS."""
     endpoints: Endpoints = Endpoints()
     addressing_style: Literal["AUTO", "PATH", "VIRTUAL"] = "AUTO"
@@ -109,12 +107,12 @@ class Destination(Model):
     encryption: Encryption = Encryption()
     target_file_size: FileSize = 1 << 30
     """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
-    table_format: TableFormat = setting("PARQUET", "F1")
+    table_format: TableFormat = "PARQUET"
     """Parquet files, which are appended to, or Iceberg tables, also replaced and changed by key."""
-    glue_database_prefix: GluePrefix = setting("", "F53")
+    glue_database_prefix: GluePrefix = ""
     """The first part of Glue database names, where Glue is the catalog."""
     parquet: Parquet = Parquet()
-    iceberg: Iceberg = setting(Iceberg(), "F17–F24, F85")
+    iceberg: Iceberg = Iceberg()
 
     @model_validator(mode="after")
     def _one_s3_endpoint(self) -> Destination:

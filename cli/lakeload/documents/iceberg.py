@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from lakeload.config.model import Called, Finding, Model, refusal, setting
+from lakeload.config.model import Called, Finding, Model, refusal
 from lakeload.config.scalars import Region, Text, TextValues, check_url
 from lakeload.config.secret_names import shown
 from lakeload.config.secret_setting import Secret, SecretHeaders
@@ -81,23 +81,23 @@ class SigV4(Model):
 class Catalog(Model):
     """Where tables are registered. Each type has settings of its own; others are refused."""
 
-    type: CatalogType = setting("GLUE", "F17, F22")
+    type: CatalogType = "GLUE"
     """The kind of catalog."""
-    glue_id: AccountId | None = setting(None, "F18")
+    glue_id: AccountId | None = None
     """GLUE: the account whose catalog it is. Default: the role's own."""
-    uri: CatalogUrl | None = setting(None, "F19, F21, F22")
+    uri: CatalogUrl | None = None
     """REST, NESSIE, SNOWFLAKE_OPEN_CATALOG: where the catalog answers. Required there."""
-    warehouse: Text | None = setting(None, "F21")
+    warehouse: Text | None = None
     """REST: what the server calls its warehouse, where it has several."""
-    credential: Secret = setting(None, "F19")
+    credential: Secret = None
     """REST: `CLIENT_ID:CLIENT_SECRET` in one, for OAuth2. Secret."""
-    token: Secret = setting(None, "F19, F22")
+    token: Secret = None
     """REST, NESSIE: a bearer token. Secret."""
     sigv4: SigV4 | None = None
     """REST: sign requests as AWS's are, in place of `credential` or `token`."""
-    scope: Text | None = setting(None, "F19")
+    scope: Text | None = None
     """REST: the OAuth2 scope, such as `PRINCIPAL_ROLE:ALL`."""
-    oauth2_server_uri: CatalogUrl | None = setting(None, "F19")
+    oauth2_server_uri: CatalogUrl | None = None
     """REST: where tokens are issued. Default: the catalog itself."""
     access_delegation: AccessDelegation = "VENDED_CREDENTIALS"
     """REST: the catalog lends credentials for the files, or (`NONE`) the destination's are used."""
@@ -107,15 +107,15 @@ class Catalog(Model):
     """NESSIE: the branch of the catalog."""
     api: Literal["NATIVE", "REST"] = "NATIVE"
     """NESSIE: its own interface, or its Iceberg REST one, which no pipeline can load through."""
-    catalog_name: Text | None = setting(None, "F19")
+    catalog_name: Text | None = None
     """SNOWFLAKE_OPEN_CATALOG: the catalog's name. Required there."""
-    client_id: Secret = setting(None, "F19")
+    client_id: Secret = None
     """SNOWFLAKE_OPEN_CATALOG: the id of the service connection. Secret; required there."""
-    client_secret: Secret = setting(None, "F19")
+    client_secret: Secret = None
     """SNOWFLAKE_OPEN_CATALOG: the secret of the service connection. Secret; required there."""
-    principal_role: Text = setting("ALL", "F19")
+    principal_role: Text = "ALL"
     """SNOWFLAKE_OPEN_CATALOG: the principal role to act in; `ALL` is every one it has."""
-    catalog_region: Region | None = setting(None, "F20")
+    catalog_region: Region | None = None
     """SNOWFLAKE_OPEN_CATALOG: where the catalog runs; it must be the bucket's region."""
 
     @property
@@ -130,9 +130,9 @@ class Iceberg(Model):
     """The catalog of Iceberg tables and how they are made; with `table_format: ICEBERG` only."""
 
     catalog: Catalog = Catalog()
-    warehouse_location: Location | None = setting(None, "F23")
+    warehouse_location: Location | None = None
     """GLUE, NESSIE: where tables lie, inside bucket and prefix. Default: bucket and prefix."""
-    branch: Text = setting("main", "F24")
+    branch: Text = "main"
     """The branch of each table that is loaded into."""
     format_version: Literal[2, 3] = 2
     """The version of Iceberg's table format."""

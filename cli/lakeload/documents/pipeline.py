@@ -93,13 +93,13 @@ Tracking = Annotated[
 class Table(TableSettings):
     """One table: what is read and what it becomes."""
 
-    name: Text | None = setting(None, "F57")
+    name: Text | None = None
     """The target table. Default: `table`, normalised."""
-    namespace: str | None = setting(None, "F60")
+    namespace: str | None = None
     """The target schema; wins over the pipeline's."""
-    mode: Mode = setting("APPEND", "F25")
+    mode: Mode = "APPEND"
     """`APPEND`; `OVERWRITE` replaces the table, `UPSERT` rows by their key: ICEBERG only."""
-    primary_key: tuple[Text, ...] = setting((), "F65")
+    primary_key: tuple[Text, ...] = ()
     """The source columns that identify a row, for `_supa_id` and UPSERT. Default: all columns."""
     cursor: Text | None = None
     """UPSERT: of several versions of a row in one load, the one with its greatest value wins."""
@@ -112,7 +112,7 @@ class Table(TableSettings):
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
-    deleted_when: Text | None = setting(None, "F63")
+    deleted_when: Text | None = None
     """A Spark SQL condition over source columns that fills `_supa_deleted`."""
 
     @model_validator(mode="after")
@@ -141,23 +141,21 @@ class Pipeline(Model):
     """Identifies the writer in commit records: keep it when you move or rename the file."""
     destination: DestinationField
     """The destination file, relative to this file, or its content."""
-    destination_prefix: str = setting("", "F54–F56")
+    destination_prefix: str = ""
     """The first part of the target schema."""
-    namespace: str | None = setting(None, "F60")
+    namespace: str | None = None
     """The target schema; replaces `destination_prefix`."""
-    nested: Nested | None = setting(None, "F87", "`NATIVE`; `JSON` with ICEBERG")
+    nested: Nested | None = setting(None, "`NATIVE`; `JSON` with ICEBERG")
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
     on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
     """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
-    tracking_columns: Tracking = setting(TRACKING_COLUMNS, "F62–F66")
+    tracking_columns: Tracking = TRACKING_COLUMNS
     """`ALL`, `NONE` or a list of tracking columns."""
     concurrency: Annotated[int, Field(ge=1, le=64)] = 4
     """Tables that are loaded at once."""
-    table_handling: TableHandling = setting("FAIL", "F39")
+    table_handling: TableHandling = "FAIL"
     """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
-    schema_changes: SchemaChanges | None = setting(
-        None, "F69, F88", "`ADD_COLUMNS`; `EVOLVE` with ICEBERG"
-    )
+    schema_changes: SchemaChanges | None = setting(None, "`ADD_COLUMNS`; `EVOLVE` with ICEBERG")
     """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from lakeload.config.credentials import Credentials
-from lakeload.config.model import Called, Finding, refusal, setting
+from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
@@ -112,7 +112,7 @@ class Source(SourceSettings):
     """Options of Spark's reader, such as `header: true`."""
     incremental: bool = False
     """Load each file once: only files that no earlier job of this pipeline has loaded."""
-    credentials: Credentials | None = setting(None, "F9–F16")
+    credentials: Credentials | None = None
     """Who reads `s3://` paths. Default: the destination's credentials."""
 
 

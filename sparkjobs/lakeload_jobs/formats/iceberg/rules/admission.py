@@ -205,7 +205,7 @@ def open_table(facts: TableFacts | None, branch: str, job: TableAttempt) -> Star
 
     To be called when `find_job` did not find the job. Raises `InvalidInput` when the pipeline loads
     another source into this table or the job's id is taken, `LoadFailed` when a first run meets a
-    table that is not its own (`table_handling: FAIL`, F39, I11) or the pipeline's state belongs to
+    table that is not its own (`table_handling: FAIL`, I11) or the pipeline's state belongs to
     a snapshot that was rolled back (I5).
     """
     if facts is None:
