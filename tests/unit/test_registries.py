@@ -34,7 +34,7 @@ def test_every_type_of_catalog_has_an_entry(registry: Collection[str]) -> None:
 
 @pytest.mark.parametrize(
     "registry",
-    [catalogs._PARTS, opening._OPENERS, catalog_settings._SETTINGS],
+    [catalogs._CATALOGS, opening._OPENERS, catalog_settings._SETTINGS],
 )
 def test_every_interface_of_a_catalog_has_an_entry(registry: Collection[Interface]) -> None:
     assert set(registry) == set(Interface)

@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from lakeload.connections import Connections
 from lakeload.policy.iam import base_policy, granting, uses_glue
 from lakeload.policy.model import Statement
-from lakeload.probes.glue import ProbeTables, glue_probes
+from lakeload.probes.glue import ProbeIcebergTables, ProbeTables
 from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
 from lakeload.probes.sts import clock_probe, sts_probes
@@ -163,18 +163,13 @@ class ConnectionTest:
         tested = session or AwsSession(destination, label="test-connection")
         session, objects = _clients(destination, options, tested)
         self._objects = ProbeObjects(destination, session, objects)
-        self._catalog = catalog_part(
-            destination,
-            session,
-            connect_timeout=options.connect_timeout,
-            read_timeout=options.read_timeout,
-            attempts=options.attempts,
-        )
+        self._catalog = _catalog_checks(destination, session, options)
+        of_catalog = self._catalog.probes() if self._catalog else []
         sts = sts_probes(destination, session, wait=options.wait, deadline=self._deadline)
         bucket = ProbeBucket(destination, session, objects)
         find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
         # By then STS and S3 have told the time, whatever else they said.
-        in_order = [*sts, find_bucket, clock_probe(session), *s3, *self._catalog.probes]
+        in_order = [*sts, find_bucket, clock_probe(session), *s3, *of_catalog]
         self.probes = tuple(
             _knowing_surroundings(probe, destination)
             for probe in in_order
@@ -195,7 +190,7 @@ class ConnectionTest:
                 yield result
         finally:
             rest = Deadline(self._deadline.left + self._options.timeout * CLEANUP_SHARE)
-            tables = self._catalog.remove_all(rest)
+            tables = self._catalog.remove_all(rest) if self._catalog else ()
             self._left_behind = (*self._objects.remove_all(rest), *tables)
 
     def verdict(self) -> CheckVerdict:
@@ -244,68 +239,54 @@ def _check_skip(skip: frozenset[str], probes: tuple[Probe, ...]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class CatalogPart:
-    """The probes of the catalog, and what removes what they made: it returns what it could not."""
+class CatalogChecks(Protocol):
+    """The part of the check that is about the catalog."""
 
-    probes: tuple[Probe, ...] = ()
-    remove_all: Callable[[Deadline], tuple[str, ...]] = lambda deadline: ()
+    def probes(self) -> list[Probe]:
+        """Return the probes."""
+
+    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
+        """Remove what they made; return what could not be removed."""
 
 
-def catalog_part(
-    destination: DestinationSpec,
-    session: AwsSession,
-    *,
-    connect_timeout: float,
-    read_timeout: float,
-    attempts: int,
-) -> CatalogPart:
-    """Return the part of the test that is about the catalog; times in seconds for one request."""
+def _catalog_checks(
+    destination: DestinationSpec, session: AwsSession, options: ConnectionOptions
+) -> CatalogChecks | None:
     catalog = catalog_of(destination)
     if catalog is None:
-        if not uses_glue(destination):
-            return CatalogPart()
-        return _glue(destination, ProbeTables(destination, session))
-    # pyiceberg takes a second or two to import: for destinations that need it only.
+        return ProbeTables(destination, session) if uses_glue(destination) else None
+    # Takes half a second to import: for destinations that need it only.
     from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 
-    patience = HttpTimeouts(connect_timeout, read_timeout, attempts)
-    return _PARTS[catalog_traits(catalog).interface](destination, session, patience)
+    timeouts = HttpTimeouts(options.connect_timeout, options.read_timeout, options.attempts)
+    return _CATALOGS[catalog_traits(catalog).interface](destination, session, timeouts)
 
 
-def _iceberg_in_glue(
-    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
-) -> CatalogPart:
-    from lakeload.probes.glue import ProbeIcebergTables
-
-    return _glue(destination, ProbeIcebergTables(destination, session))
+def _glue(
+    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
+) -> CatalogChecks:
+    return ProbeIcebergTables(destination, session)
 
 
-def _rest(destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts) -> CatalogPart:
-    from lakeload.probes.iceberg import ProbeCatalog, catalog_probes
+def _rest(
+    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
+) -> CatalogChecks:
+    from lakeload.probes.iceberg import ProbeCatalog
 
-    catalog = ProbeCatalog(destination, session, patience)
-    return CatalogPart(tuple(catalog_probes(destination, catalog)), catalog.remove_all)
+    return ProbeCatalog(destination, session, timeouts)
 
 
 def _nessie(
-    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
-) -> CatalogPart:
-    from lakeload.probes.iceberg import ProbeNessie, nessie_probes
+    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
+) -> CatalogChecks:
+    from lakeload.probes.iceberg import ProbeNessie
 
-    nessie = ProbeNessie(destination, session, patience)
-    return CatalogPart(tuple(nessie_probes(destination, nessie)), nessie.remove_all)
-
-
-_PARTS: Mapping[Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], CatalogPart]] = {
-    Interface.GLUE: _iceberg_in_glue,
-    Interface.REST: _rest,
-    Interface.NESSIE: _nessie,
-}
+    return ProbeNessie(destination, session, timeouts)
 
 
-def _glue(destination: DestinationSpec, tables: ProbeTables) -> CatalogPart:
-    return CatalogPart(tuple(glue_probes(destination, tables)), tables.remove_all)
+_CATALOGS: Mapping[
+    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], CatalogChecks]
+] = {Interface.GLUE: _glue, Interface.REST: _rest, Interface.NESSIE: _nessie}
 
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})

@@ -30,9 +30,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.core.names import PARTITION_KEY, schema_name
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
 from lakeload_jobs.formats.parquet.glue.tables import (
     WantedTable,
     partition_input,
@@ -42,6 +40,8 @@ from lakeload_jobs.formats.parquet.glue.tables import (
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
+
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 
 
 Scope = Literal["catalog", "database", "table"]
@@ -105,21 +105,6 @@ def _arn(destination: DestinationSpec) -> str:
 
 
 _OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions")
-
-
-def glue_probes(destination: DestinationSpec, tables: ProbeTables) -> list[Probe]:
-    """Return the probes of Glue, for tables of the destination's format; those that write do so in
-    a database of the test's own.
-
-    Deleting is asked first, about nothing. A role that may not delete gets no database made, and
-    the other questions are then asked about nothing as well.
-    """
-    # Iceberg keeps its partitions in metadata of its own.
-    kind = "catalog" if format_of(destination).has_catalog else "files"
-    return [
-        _probe(check, run, destination, tables.database)
-        for check, run in checks_of("glue", tables, kind)
-    ]
 
 
 def _probe(
@@ -195,6 +180,20 @@ class ProbeTables:
             source_schema=None,
             lower=True,
         )
+
+    def probes(self) -> list[Probe]:
+        """Return the probes of Glue, for tables of the destination's format; those that write do so
+        in a database of the test's own.
+
+        Deleting is asked first, about nothing. A role that may not delete gets no database made,
+        and the other questions are then asked about nothing as well.
+        """
+        # Iceberg keeps its partitions in metadata of its own.
+        kind = "catalog" if format_of(self.destination).has_catalog else "files"
+        return [
+            _probe(check, run, self.destination, self.database)
+            for check, run in checks_of("glue", self, kind)
+        ]
 
     def reach(self) -> str:
         """Glue answers; a refusal is an answer too."""
@@ -392,6 +391,9 @@ class ProbeIcebergTables(ProbeTables):
 
     @cached_property
     def _catalog(self) -> IcebergCatalog:
+        # pyiceberg takes half a second to import: for Iceberg tables only.
+        from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
+
         return open_glue(self.destination, self.session)
 
     def _create(self) -> None:

@@ -113,39 +113,6 @@ def _denied(catalog: CatalogSpec, error: CatalogError, own: tuple[str, ...]) -> 
     return tuple(causes)
 
 
-def catalog_probes(destination: DestinationSpec, catalog: ProbeCatalog) -> list[Probe]:
-    """Return the probes of a catalog that speaks Iceberg's REST protocol.
-
-    Dropping is asked first, about nothing: a catalog that refuses it gets no namespace made. Many
-    catalogs look for the thing before the privilege, so that the real drops come at the end too.
-    """
-    spec = destination.iceberg.catalog
-    client = spec.credential or spec.client_id
-    beside_the_point = {
-        "catalog-region": "" if spec.catalog_region else "no `catalog_region` to compare",
-        "catalog-token": "" if client else "no OAuth2 client is configured",
-    }
-    probes = [
-        _probe(check, run, spec, beside_the_point.get(check.name, ""))
-        for check, run in checks_of("rest", catalog, "vended" if vends(spec) else "own")
-    ]
-    if not spec.sigv4:
-        return probes
-    # Only a signature needs AWS to say who asks.
-    return [
-        replace(probe, needs=(*probe.needs, "credentials", "assume-role"))
-        if probe.name == "catalog-warehouse"
-        else probe
-        for probe in probes
-    ]
-
-
-def nessie_probes(destination: DestinationSpec, nessie: ProbeNessie) -> list[Probe]:
-    """Return the probes of Nessie's native interface: what plain HTTP can ask."""
-    spec = destination.iceberg.catalog
-    return [_probe(check, run, spec) for check, run in checks_of("nessie", nessie)]
-
-
 def _probe(
     check: Check, run: Callable[[], str], catalog: CatalogSpec, beside_the_point: str = ""
 ) -> Probe:
@@ -282,6 +249,11 @@ class ProbeNessie:
         """The way to Nessie."""
         return NessieApi(self.destination.iceberg.catalog, self.session, self.patience)
 
+    def probes(self) -> list[Probe]:
+        """Return the probes of Nessie's native interface: what plain HTTP can ask."""
+        spec = self.destination.iceberg.catalog
+        return [_probe(check, run, spec) for check, run in checks_of("nessie", self)]
+
     def reach(self) -> str:
         """Nessie answers."""
         return f"its default branch is `{self.api.reach()}`"
@@ -360,6 +332,26 @@ class ProbeCatalog:
     def storage(self) -> ProbeStorage:
         """Where the table's data would lie."""
         return ProbeStorage(self.destination, self.session, self.patience, self._mark)
+
+    def probes(self) -> list[Probe]:
+        """Return the probes of a catalog that speaks Iceberg's REST protocol.
+
+        Dropping is asked first, about nothing: a catalog that refuses it gets no namespace made.
+        Many look for the thing before the privilege, so that the real drops come at the end too.
+        """
+        spec = self.destination.iceberg.catalog
+        client = spec.credential or spec.client_id
+        beside_the_point = {
+            "catalog-region": "" if spec.catalog_region else "no `catalog_region` to compare",
+            "catalog-token": "" if client else "no OAuth2 client is configured",
+        }
+        # Only a signature needs AWS to say who asks.
+        signer = {"catalog-warehouse": ("credentials", "assume-role")} if spec.sigv4 else {}
+        probes = (
+            _probe(check, run, spec, beside_the_point.get(check.name, ""))
+            for check, run in checks_of("rest", self, "vended" if vends(spec) else "own")
+        )
+        return [replace(one, needs=(*one.needs, *signer.get(one.name, ()))) for one in probes]
 
     def reach(self) -> str:
         """A catalog answers."""

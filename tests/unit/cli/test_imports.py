@@ -56,3 +56,17 @@ def test_the_help_of_a_heavy_command_imports_nothing_heavy(command: str) -> None
     )
 
     assert set(process.stderr.split()[1:]) & HEAVY == set()
+
+
+def test_a_sync_of_parquet_tables_imports_no_client_of_iceberg() -> None:
+    program = """
+import sys, lakeload.commands.sync_once, lakeload.formats.parquet.commands
+print(*sys.modules)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    imported = set(process.stdout.split())
+    assert "lakeload.probes.glue" in imported
+    assert "pyiceberg" not in imported
