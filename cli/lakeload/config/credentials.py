@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import RoleArn, Text
-from lakeload.config.secret_names import absolute_reference
 from lakeload.config.secret_setting import Secret
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec
 
 MAX_TAGS, MAX_TAG_KEY, MAX_TAG_VALUE = 50, 128, 256
 """What STS accepts as session tags, in number and in characters."""
@@ -83,17 +80,3 @@ class Credentials(Model):
         if len(tags) > MAX_TAGS:
             found.append(Finding(f"STS takes {MAX_TAGS} tags at most", None, ("session_tags",)))
         return found
-
-
-def credentials_spec(model: Credentials, folder: Path) -> CredentialsSpec:
-    """Return the contract's form of credentials; paths of secret files become absolute."""
-    return CredentialsSpec(
-        role_arn=model.role_arn,
-        external_id=absolute_reference(model.external_id, folder),
-        session_duration=model.session_duration,
-        session_tags=dict(model.session_tags) if model.session_tags else None,
-        profile=model.profile,
-        access_key_id=absolute_reference(model.access_key_id, folder),
-        secret_access_key=absolute_reference(model.secret_access_key, folder),
-        session_token=absolute_reference(model.session_token, folder),
-    )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from lakeload.config.secret_names import absolute_reference
+from lakeload_jobs.contract.secrets import SecretReference
 
 FINDINGS = "findings"
 
@@ -69,3 +73,22 @@ def checked(check: Callable[[str], str]) -> Callable[[Any], Any]:
         return check(given) if isinstance(given, str) else given
 
     return validate
+
+
+S = TypeVar("S")
+
+
+def spec_of(kind: Callable[..., S], model: BaseModel, folder: Path, **other: Any) -> S:
+    """Return the contract's form of a model: its fields of the same names, and the `other` ones.
+
+    Files of secrets become absolute, and empty mappings None. `kind` is a dataclass.
+    """
+    names = {field.name for field in fields(cast(Any, kind))} & set(type(model).model_fields)
+    same = {name: _resolved(getattr(model, name), folder) for name in names - set(other)}
+    return kind(**same, **other)
+
+
+def _resolved(value: Any, folder: Path) -> Any:
+    if isinstance(value, dict):
+        return {name: _resolved(item, folder) for name, item in value.items()} or None
+    return absolute_reference(value, folder) if isinstance(value, SecretReference) else value

@@ -116,35 +116,16 @@ class Page:
 
 def _hide(text: str, stretches: list[tuple[int, int]]) -> tuple[str, list[int]]:
     """Return the text with stretches masked, and for each old column its new one."""
-    shown: list[str] = []
+    hidden = {column for start, end in stretches for column in range(start, end)}
+    shown = ""
     places: list[int] = []
-    width = 0
-    column = 0
-    covered = _merged(stretches)
-    while column < len(text):
-        end = covered.get(column, column + 1)
-        piece = MASK if column in covered else _visible(text[column])
-        places += [width] * (min(end, len(text)) - column)
-        shown.append(piece)
-        width += len(piece)
-        column = end
-    places.append(width)
-    return "".join(shown), places
-
-
-def _merged(stretches: list[tuple[int, int]]) -> dict[int, int]:
-    """Return end by start of stretches that do not overlap and cover the same."""
-    merged: dict[int, int] = {}
-    last = -1
-    for start, end in sorted(stretches):
-        if end <= max(start, last if merged else start):
+    for column, char in enumerate(text):
+        if column in hidden and column - 1 in hidden:
+            places.append(places[-1])
             continue
-        if merged and start <= last:
-            merged[next(reversed(merged))] = end
-        else:
-            merged[start] = end
-        last = end
-    return merged
+        places.append(len(shown))
+        shown += MASK if column in hidden else _visible(char)
+    return shown, [*places, len(shown)]
 
 
 def _suspicious(text: str) -> list[tuple[int, int]]:

@@ -218,12 +218,9 @@ class _Read:
 
 def load_pipeline(path: Path, environment: Mapping[str, str]) -> PipelineDocument:
     """Read a pipeline and the destination it names. Raises `InvalidDocuments`."""
-    read = _read(path, environment, "pipeline")
-    if has_errors(read.problems):
-        raise InvalidDocuments(in_order(read.problems))
-    assert isinstance(read.model, Pipeline), "a pipeline without errors has a model"  # noqa: S101
-    assert read.destination is not None, "and a destination"  # noqa: S101
-    return PipelineDocument(path, read.model, read.destination, tuple(in_order(read.problems)))
+    document = load_either(path, environment, "pipeline")
+    assert isinstance(document, PipelineDocument), "the only kind that was allowed"  # noqa: S101
+    return document
 
 
 def load_destination(path: Path, environment: Mapping[str, str]) -> DestinationDocument:
@@ -233,18 +230,18 @@ def load_destination(path: Path, environment: Mapping[str, str]) -> DestinationD
 
 
 def load_either(
-    path: Path, environment: Mapping[str, str]
+    path: Path, environment: Mapping[str, str], expected: Kind | None = None
 ) -> PipelineDocument | DestinationDocument:
-    """Read a document of either kind. Raises `InvalidDocuments`."""
-    read = _read(path, environment)
-    if has_errors(read.problems):
-        raise InvalidDocuments(in_order(read.problems))
-    warnings = tuple(in_order(read.problems))
+    """Read a document of either kind, or of the one expected. Raises `InvalidDocuments`."""
+    read = _read(path, environment, expected)
+    problems = tuple(in_order(read.problems))
+    if has_errors(problems):
+        raise InvalidDocuments(problems)
     if isinstance(read.model, Destination):
-        return DestinationDocument(path, read.model, warnings)
+        return DestinationDocument(path, read.model, problems)
     assert isinstance(read.model, Pipeline), "a document without errors has a model"  # noqa: S101
     assert read.destination is not None, "a pipeline without errors has one"  # noqa: S101
-    return PipelineDocument(path, read.model, read.destination, warnings)
+    return PipelineDocument(path, read.model, read.destination, problems)
 
 
 def inspect_all(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Inspection]:

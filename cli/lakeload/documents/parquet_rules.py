@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lakeload.config.document import Location
-from lakeload.config.model import Finding
+from lakeload.config.model import Finding, spec_of
 from lakeload.documents.destination import Destination
 from lakeload.documents.pipeline import CURSOR, FILES_ONCE, NOT_YET, Numbered, Table
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
@@ -59,14 +59,7 @@ def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def with_settings(spec: DestinationSpec, model: Destination, folder: Path) -> DestinationSpec:
     """Return the contract's form with the settings of `parquet`."""
-    settings = ParquetSpec(
-        partition_strategy=model.parquet.partition_strategy,
-        file_name_pattern=model.parquet.file_name_pattern,
-        upload_parallelism=model.parquet.upload_parallelism,
-        update_glue_catalog=model.parquet.update_glue_catalog,
-        partition_projection=model.parquet.partition_projection,
-    )
-    return replace(spec, parquet=settings)
+    return replace(spec, parquet=spec_of(ParquetSpec, model.parquet, folder))
 
 
 def uses_glue(model: Destination) -> bool:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from lakeload.config.credentials import credentials_spec
-from lakeload.documents.columns import Columns
+from lakeload.config.model import spec_of
 from lakeload.documents.cross import TableTarget, glue_prefix, targets
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import DestinationDocument, PipelineDocument
@@ -19,6 +19,7 @@ from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
     ColumnsSpec,
+    CredentialsSpec,
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
@@ -31,12 +32,12 @@ from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 def destination_spec(document: DestinationDocument) -> DestinationSpec:
     """Return the contract's form of a destination; paths of secret files become absolute."""
-    model = document.model
+    model, folder = document.model, document.path.parent
     spec = DestinationSpec(
         bucket=model.bucket,
         region=model.region,
         prefix=model.prefix,
-        credentials=credentials_spec(model.credentials, document.path.parent),
+        credentials=spec_of(CredentialsSpec, model.credentials, folder),
         endpoints=EndpointsSpec(
             s3=model.endpoints.s3 or model.endpoint_url or None,
             sts=model.endpoints.sts or None,
@@ -44,12 +45,12 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
         ),
         addressing_style=model.addressing_style,
         single_writer=model.single_writer,
-        encryption=EncryptionSpec(model.encryption.type, model.encryption.kms_key_id),
+        encryption=spec_of(EncryptionSpec, model.encryption, folder),
         target_file_size=model.target_file_size,
         glue_database_prefix=glue_prefix(model) or "",
         table_format=model.table_format,
     )
-    return FORMAT_RULES[model.table_format].with_settings(spec, model, document.path.parent)
+    return FORMAT_RULES[model.table_format].with_settings(spec, model, folder)
 
 
 def table_specs(
@@ -84,7 +85,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         table=target.table,
         input=SOURCES[model.source.type].written(model.source, table),
         fingerprint="",
-        columns=_columns(table.columns),
+        columns=spec_of(ColumnsSpec, table.columns, Path()),
         primary_key=table.primary_key,
         where=table.where,
         deleted_when=table.deleted_when,
@@ -101,15 +102,6 @@ def _partition_by(table: Table) -> tuple[PartitionField, ...] | None:
     if "partition_by" not in table.model_fields_set:
         return None
     return tuple(map(parse_partition_field, table.partition_by))
-
-
-def _columns(columns: Columns) -> ColumnsSpec:
-    return ColumnsSpec(
-        include=columns.include,
-        exclude=columns.exclude,
-        rename=dict(columns.rename) or None,
-        types=dict(columns.types) or None,
-    )
 
 
 def canonical_json(data: Any) -> str:
@@ -158,7 +150,7 @@ def _table(table: TableSpec) -> Mapping[str, Any]:
         "schema": table.schema,
         "table": table.table,
         "input": SOURCES[table.input.type].identity(table.input),
-        "columns": _fingerprints_columns(table.columns),
+        "columns": _columns(table.columns),
         "primary_key": table.primary_key,
         "where": table.where,
         "deleted_when": table.deleted_when,
@@ -167,7 +159,7 @@ def _table(table: TableSpec) -> Mapping[str, Any]:
     }
 
 
-def _fingerprints_columns(columns: ColumnsSpec) -> Mapping[str, Any]:
+def _columns(columns: ColumnsSpec) -> Mapping[str, Any]:
     return {
         "include": columns.include,
         "exclude": columns.exclude,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from lakeload.launch.outcome import Ending, Observed
@@ -247,12 +246,7 @@ class Running:
             os.close(log)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if members(self._process.pid):
             kill_session(self._process.pid)
         self._process.wait()

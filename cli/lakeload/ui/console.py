@@ -11,7 +11,6 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -39,15 +38,10 @@ class Stream(Console):
             os.dup2(nowhere, self.file.fileno())
             os.close(nowhere)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: Any) -> None:
         """Write what was printed inside of the block."""
         try:
-            super().__exit__(kind, error, trace)
+            super().__exit__(*exception)
         except OSError as failure:
             # What a terminal answers after it was closed.
             if failure.errno != errno.EIO:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from lakeload.config.credentials import Credentials, credentials_spec
-from lakeload.config.model import Finding
+from lakeload.config.credentials import Credentials
+from lakeload.config.model import Finding, spec_of
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import absolute_path, shown
 from lakeload.sources.base import InputFound, InputInspected, Numbering, SourceType
 from lakeload.sources.files.input_files import input_exists, look_at_input
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import FilesInput, RunOptions
+from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RunOptions
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
@@ -59,7 +59,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             paths=tuple(
                 path if is_s3(path) else absolute_path(literal, path) for path in written.paths
             ),
-            credentials=None if given is None else credentials_spec(given, folder),
+            credentials=None if given is None else spec_of(CredentialsSpec, given, folder),
             folder=normal_path(str(folder.absolute())),
         )
 
