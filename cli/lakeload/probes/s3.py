@@ -188,9 +188,15 @@ class ProbeBucket:
         if found:
             return f"in {found}"
         # AWS always names it. Whatever else answers may be no store at all.
-        with suppress(AwsError):
+        try:
             self._list()
-        return "the store names no region"
+        except AwsError as error:
+            if error.denied:  # of a bucket that is not there a store may say the same
+                raise BesideThePoint(
+                    "not known: the store names no region, and does not let this identity list "
+                    "the bucket"
+                ) from error
+        return "it exists; the store names no region to compare"
 
     def list_prefix(self) -> str:
         """Objects under the prefix can be listed."""

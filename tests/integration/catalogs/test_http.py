@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lakeload.probes.iceberg import ProbeCatalog
+from lakeload.probes.iceberg import ProbeCatalog, catalog_causes
 from lakeload.probes.runner import Deadline
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
@@ -224,3 +224,27 @@ def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:
     assert Said.NO_LOCATION.in_(error)
     assert not Said.NO_VENDING.in_(error)
     assert not Said.NO_LOCATION.in_(ValueError(said))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": {"message": "not found", "type": "NoSuchWarehouseException", "code": 404}}',
+        b'{"status": 404, "error": "Not Found", "path": "/api/v2/config"}',
+        b"<html>nothing here</html>",
+        b"",
+    ],
+)
+def test_another_server_at_nessies_uri_is_not_blamed_on_the_branch(
+    body: bytes, scripted: Scripted
+) -> None:
+    scripted.answer = lambda path: (404, {}, body)
+    spec = CatalogSpec(type="NESSIE", uri=scripted.uri, api="NATIVE", ref="etl")
+    wanted = destination(scripted)
+    with pytest.raises(CatalogError) as caught:
+        NessieApi(spec, AwsSession(wanted), HttpTimeouts(connect=1, read=1, attempts=1)).reach()
+    assert (caught.value.code, caught.value.status) == ("NotACatalog", 404)
+    assert "check `uri`" in (caught.value.hint or "")
+    causes = catalog_causes(caught.value, spec)
+    assert "`uri` is not that of a Nessie server" in causes[0]
+    assert not [cause for cause in causes if "`ref`" in cause or "warehouse_location" in cause]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -112,6 +113,12 @@ class NessieApi:
             code = str(response.json().get("errorCode") or "")
         except (ValueError, AttributeError):
             code = ""
+        if not code and response.status_code == HTTPStatus.NOT_FOUND:
+            # Nessie names a reason for everything that it does not find: this is another server,
+            # such as a REST catalog, whose own "not found" is no word about a branch.
+            error = not_a_catalog(doing, HTTPStatus.NOT_FOUND)
+            error.hint = f"check `uri`: Nessie does not answer at `{shown(self.uri)}`"
+            return error
         if not code:
             return error_from(doing, response, hidden)
         return CatalogError(
