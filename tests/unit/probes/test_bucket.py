@@ -30,7 +30,7 @@ def find(*, head: bool, listing: bool) -> str:
     def call(operation: str, allowed: bool) -> Any:
         if not allowed:
             raise refused(operation)
-        return {}
+        return {"Name": "lake"}
 
     s3 = SimpleNamespace(
         head_bucket=lambda **_: call("HeadBucket", head),
@@ -38,7 +38,7 @@ def find(*, head: bool, listing: bool) -> str:
     )
     session = cast(AwsSession, SimpleNamespace(s3=s3))
     destination = DestinationSpec("lake", "us-east-1")
-    return ProbeBucket(destination, session, cast(Objects, None)).find()
+    return ProbeBucket(destination, session, Objects(session, destination)).find()
 
 
 @pytest.mark.parametrize("head", [True, False])
