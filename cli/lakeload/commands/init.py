@@ -27,7 +27,7 @@ from lakeload.init.files import (
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, detect_format, interview
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload.ui.init import FileDone, Initialized, ask, show_json, show_text
+from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput
 
 Folder = Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")]
@@ -69,7 +69,7 @@ def init(
         write_files(files)
     dotenv = folder / DOTENV
     done = Initialized(
-        tuple(FileDone(str(file.path), file.action) for file in files),
+        files,
         needed,
         next_steps(answers, folder),
         str(dotenv),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import cast
@@ -14,26 +15,24 @@ from lakeload.config.document import resolved
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
-from lakeload_jobs.contract.traits import CATALOGS, FORMATS, FormatTraits
+from lakeload_jobs.contract.traits import CATALOGS, FORMATS, CatalogTraits, FormatTraits
 from lakeload_jobs.core.names import normalize
 
-DESTINATION, PIPELINE, DOTENV, GITIGNORE = (
-    "destination.yml",
-    "pipeline.yml",
-    ".env",
-    ".gitignore",
-)
+DESTINATION, PIPELINE = "destination.yml", "pipeline.yml"
+DOTENV, GITIGNORE = ".env", ".gitignore"
 
 
 def documents(answers: Answers) -> dict[str, str]:
     """Return the text of each document by its file's name."""
+    given = asdict(answers)
+    traits, catalog = format_traits(given), catalog_traits(given)
     facts = {
-        **asdict(answers),
-        "in_glue": answers.in_glue,
-        "format": answers.format,
-        "block": FORMAT_RULES[answers.format.name].BLOCK,
-        "settings": answers.catalog_settings,
-        "located": answers.located,
+        **given,
+        "in_glue": in_glue(given),
+        "format": traits,
+        "block": FORMAT_RULES[traits.name].BLOCK,
+        "settings": catalog_settings(given),
+        "located": catalog is not None and catalog.located,
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
     }
@@ -82,38 +81,30 @@ class Answers:
     primary_key: str = ""
     """Columns with commas between them."""
 
-    @property
-    def in_glue(self) -> bool:
-        """Whether tables are registered in AWS Glue."""
-        return self.glue == "YES" or in_glue(self.catalog)
 
-    @property
-    def format(self) -> FormatTraits:
-        """What the tables' format is like."""
-        return FORMATS[cast(TableFormat, self.table_format)]
-
-    @property
-    def located(self) -> bool:
-        """Whether the destination may say where tables of the catalog lie."""
-        return bool(self.catalog) and CATALOGS[cast(CatalogType, self.catalog)].located
-
-    @property
-    def catalog_settings(self) -> tuple[str, ...]:
-        """The settings that the type of catalog has."""
-        return _settings(self.catalog)
+Given = Mapping[str, str]
+"""Answers so far, by the names of the questions."""
 
 
-def in_glue(catalog: str) -> bool:
-    """Whether tables of this type of catalog, '' for none, are in AWS Glue."""
-    return bool(catalog) and CATALOGS[cast(CatalogType, catalog)].in_glue
+def format_traits(given: Given) -> FormatTraits:
+    """Return what the tables' format is like."""
+    return FORMATS[cast(TableFormat, given["table_format"])]
 
 
-def has_setting(catalog: str, name: str) -> bool:
-    """Whether this type of catalog, '' for none, has a setting of that name."""
-    return name in _settings(catalog)
+def catalog_traits(given: Given) -> CatalogTraits | None:
+    """Return what the type of catalog is like, None without a catalog."""
+    return CATALOGS.get(cast(CatalogType, given.get("catalog", "")))
 
 
-def _settings(catalog: str) -> tuple[str, ...]:
+def in_glue(given: Given) -> bool:
+    """Whether tables are registered in AWS Glue."""
+    traits = catalog_traits(given)
+    return given.get("glue") == "YES" or (traits is not None and traits.in_glue)
+
+
+def catalog_settings(given: Given) -> tuple[str, ...]:
+    """Return the settings that the type of catalog has."""
+    catalog = given.get("catalog", "")
     return CATALOG_SETTINGS[cast(CatalogType, catalog)].names if catalog else ()
 
 
@@ -127,24 +118,22 @@ class Variable:
 
 def variables(answers: Answers) -> tuple[Variable, ...]:
     """Return the variables that the documents refer to, in the order of the destination."""
-    found = []
-    if answers.credentials == "ROLE":
-        found.append(
-            Variable("LAKELOAD_EXTERNAL_ID", "The ExternalId that the role's trust policy demands.")
+    role, keys = answers.credentials == "ROLE", answers.credentials == "KEYS"
+    client = "client_id" in catalog_settings(asdict(answers))
+    auth = answers.catalog_auth
+    return tuple(
+        Variable(f"LAKELOAD_{name}", about)
+        for needed, name, about in (
+            (role, "EXTERNAL_ID", "The ExternalId that the role's trust policy demands."),
+            (keys, "ACCESS_KEY_ID", "The id of the access key."),
+            (keys, "SECRET_ACCESS_KEY", "The access key itself."),
+            (client, "CLIENT_ID", "The client id of the service connection."),
+            (client, "CLIENT_SECRET", "The secret of the service connection."),
+            (auth == "CREDENTIAL", "CATALOG_CREDENTIAL", "CLIENT_ID:CLIENT_SECRET of the catalog."),
+            (auth == "TOKEN", "CATALOG_TOKEN", "The catalog's bearer token."),
         )
-    if answers.credentials == "KEYS":
-        found.append(Variable("LAKELOAD_ACCESS_KEY_ID", "The id of the access key."))
-        found.append(Variable("LAKELOAD_SECRET_ACCESS_KEY", "The access key itself."))
-    if has_setting(answers.catalog, "client_id"):
-        found.append(Variable("LAKELOAD_CLIENT_ID", "The client id of the service connection."))
-        found.append(Variable("LAKELOAD_CLIENT_SECRET", "The secret of the service connection."))
-    if answers.catalog_auth == "CREDENTIAL":
-        found.append(
-            Variable("LAKELOAD_CATALOG_CREDENTIAL", "CLIENT_ID:CLIENT_SECRET of the catalog.")
-        )
-    if answers.catalog_auth == "TOKEN":
-        found.append(Variable("LAKELOAD_CATALOG_TOKEN", "The catalog's bearer token."))
-    return tuple(found)
+        if needed
+    )
 
 
 _PLAIN = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./*@+-]|:(?=[A-Za-z0-9/:]))*")

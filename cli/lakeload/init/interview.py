@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -19,10 +21,15 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
-from lakeload.init.documents import Answers, has_setting, in_glue
+from lakeload.init.documents import (
+    Answers,
+    Given,
+    catalog_settings,
+    format_traits,
+    in_glue,
+)
+from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import CatalogType, FileFormat, Mode, TableFormat
-from lakeload_jobs.contract.traits import FORMATS, FormatTraits
 from lakeload_jobs.core.names import did_you_mean
 
 
@@ -42,9 +49,6 @@ def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding |
         return Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
     return None
 
-
-Given = Mapping[str, str]
-"""Answers so far, by the names of the questions."""
 
 _FORMATS: dict[str, str] = {
     ".csv": "CSV",
@@ -66,72 +70,54 @@ _COMPRESSED = (".gz", ".gzip", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 
 @dataclass(frozen=True)
 class Question:
-    """One choice. `name` is the field of `Answers`; a default of None makes it a required one."""
+    """One choice, as questions.toml describes it."""
 
     name: str
     help: str
-    metavar: str
-    """'' for a flag without a value."""
     text: str
-    applies: Callable[[Given], bool] = lambda given: True
-    choices: Callable[[Given], tuple[str, ...]] = lambda given: ()
-    default: Callable[[Given], str | None] = lambda given: None
+    metavar: str = ""
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    catalog_setting: str = ""
+    choices: str | Sequence[str] = ()
+    default: str | None = None
     may_be_empty: bool = False
     asked: bool = True
     """Whether it is asked at a terminal; else there is the flag alone."""
     follows: str = ""
     """The question whose answer mostly decides this one."""
-    setting: tuple[type[Any], str] | None = None
-    """The model and field that the answer becomes, whose rules it has to meet."""
+    setting: str = ""
 
     @property
     def flag(self) -> str:
         """The option that answers it."""
         return f"--{self.name.replace('_', '-')}"
 
+    def applies(self, given: Given) -> bool:
+        """Whether there is something to choose, after these answers."""
+        if self.catalog_setting and self.catalog_setting not in catalog_settings(given):
+            return False
+        chosen = all(given.get(name) in values for name, values in self.only.items())
+        return chosen and (self.name not in _APPLIES or _APPLIES[self.name](given))
 
-def _is(name: str, *values: str) -> Callable[[Given], bool]:
-    return lambda given: given.get(name) in values
+    def choices_for(self, given: Given) -> tuple[str, ...]:
+        """Return the answers to choose from; none where any text will do."""
+        if self.name == "catalog_auth":
+            return _AUTH[given["catalog"]]
+        if isinstance(self.choices, str):
+            return get_args(getattr(spec, self.choices))
+        return tuple(self.choices)
+
+    def default_for(self, given: Given) -> str | None:
+        """Return the default after these answers, None for a question that needs an answer."""
+        return _DEFAULTS[self.name](given) if self.name in _DEFAULTS else self.default
 
 
-def _one_of(*values: str) -> Callable[[Given], tuple[str, ...]]:
-    return lambda given: values
-
-
-def _always(value: str) -> Callable[[Given], str | None]:
-    return lambda given: value
-
-
-def _format_is(like: Callable[[FormatTraits], bool]) -> Callable[[Given], bool]:
-    return lambda given: like(FORMATS[cast(TableFormat, given["table_format"])])
-
-
-def _catalog_has(setting: str) -> Callable[[Given], bool]:
-    return lambda given: has_setting(given.get("catalog", ""), setting)
-
-
-def _credentials(given: Given) -> str | None:
+def _identity(given: Given) -> str:
     if given.get("role_arn"):
         return "ROLE"
     if given.get("profile"):
         return "PROFILE"
     return "KEYS" if given.get("endpoint_url") else "DEFAULT"
-
-
-def _profile(given: Given) -> str | None:
-    return None if given["credentials"] == "PROFILE" else ""
-
-
-def _in_glue(given: Given) -> bool:
-    return given.get("glue") == "YES" or in_glue(given.get("catalog", ""))
-
-
-def _auth_choices(given: Given) -> tuple[str, ...]:
-    return _AUTH[given["catalog"]]
-
-
-def _auth(given: Given) -> str | None:
-    return _auth_choices(given)[0]
 
 
 def format_of(path: str) -> str | None:
@@ -151,108 +137,25 @@ def table_of(path: str) -> str:
     return "table"
 
 
-_DESTINATION = (
-    Question("bucket", "The S3 bucket.", "NAME", "S3 bucket", setting=(Destination, "bucket")),
-    Question(
-        "region", "Its region.", "NAME", "Region of the bucket, such as us-east-1",
-        setting=(Destination, "region"),
-    ),
-    Question(
-        "prefix", "The path below the bucket.", "PATH", "Path below the bucket, empty for its root",
-        default=_always(""), may_be_empty=True, setting=(Destination, "prefix"),
-    ),
-    Question(
-        "endpoint_url", "An S3-compatible store.", "URL", "URL of an S3-compatible store",
-        default=_always(""), may_be_empty=True, asked=False, setting=(Destination, "endpoint_url"),
-    ),
-    Question(
-        "credentials", "ROLE, KEYS, PROFILE, or DEFAULT for AWS's default chain.", "KIND",
-        "Identity: a role, keys, a profile, or AWS's default chain",
-        choices=_one_of("ROLE", "KEYS", "PROFILE", "DEFAULT"), default=_credentials,
-    ),
-    Question(
-        "role_arn", "ROLE: the role.", "ARN", "ARN of the role", applies=_is("credentials", "ROLE"),
-        setting=(Credentials, "role_arn"),
-    ),
-    Question(
-        "profile", "PROFILE: its name. ROLE: the profile that assumes it.", "NAME",
-        "Profile of the AWS configuration", applies=_is("credentials", "PROFILE", "ROLE"),
-        default=_profile, setting=(Credentials, "profile"),
-    ),
-    Question(
-        "table_format", "PARQUET, ICEBERG.", "NAME", "Format of the tables",
-        choices=_one_of(*get_args(TableFormat)), default=_always("PARQUET"),
-    ),
-)  # fmt: skip
-_CATALOG = (
-    Question(
-        "glue", "PARQUET: register the tables in AWS Glue.", "",
-        "Register the tables in AWS Glue, for Athena", applies=_is("table_format", "PARQUET"),
-        choices=_one_of("YES", "NO"), default=_always("NO"),
-    ),
-    Question(
-        "catalog", "ICEBERG: GLUE, REST, NESSIE, SNOWFLAKE_OPEN_CATALOG.", "NAME",
-        "Iceberg catalog", applies=_format_is(lambda traits: traits.has_catalog),
-        choices=_one_of(*get_args(CatalogType)), default=_always("GLUE"),
-    ),
-    Question(
-        "catalog_uri", "Where it answers.", "URL", "URL of the catalog",
-        applies=_catalog_has("uri"),
-        setting=(Catalog, "uri"),
-    ),
-    Question(
-        "catalog_name", "SNOWFLAKE_OPEN_CATALOG: the catalog's name.", "NAME",
-        "Name of the catalog in Open Catalog", applies=_catalog_has("catalog_name"),
-        setting=(Catalog, "catalog_name"),
-    ),
-    Question(
-        "catalog_auth", "REST: CREDENTIAL, TOKEN, SIGV4, NONE. NESSIE: TOKEN, NONE.", "KIND",
-        "How the catalog knows lakeload", applies=_catalog_has("token"),
-        choices=_auth_choices, default=_auth,
-    ),
-    Question(
-        "warehouse", "REST: the warehouse.", "NAME",
-        "Warehouse in the catalog, empty if it has one only", applies=_catalog_has("warehouse"),
-        default=_always(""), may_be_empty=True,
-    ),
-    Question(
-        "glue_prefix", "The first part of Glue database names; else supaflow.", "TEXT",
-        "First part of Glue database names", applies=_in_glue, default=_always("supaflow"),
-        may_be_empty=True, setting=(Destination, "glue_database_prefix"),
-    ),
-)  # fmt: skip
-_SOURCE = (
-    Question(
-        "path", "Files of the first table: a path, glob or s3:// URL.", "PATH",
-        "Files of the first table: a path, glob or s3:// URL",
-    ),
-    Question(
-        "source", "CSV, JSON, NDJSON, PARQUET, ORC, AVRO; else what the path ends with.", "FORMAT",
-        "Format of these files", choices=_one_of(*get_args(FileFormat)),
-        default=lambda given: format_of(given.get("path", "")), follows="path",
-    ),
-    Question(
-        "table", "The table's name; else from the path.", "NAME", "Name of the table",
-        default=lambda given: table_of(given.get("path", "")), setting=(Table, "table"),
-    ),
-    Question(
-        "mode", "ICEBERG: APPEND, OVERWRITE, UPSERT.", "NAME",
-        "What a load does to the table: add rows, replace all, or by their key",
-        applies=_format_is(lambda traits: not traits.append_only), choices=_one_of(*get_args(Mode)),
-        default=_always("APPEND"),
-    ),
-    Question(
-        "primary_key", "UPSERT: the columns that identify a row.", "A,B",
-        "Columns that identify a row, with commas between them", applies=_is("mode", "UPSERT"),
-    ),
-    Question(
-        "name", "The pipeline's name; else the folder's.", "NAME", "Name of the pipeline",
-        setting=(Pipeline, "name"),
-    ),
-)  # fmt: skip
-PANELS = {"Destination": _DESTINATION, "Catalog": _CATALOG, "Source": _SOURCE}
+_APPLIES: Mapping[str, Callable[[Given], bool]] = {
+    "catalog": lambda given: format_traits(given).has_catalog,
+    "glue_prefix": in_glue,
+    "mode": lambda given: not format_traits(given).append_only,
+}
+_DEFAULTS: Mapping[str, Callable[[Given], str | None]] = {
+    "credentials": _identity,
+    "profile": lambda given: None if given["credentials"] == "PROFILE" else "",
+    "catalog_auth": lambda given: _AUTH[given["catalog"]][0],
+    "source": lambda given: format_of(given.get("path", "")),
+    "table": lambda given: table_of(given.get("path", "")),
+}
+_MODELS: Mapping[str, type[BaseModel]] = {
+    model.__name__: model for model in (Destination, Credentials, Catalog, Pipeline, Table)
+}
+_QUESTIONS = tomllib.loads((files(__package__) / "questions.toml").read_text("utf-8"))
+PANELS = {panel: tuple(Question(**one) for one in given) for panel, given in _QUESTIONS.items()}
 """The questions by the part of the help that lists their flags."""
-QUESTIONS = (*_DESTINATION, *_CATALOG, *_SOURCE)
+QUESTIONS = tuple(question for panel in PANELS.values() for question in panel)
 """In the order they are asked; each sees the answers of those before it."""
 
 
@@ -281,7 +184,7 @@ def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | No
                 raise _without_effect(question, known)
             known.pop(question.name, None)
             continue
-        choices = question.choices(known)
+        choices = question.choices_for(known)
         default = _default(defaults, question, known)
         if flag is not None:
             known[question.name] = _checked_flag(question, choices, flag)
@@ -299,7 +202,7 @@ def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | No
 
 def _default(defaults: Defaults, question: Question, known: Given) -> str | None:
     found = defaults.get(question.name)
-    return (found(known) if callable(found) else found) or question.default(known)
+    return (found(known) if callable(found) else found) or question.default_for(known)
 
 
 def _settled(question: Question, known: Mapping[str, str]) -> bool:
@@ -335,10 +238,11 @@ def _finding(question: Question, choices: tuple[str, ...], value: str) -> Findin
         return Finding(f"`{shown(value)}` holds a control character", "remove it")
     if value == "":
         return None if question.may_be_empty else Finding("this cannot be empty")
-    if question.setting is None or "${" in value:
+    if not question.setting or "${" in value:
         # A reference to the environment is checked with the whole document.
         return None
-    return value_finding(*question.setting, value)
+    model, setting = question.setting.split(".")
+    return value_finding(_MODELS[model], setting, value)
 
 
 def _choice(value: str, choices: tuple[str, ...]) -> str | None:

@@ -285,25 +285,13 @@ def _all(folder: Path) -> list[Archive]:
 
 
 def _described(archive: Archive) -> dict[str, Any]:
-    return {
-        "key": asdict(archive.key),
-        "features": list(archive.features),
-        "size": archive.size,
-        "modified": archive.modified,
-        "sha256": archive.sha256,
-    }
+    return {name: value for name, value in asdict(archive).items() if name != "path"}
 
 
 def _read(description: Path) -> Archive | None:
     """Return what is described there; None for nothing, or for what is no description."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        data: Mapping[str, Any] = json.loads(description.read_text(encoding="utf-8"))
-        return Archive(
-            description.with_suffix(".jsa"),
-            ArchiveKey(**data["key"]),
-            tuple(data["features"]),
-            int(data["size"]),
-            int(data["modified"]),
-            str(data["sha256"]),
-        )
+        data: dict[str, Any] = json.loads(description.read_text(encoding="utf-8"))
+        data |= {"key": ArchiveKey(**data["key"]), "features": tuple(data["features"])}
+        return Archive(description.with_suffix(".jsa"), **data)
     return None

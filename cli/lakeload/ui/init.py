@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.prompt import Prompt
@@ -15,31 +16,18 @@ from lakeload_jobs.contract.errors import InvalidInput
 if TYPE_CHECKING:
     from lakeload.config.model import Finding
     from lakeload.init.documents import Variable
-    from lakeload.init.files import Step
+    from lakeload.init.files import PlannedFile, Step
     from lakeload.init.interview import Question
 
 _DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
-_TO_DO = {
-    "create": "would write",
-    "overwrite": "would overwrite",
-    "extend": "would add to",
-    "keep": "would keep",
-}
-
-
-@dataclass(frozen=True)
-class FileDone:
-    """A file and what became, or would become, of it: create, overwrite, extend or keep."""
-
-    path: str
-    action: str
+_TO_DO = {"create": "write", "overwrite": "overwrite", "extend": "add to", "keep": "keep"}
 
 
 @dataclass(frozen=True)
 class Initialized:
     """All that there is to say at the end."""
 
-    files: tuple[FileDone, ...]
+    files: Sequence[PlannedFile]
     variables: tuple[Variable, ...]
     steps: tuple[Step, ...]
     dotenv: str
@@ -74,9 +62,9 @@ def ask(
 
 def show_text(done: Initialized) -> None:
     """Show the files, the variables to fill in and the next commands on stdout."""
-    verbs = _TO_DO if done.dry_run else _DONE
     for file in done.files:
-        console.answer(f"{verbs[file.action]} {printable(file.path)}")
+        verb = f"would {_TO_DO[file.action]}" if done.dry_run else _DONE[file.action]
+        console.answer(f"{verb} {printable(str(file.path))}")
     _warn(done)
     if done.dry_run or console.quiet():
         return
@@ -103,10 +91,8 @@ def to_document(done: Initialized) -> dict[str, Any]:
     """Return the JSON answer (docs/init.md)."""
     return {
         "dry_run": done.dry_run,
-        "files": [{"file": file.path, "action": file.action} for file in done.files],
-        "variables": [
-            {"name": variable.name, "about": variable.about} for variable in done.variables
-        ],
+        "files": [{"file": str(file.path), "action": file.action} for file in done.files],
+        "variables": [asdict(variable) for variable in done.variables],
         "next": [step.command for step in done.steps],
     }
 

@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lakeload.config.page import Page
 from lakeload.config.yaml_tree import read_nodes
 from lakeload.documents.load import inspect_all, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
-from lakeload.init.documents import variables, yaml_text
+from lakeload.init.documents import in_glue, variables, yaml_text
 from lakeload.init.files import next_steps
 from lakeload.init.interview import interview
 from tests.inputs import files_of
@@ -66,7 +67,9 @@ def test_what_it_writes_validates_for_every_identity(catalog: str, tmp_path: Pat
         assert spec.credentials.role_arn == (answers.role_arn or None)
         assert spec.credentials.profile == (answers.profile or None)
         assert (spec.credentials.access_key_id is None) == (answers.credentials != "KEYS")
-        assert spec.glue_database_prefix == (answers.glue_prefix if answers.in_glue else "")
+        assert spec.glue_database_prefix == (
+            answers.glue_prefix if in_glue(asdict(answers)) else ""
+        )
         if answers.catalog:
             assert spec.iceberg.catalog.type == answers.catalog
             assert spec.iceberg.catalog.uri == (answers.catalog_uri or None)
