@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain, count
 from typing import Any, Literal
 
+import yaml
+
 from lakeload.policy import secret_variables
-from lakeload.policy.iam import PolicyOptions, trust_policy, uses_glue
-from lakeload.policy.lake_formation import grants, location_arn, requests
+from lakeload.policy.iam import PolicyOptions, catalog_owner, trust_policy, uses_glue
 from lakeload.policy.model import other_store, place
 from lakeload.policy.policy_set import needs_principal
 from lakeload.policy.principals import Principal
-from lakeload.policy.templates import Snippet, snippets
+from lakeload.policy.templates import Snippet, snippets, template, words
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     TRACKING_TYPES,
-    CatalogSpec,
     DestinationSpec,
     Nested,
     TableSpec,
@@ -83,95 +83,22 @@ def recipes(
 
     Raises `InvalidInput` where the engine cannot read this destination, or needs a pipeline.
     """
-    _check(destination, engine, request)
-    facts = _lake_formation if engine == "lake-formation" else _facts
-    return snippets(engine.replace("-", "_"), facts(destination, request))
+    facts = _facts(destination, request)
+    if reason := _unreadable(engine, facts):
+        message, _, hint = reason.partition(" → ")
+        raise InvalidInput(message, hint=hint)
+    return snippets(engine.replace("-", "_"), facts)
 
 
 def readers(destination: DestinationSpec, request: RecipeRequest) -> tuple[Engine, ...]:
     """Return the engines that can read this destination, the one most at hand first."""
-    engines: list[Engine] = []
-    for engine in _READERS:
-        with contextlib.suppress(InvalidInput):
-            _check(destination, engine, request)
-            engines.append(engine)
-    return tuple(engines)
+    facts = _facts(destination, request)
+    return tuple(engine for engine in _READERS if not _unreadable(engine, facts))
 
 
-def _check(destination: DestinationSpec, engine: Engine, request: RecipeRequest) -> None:
-    """Raise `InvalidInput` for what cannot be written."""
-    catalog = catalog_of(destination)
-    if engine == "lake-formation":
-        _check_grants(destination, request)
-    elif engine not in ("athena", "duckdb") and catalog is None:
-        raise InvalidInput(
-            f"writing what `{engine}` needs: the destination's `table_format` is `PARQUET`, and "
-            "that is written for Iceberg tables alone",
-            hint="`--for athena` and `--for duckdb` write queries for Parquet files",
-        )
-    elif not request.tables and (engine == "athena" or (engine == "duckdb" and catalog is None)):
-        raise InvalidInput(
-            f"writing queries for `{engine}`: queries are about tables, and a destination does not "
-            "say which there are",
-            hint="give the pipeline document instead of the destination's",
-        )
-    elif engine == "athena" and catalog and not uses_glue(destination):
-        raise InvalidInput(
-            f"writing queries for Athena: it reads Iceberg tables from AWS Glue, and the catalog "
-            f"of this destination is `{catalog.type}`",
-            hint="`--for` trino, spark, duckdb, pyiceberg and snowflake read other catalogs",
-        )
-    elif engine == "snowflake" and catalog:
-        _check_snowflake(destination, catalog)
-
-
-def _check_grants(destination: DestinationSpec, request: RecipeRequest) -> None:
-    if not uses_glue(destination):
-        raise InvalidInput(
-            "writing Lake Formation grants: it guards tables of AWS Glue, and no table of this "
-            "destination is in Glue",
-            hint="`parquet: {update_glue_catalog: true}`, or Iceberg with the catalog `GLUE`, puts "
-            "them there",
-        )
-    # Lake Formation knows no pattern of names.
-    if request.read_only and not _databases(request):
-        raise InvalidInput(
-            "writing Lake Formation grants for query users: they are given for each database, and "
-            "a destination alone does not say which there are",
-            hint="give the pipeline document instead of the destination's",
-        )
-
-
-def _check_snowflake(destination: DestinationSpec, catalog: CatalogSpec) -> None:
-    start = "writing statements for Snowflake: "
-    traits = catalog_traits(catalog)
-    if traits.spark_only:
-        raise InvalidInput(
-            f"{start}it speaks Iceberg's REST protocol, and this catalog is used through Nessie's "
-            "own",
-            hint="where the server offers its tables over REST too, give a copy of the destination "
-            "with `api: REST`; loads go on through `api: NATIVE`",
-        )
-    if catalog.sigv4 is not None and catalog.sigv4.signing_name not in _SNOWFLAKE_APIS:
-        raise InvalidInput(
-            f"{start}it signs requests for `glue` and `execute-api`, and this catalog's "
-            f"`signing_name` is `{catalog.sigv4.signing_name}`",
-            hint="reach the tables through Glue's Iceberg endpoint, with `signing_name: glue`",
-        )
-    client = catalog.client_id is not None and catalog.client_secret is not None
-    login = client or catalog.credential or catalog.token or catalog.sigv4
-    if not traits.in_glue and not login:
-        raise InvalidInput(
-            f"{start}the catalog `{catalog.uri}` is used without a login, and Snowflake connects "
-            "with OAuth, a token or SigV4 only",
-            hint="set `credential`, `token` or `sigv4` in `iceberg.catalog`",
-        )
-    if "." in destination.bucket and other_store(destination) is None:
-        raise InvalidInput(
-            f"{start}the bucket `{destination.bucket}` has a dot in its name, and Snowflake reads "
-            "no such bucket of S3",
-            hint="keep tables that Snowflake is to read in a bucket without dots",
-        )
+def _unreadable(engine: Engine, facts: dict[str, Any]) -> str:
+    """Return why nothing can be written for an engine, and what to do; '' where it can."""
+    return " ".join(template("unreadable.jinja").render(facts, engine=engine).split())
 
 
 def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, Any]:
@@ -223,31 +150,78 @@ def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, An
         "folded": folded,
         "projection_parameters": projection_parameters,
         "trust_command": partial(_trust_command, destination),
+        "uses_glue": uses_glue(destination),
+        **_grants(destination, request),
     }
 
 
-def _lake_formation(destination: DestinationSpec, request: RecipeRequest) -> dict[str, Any]:
-    """Return what the grants are written from. The databases of a pipeline are taken to exist."""
-    granted = grants(
-        destination,
-        _databases(request),
-        request.principals,
-        read_only=request.read_only,
-        reset=request.reset,
-    )
-    return {
-        "destination": destination,
-        "region": destination.region,
-        "form": request.form,
+@dataclass(frozen=True)
+class Grant:
+    """One GrantPermissions request of Lake Formation (grants.yml.jinja)."""
+
+    principal: str
+    label: str
+    """Its name in Terraform, unlike any other grant's."""
+    kind: Literal["location", "catalog", "database", "tables"]
+    target: str
+    """The database's name, if it is about one."""
+    resource: dict[str, Any]
+    """What it is on, in the words of the API."""
+    permissions: list[str]
+    why: str
+
+
+def _grants(destination: DestinationSpec, request: RecipeRequest) -> dict[str, Any]:
+    """Return what the grants are written from.
+
+    Those who load are by default the destination's role. Without databases they may create them,
+    and have every right on what they create. The databases of a pipeline are taken to exist, and
+    creating others is not granted.
+    """
+    # Of everything the destination writes, without a final slash.
+    location = place(destination).s3(destination.bucket, destination.prefix)
+    facts = {
+        "location": location,
+        "databases": list(dict.fromkeys(one.schema for one in request.tables if one.schema)),
         "read_only": request.read_only,
-        "location": location_arn(destination),
-        "grants": granted,
-        "requests": requests(destination, granted, register=not request.read_only),
+        "reset": request.reset,
+    }
+    rows = yaml.safe_load(template("grants.yml.jinja").render(facts)) or []
+    role = None if request.read_only else destination.credentials.role_arn
+    granted: dict[str, Grant] = {}
+    for principal in request.principals or (role or "<ROLE_ARN>",):
+        for row in rows:
+            label = _label(principal, row, granted)
+            granted[label] = Grant(principal, label, **row)
+    entries = [
+        {
+            "Id": str(number),
+            "Principal": {"DataLakePrincipalIdentifier": grant.principal},
+            "Resource": grant.resource,
+            "Permissions": grant.permissions,
+        }
+        for number, grant in enumerate(granted.values(), 1)
+    ]
+    owner = catalog_owner(destination) or place(destination).account
+    resource = {"UseServiceLinkedRole": True, "HybridAccessEnabled": True}
+    register = {"RegisterResource": {"ResourceArn": location, **resource}}
+    batch = {"CatalogId": owner} if owner != "*" else {}
+    requests = {"BatchGrantPermissions": {**batch, "Entries": entries}}
+    return {
+        **facts,
+        "form": request.form,
+        "grants": list(granted.values()),
+        "requests": requests if request.read_only else register | requests,
     }
 
 
-def _databases(request: RecipeRequest) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(table.schema for table in request.tables if table.schema))
+def _label(principal: str, row: dict[str, str], taken: Container[str]) -> str:
+    """Return a name for Terraform, of who gets the grant and what it is on."""
+    target = f"_{words(row['target'])}" if row["target"] else ""
+    label = f"{words(principal.rpartition('/')[2])}_{row['kind']}{target}"
+    label = f"_{label}" if label[0].isdigit() else label
+    names = chain([label], (f"{label}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _trust_command(destination: DestinationSpec, *principals: tuple[str, str]) -> str:
