@@ -272,34 +272,19 @@ def fill(text: str, environment: Mapping[str, str]) -> tuple[str, tuple[Unfilled
         if len(unfilled) == _MAX_UNFILLED:
             return match[0]
         if name is None:
-            unfilled.append(_malformed(match.start()))
-            return match[0]
-        value = environment.get(name)
-        if value is None and default is None:
-            unfilled.append(_unset(name, match))
-            return match[0]
-        return value or default or ""
+            message = "`${` begins a reference to an environment variable, and this is none"
+            hint = "write `${NAME}` or `${NAME:-default}`; a literal `${` is written `$${`"
+        else:
+            value = environment.get(name)
+            if value is not None or default is not None:
+                return value or default or ""
+            message = f"the environment variable `{name}` is not set"
+            hint = f"export {name}=… before running lakeload, or give a default: `${{{name}:-…}}`"
+        unfilled.append(Unfilled(message, hint, match.start(), len(match[0])))
+        return match[0]
 
     filled = _REFERENCE.sub(replacement, text) if "${" in text else text
     return filled, tuple(unfilled)
-
-
-def _unset(name: str, match: re.Match[str]) -> Unfilled:
-    return Unfilled(
-        f"the environment variable `{name}` is not set",
-        f"export {name}=… before running lakeload, or give a default: `${{{name}:-…}}`",
-        match.start(),
-        len(match[0]),
-    )
-
-
-def _malformed(offset: int) -> Unfilled:
-    return Unfilled(
-        "`${` begins a reference to an environment variable, and this is none",
-        "write `${NAME}` or `${NAME:-default}`; a literal `${` is written `$${`",
-        offset,
-        2,
-    )
 
 
 Location = tuple[str | int, ...]

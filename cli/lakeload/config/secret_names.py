@@ -9,16 +9,8 @@ from lakeload_jobs.contract.secrets import SecretReference
 
 SECRET_SETTINGS = frozenset(
     {
-        "external_id",
-        "access_key_id",
-        "secret_access_key",
-        "session_token",
-        "client_id",
-        "client_secret",
-        "credential",
-        "token",
-        "password",
-        "headers",
+        *("external_id", "access_key_id", "secret_access_key", "session_token"),
+        *("client_id", "client_secret", "credential", "token", "password", "headers"),
     }
 )
 """Settings that are references only; `headers` holds one for each header."""

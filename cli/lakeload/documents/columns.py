@@ -15,27 +15,9 @@ from lakeload_jobs.core.names import RESERVED_COLUMNS, did_you_mean, normalize
 
 _SIMPLE = frozenset(
     {
-        "boolean",
-        "tinyint",
-        "byte",
-        "smallint",
-        "short",
-        "int",
-        "integer",
-        "bigint",
-        "long",
-        "float",
-        "real",
-        "double",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "timestamp_ltz",
-        "decimal",
-        "dec",
-        "numeric",
+        *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"),
+        *("float", "real", "double", "decimal", "dec", "numeric", "string", "binary"),
+        *("date", "timestamp", "timestamp_ntz", "timestamp_ltz"),
     }
 )
 _LATER = frozenset(["variant", "time", "interval", "void", "null", "geometry", "geography"])

@@ -203,15 +203,8 @@ CATALOG_SETTINGS: Mapping[CatalogType, CatalogSettings] = {
     "GLUE": CatalogSettings(("glue_id",)),
     "REST": CatalogSettings(
         (
-            "uri",
-            "warehouse",
-            "credential",
-            "token",
-            "sigv4",
-            "scope",
-            "oauth2_server_uri",
-            "access_delegation",
-            "headers",
+            *("uri", "warehouse", "credential", "token", "sigv4", "scope", "oauth2_server_uri"),
+            *("access_delegation", "headers"),
         ),
         required={"uri": "https://catalog.example.com"},
         instead={

@@ -15,7 +15,7 @@ from lakeload.policy.model import Statement
 from lakeload.probes.glue import ProbeIcebergTables, ProbeTables
 from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
-from lakeload.probes.sts import clock_probe, sts_probes
+from lakeload.probes.sts import ProbeIdentity
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -165,11 +165,11 @@ class ConnectionTest:
         self._objects = ProbeObjects(destination, session, objects)
         self._catalog = _catalog_checks(destination, session, options)
         of_catalog = self._catalog.probes() if self._catalog else []
-        sts = sts_probes(destination, session, wait=options.wait, deadline=self._deadline)
+        identity = ProbeIdentity(destination, session, options.wait, self._deadline)
         bucket = ProbeBucket(destination, session, objects)
         find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
         # By then STS and S3 have told the time, whatever else they said.
-        in_order = [*sts, find_bucket, clock_probe(session), *s3, *of_catalog]
+        in_order = [*identity.probes(), find_bucket, identity.clock(), *s3, *of_catalog]
         self.probes = tuple(
             _knowing_surroundings(probe, destination)
             for probe in in_order
