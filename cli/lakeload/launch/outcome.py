@@ -239,20 +239,45 @@ def decide(
 
     `maybe` is said of a table that had reached its commit.
     """
-    if isinstance(result, RunResult):
-        return _with_result(ending, result, observed, specs, maybe)
+    reported = result.tables if isinstance(result, RunResult) else ()
+    names = {table.table for table in reported}
+    status: Literal["INTERRUPTED", "FAILED"] = "INTERRUPTED" if ending.stopped_by else "FAILED"
+    missing = (spec for spec in specs if spec.source not in names)
+    tables = (*reported, *(_presume(spec, observed, status, maybe) for spec in missing))
+    succeeded = isinstance(result, RunResult) and result.status == "SUCCEEDED" and not result.error
+    if succeeded and ending.exit_status == 0:
+        code = exit_code_of(tables)
+        # A signal that came when all was done changes nothing about that.
+        return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
     if ending.stopped_by is not None:
-        return _interrupted(ending, _presumed(specs, observed, "INTERRUPTED", maybe), maybe)
-    tables = _presumed(specs, observed, "FAILED", maybe)
+        return _interrupted(ending, tables, maybe)
+    if isinstance(result, ResultProblem):
+        return _without_result(ending, result, observed, tables, cause)
+    if succeeded:
+        return _disagreeing(ending, tables)
+    if result.error is not None:
+        return Outcome("FAILED", ExitCode(result.error.exit_code), tables, result.error)
+    code = exit_code_of(tables)
+    if code == ExitCode.OK:
+        error = ErrorInfo("NoReason", "the job failed and did not say why", ExitCode.BUG)
+        return Outcome("FAILED", ExitCode.BUG, tables, error)
+    return Outcome("INTERRUPTED" if code == ExitCode.INTERRUPTED else "FAILED", code, tables)
+
+
+def _without_result(
+    ending: Ending,
+    result: ResultProblem,
+    observed: Observed,
+    tables: tuple[TableResult, ...],
+    cause: Cause,
+) -> Outcome:
     if ending.exit_status == 0 or not result.missing:
         error = ErrorInfo("NoResult", result.message, ExitCode.TABLE_FAILED, result.hint)
         return Outcome("NO_RESULT", ExitCode.TABLE_FAILED, tables, error)
-    error = ErrorInfo(
-        "DriverDied" if observed.opened else "NeverStarted",
-        f"{_how_it_ended(ending, observed)}: {cause.message}",
-        cause.exit_code,
-        cause.hint,
-    )
+    how = "the Spark driver died" if observed.opened else "the Spark job never started"
+    message = f"{how} ({_status(ending.exit_status)}): {cause.message}"
+    kind = "DriverDied" if observed.opened else "NeverStarted"
+    error = ErrorInfo(kind, message, cause.exit_code, cause.hint)
     return Outcome("DIED" if observed.opened else "NEVER_STARTED", cause.exit_code, tables, error)
 
 
@@ -282,44 +307,13 @@ def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
     return ExitCode.OK
 
 
-def _with_result(
-    ending: Ending, result: RunResult, observed: Observed, specs: Sequence[TableSpec], maybe: str
-) -> Outcome:
-    reported = {table.table for table in result.tables}
-    missing = [spec for spec in specs if spec.source not in reported]
-    status: Literal["INTERRUPTED", "FAILED"] = "INTERRUPTED" if ending.stopped_by else "FAILED"
-    tables = result.tables + _presumed(missing, observed, status, maybe)
-    succeeded = result.status == "SUCCEEDED" and result.error is None
-    if succeeded and ending.exit_status == 0:
-        code = exit_code_of(tables)
-        # A signal that came when all was done changes nothing about that.
-        return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
-    if ending.stopped_by is not None:
-        return _interrupted(ending, tables, maybe)
-    if succeeded:
-        return Outcome("DISAGREES", *_disagreement(ending, tables))
-    if result.error is not None:
-        return Outcome("FAILED", ExitCode(result.error.exit_code), tables, result.error)
-    code = exit_code_of(tables)
-    if code == ExitCode.OK:
-        error = ErrorInfo("NoReason", "the job failed and did not say why", ExitCode.BUG)
-        return Outcome("FAILED", ExitCode.BUG, tables, error)
-    return Outcome("INTERRUPTED" if code == ExitCode.INTERRUPTED else "FAILED", code, tables)
-
-
-def _disagreement(
-    ending: Ending, tables: tuple[TableResult, ...]
-) -> tuple[ExitCode, tuple[TableResult, ...], ErrorInfo]:
+def _disagreeing(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
     """The job wrote success and Spark ended badly: the data is in, so nobody may load it again."""
     code = exit_code_of(tables)
     code = ExitCode.FOLLOW_UP_FAILED if code == ExitCode.OK else code
-    error = ErrorInfo(
-        "Disagreement",
-        f"the job reported success and then {_status(ending.exit_status)}",
-        code,
-        "the tables above are in; running again with the same `--job-id` loads nothing twice",
-    )
-    return code, tables, error
+    message = f"the job reported success and then {_status(ending.exit_status)}"
+    hint = "the tables above are in; running again with the same `--job-id` loads nothing twice"
+    return Outcome("DISAGREES", code, tables, ErrorInfo("Disagreement", message, code, hint))
 
 
 def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) -> Outcome:
@@ -345,19 +339,10 @@ def _in_commit(table: TableResult) -> bool:
     return table.status == "INTERRUPTED" and stage == "commit"
 
 
-def _presumed(
-    specs: Sequence[TableSpec],
-    observed: Observed,
-    status: Literal["FAILED", "INTERRUPTED"],
-    maybe: str,
-) -> tuple[TableResult, ...]:
-    """Results for tables the job could not report on, from the events it had written."""
-    return tuple(_presume(spec, observed, status, maybe) for spec in specs)
-
-
 def _presume(
     spec: TableSpec, observed: Observed, status: Literal["FAILED", "INTERRUPTED"], maybe: str
 ) -> TableResult:
+    """Return the result of a table the job could not report on, from the events it had written."""
     table = TableResult(spec.source, spec.target, status)
     said = observed.ended.get(spec.source)
     if said in _IN:
@@ -373,12 +358,6 @@ def _presume(
         retryable=True,
     )
     return replace(table, error=error)
-
-
-def _how_it_ended(ending: Ending, observed: Observed) -> str:
-    if not observed.opened:
-        return f"the Spark job never started ({_status(ending.exit_status)})"
-    return f"the Spark driver died ({_status(ending.exit_status)})"
 
 
 def _status(exit_status: int) -> str:

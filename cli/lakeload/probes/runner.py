@@ -269,31 +269,25 @@ def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
 
 def failure_of(error: LakeloadError, probe: Probe) -> Failure:
     """Return the error as the connection test shows it."""
+    code = "InvalidInput" if isinstance(error, InvalidInput) else type(error).__name__
+    status: int | None = None
+    said: BaseException | None = error
     if isinstance(error, CatalogError):
-        return Failure(
-            message=error.message,
-            code=error.code,
-            status=error.status,
-            request_id=None,
-            causes=probe.explain(error),
-            hint=error.hint,
-            retryable=error.retryable,
-        )
-    # A write without a clear answer is an error of its own, around what AWS last said.
-    said = error if isinstance(error, AwsError | ProbeFailed) else error.__cause__
-    aws = said if isinstance(said, AwsError) else None
-    if aws is not None:
-        code = aws.code
+        code, status = error.code, error.status
     elif isinstance(error, ProbeFailed):
         code = error.code
-    else:
-        code = "InvalidInput" if isinstance(error, InvalidInput) else type(error).__name__
+    elif not isinstance(error, AwsError):
+        # A write without a clear answer is an error of its own, around what AWS last said.
+        said = error.__cause__
+    aws = said if isinstance(said, AwsError) else None
+    if aws is not None:
+        code, status = aws.code, aws.status
     # What a load would do about an unclear write is no advice for a test.
     shown = aws if aws and isinstance(error, UnknownOutcome) else error
     return Failure(
         message=shown.message,
         code=code,
-        status=aws.status if aws else None,
+        status=status,
         request_id=aws.request_id if aws else None,
         causes=probe.explain(aws or error),
         # One sentence for the three causes of a denied role would only repeat them.

@@ -55,7 +55,9 @@ def to_document(summary: Summary) -> dict[str, Any]:
         "exit_code": int(outcome.exit_code),
         "started_at": format_instant(summary.started_at),
         "seconds": round(summary.seconds, 3),
-        "tables": [_table_document(table) for table in outcome.tables],
+        "tables": [
+            {**to_json(table), "seconds": round(table.seconds, 3)} for table in outcome.tables
+        ],
         "error": to_json(outcome.error),
         "log": str(summary.log) if summary.log else None,
     }
@@ -140,23 +142,3 @@ def _folders(summary: Summary) -> list[str]:
     keys = (file.key for table in tables for file in table.files)
     folders = dict.fromkeys(key.rpartition("/")[0] for key in keys)
     return [f"s3://{summary.bucket}/{folder}/" for folder in folders]
-
-
-def _table_document(table: TableResult) -> dict[str, Any]:
-    return {
-        "table": table.table,
-        "target": table.target,
-        "status": table.status,
-        "rows": table.rows,
-        "bytes": table.bytes,
-        "seconds": round(table.seconds, 3),
-        "files": to_json(table.files),
-        "snapshot_id": table.snapshot_id,
-        "changes": to_json(table.changes),
-        "reader": table.reader,
-        "why_jvm": table.why_jvm,
-        "index": table.index,
-        "warnings": list(table.warnings),
-        "notes": list(table.notes),
-        "error": to_json(table.error),
-    }
