@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from lakeload.demo.aws import EmbeddedAws, SeededLake, embedded_policy
-from lakeload.demo.lake import Answer, IcebergTables, SnapshotLine, fetch_objects, query
+from lakeload.demo.lake import QUESTIONS, Answer, IcebergTables, SnapshotLine, fetch_objects, query
 from lakeload.demo.processes import demo_environment, documents, run_command
 from lakeload.demo.samples import (
     CANCELLED,
@@ -139,13 +139,13 @@ def parquet_tour(demo: Demo) -> dict[str, Any]:
     demo.load("monday")
     tables = {one.table: demo.folder / "lake" / PREFIX / SCHEMA / one.table for one in monday}
     demo.part("Any reader understands it; this is DuckDB")
-    demo.ask(tables, BEST_SELLERS)
-    demo.ask(tables, CITIES)
+    demo.ask(tables, QUESTIONS["best_sellers"])
+    demo.ask(tables, QUESTIONS["cities"])
     demo.part("Tuesday's export takes the place of Monday's")
     tuesday = write_export(demo.export, TUESDAY)
     demo.load("tuesday")
     demo.part("Appended: every row names the job that loaded it")
-    loaded = demo.ask(tables, ROWS_OF_EACH_JOB)
+    loaded = demo.ask(tables, QUESTIONS["rows_of_each_job"])
     jobs = (("monday", monday), ("tuesday", tuesday))
     # Numbered without gaps.
     wanted = [(job, one.table, one.rows, one.rows) for job, samples in jobs for one in samples]
@@ -185,10 +185,10 @@ def iceberg_tour(demo: Demo) -> dict[str, Any]:
         "orders_at_mondays_snapshot": lake.rows("orders", int(orders[0].snapshot)),
     }
     demo.part("Any reader understands it: pyiceberg and DuckDB")
-    by_job = demo.ask(tables, ORDERS_OF_EACH_JOB)
-    paid = demo.ask(tables, PAYMENTS_OF_EACH_JOB)
+    by_job = demo.ask(tables, QUESTIONS["orders_of_each_job"])
+    paid = demo.ask(tables, QUESTIONS["payments_of_each_job"])
     demo.part("Monday is still there")
-    travelled = demo.ask(tables, NOW_AND_MONDAY)
+    travelled = demo.ask(tables, QUESTIONS["now_and_monday"])
     untouched, came = ORDERS - CHANGED - CANCELLED, CHANGED + NEW
     found = [(row[0], row[1], row[3]) for row in by_job.rows]
     wanted = [("monday", untouched, 0), ("tuesday", came, CHANGED)]
@@ -283,43 +283,3 @@ def _renamed(columns: Sequence[str]) -> str:
 def _as_answer(lines: Iterable[SnapshotLine]) -> Answer:
     names = ("table", "job", "snapshot", "operation", "added", "removed")
     return Answer(names, tuple(tuple(getattr(line, name) for name in names) for line in lines))
-
-
-BEST_SELLERS = """\
-select Artikel, Grosse as size, count(*) as orders, sum(Prix_) as revenue
-from orders
-group by all order by revenue desc limit 4"""
-
-CITIES = """\
-select address.city as city, count(*) as visits, max(seen) as last_seen
-from visits where list_contains(tags, '☕')
-group by all order by visits desc limit 3"""
-
-ROWS_OF_EACH_JOB = """\
-with loaded as (
-  select 'orders' as "table", _supa_job_id, _supa_index from orders
-  union all select 'visits', _supa_job_id, _supa_index from visits
-  union all select 'payments', _supa_job_id, _supa_index from payments
-)
-select _supa_job_id as job, "table", count(*) as rows,
-       max(_supa_index) as last_index
-from loaded group by all order by all"""
-
-ORDERS_OF_EACH_JOB = """\
-select _supa_job_id as job, count(*) as orders, sum(prix_) as revenue,
-       count(*) filter (notiz = 'changed on Tuesday') as changed,
-       count(gutschein) as coupons
-from orders group by all order by all"""
-
-NOW_AND_MONDAY = """\
-select 'now' as "as of", count(*) as orders,
-       count(*) filter (notiz = 'changed on Tuesday') as changed
-from orders
-union all
-select 'monday', count(*), count(*) filter (notiz = 'changed on Tuesday')
-from orders_at_mondays_snapshot"""
-
-PAYMENTS_OF_EACH_JOB = """\
-select _supa_job_id as job, count(*) as rows, max(_supa_index) as last_index,
-       typeof(any_value(amount)) as amount
-from payments group by all order by all"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +62,7 @@ def doctor(
 def _need(file: Path | None) -> Need:
     """Return what the document asks of the machine. Raises `InvalidDocuments`."""
     from lakeload.documents.load import PipelineDocument, load_either
-    from lakeload.documents.spec import destination_spec, table_specs
+    from lakeload.documents.spec import specs_of
     from lakeload.machine.doctor.model import Need
     from lakeload.machine.jars.pins import SETS, features_of
     from lakeload_jobs.contract.traits import format_of
@@ -69,20 +70,13 @@ def _need(file: Path | None) -> Need:
     if file is None:
         return Need(features=SETS)
     document = load_either(file, os.environ)
+    destination, tables = specs_of(document)
+    features = features_of(table.input for table in tables)
+    need = Need(str(file), destination, (*features, *format_of(destination).jar_sets))
     if not isinstance(document, PipelineDocument):
-        destination = destination_spec(document)
-        return Need(str(file), destination, format_of(destination).jar_sets)
-    destination = destination_spec(document.destination)
-    features = features_of(table.input for table in table_specs(document))
+        return need
     spark = document.model.spark
-    return Need(
-        str(file),
-        destination,
-        (*features, *format_of(destination).jar_sets),
-        master=spark.master,
-        driver_memory=spark.driver_memory,
-        conf=spark.conf,
-    )
+    return replace(need, master=spark.master, driver_memory=spark.driver_memory, conf=spark.conf)
 
 
 def _os_release() -> str:

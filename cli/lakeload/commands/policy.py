@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.aws_partitions import partition
 
 if TYPE_CHECKING:
-    from lakeload.policy.recipes import Engine, Form
-    from lakeload_jobs.contract.spec import TableSpec
-
+    from lakeload.documents.load import DestinationDocument, PipelineDocument
+    from lakeload.policy.recipes import Engine
 
 _ACCOUNT = re.compile(r"[0-9]{12}", re.ASCII)
 
@@ -119,118 +117,88 @@ def policy(
     that assumes the role: JSON to paste, `aws iam` commands, or Terraform.
     Asks STS who you are unless --principal says who may assume the role.
     """
-    if read_only and extra:
-        raise InvalidInput(f"`--read-only` and `--with {extra[0]}` are opposites", hint="keep one")
+    from lakeload.documents.load import load_either
+
+    extras = extra or []
+    if read_only and extras:
+        raise InvalidInput(f"`--read-only` and `--with {extras[0]}` are opposites", hint="keep one")
     if target is not For.IAM:
-        recipes_for(
-            target,
-            file,
-            format_.value,
-            principals=principal or (),
-            read_only=read_only,
-            reset=Extra.RESET in (extra or ()),
-            others={
-                "--only": bool(only),
-                "--with maintain": Extra.MAINTAIN in (extra or ()),
-                "--account": bool(account),
-                "--reveal-external-id": reveal,
-            },
-        )
+        of_grants = {
+            "--format": format_ is not Format.JSON,
+            "--principal": bool(principal),
+            "--read-only": read_only,
+            "--with": Extra.RESET in extras,
+        }
+        of_iam = {
+            "--only": bool(only),
+            "--with maintain": Extra.MAINTAIN in extras,
+            "--account": bool(account),
+            "--reveal-external-id": reveal,
+        }
+        _refuse(target, of_iam if target is For.LAKE_FORMATION else of_iam | of_grants)
+        document = load_either(file, os.environ)
+        _show_recipes(target, document, format_, principal or [], read_only, Extra.RESET in extras)
         return
+    from lakeload.documents.spec import specs_of
     from lakeload.policy.iam import PolicyOptions
     from lakeload.policy.policy_set import Asked, compose, needs_principal, notes
     from lakeload.policy.principals import principals_of
     from lakeload.ui.policy import show
 
-    destination, tables = _read(file)
+    destination, tables = specs_of(load_either(file, os.environ))
     if account is not None and not _ACCOUNT.fullmatch(account):
         raise InvalidInput(f"`--account {account}` is not the 12 digits of an AWS account")
-    options = PolicyOptions(
-        account=account,
-        reset=Extra.RESET in (extra or ()),
-        maintain=Extra.MAINTAIN in (extra or ()),
-        read_only=read_only,
-    )
+    options = PolicyOptions(account, Extra.RESET in extras, Extra.MAINTAIN in extras, read_only)
     concerned = only in (None, Only.TRUST, Only.BASE)
     wanted = needs_principal(destination, options) and concerned
     who = principals_of(destination, principal or [], reveal=reveal, wanted=wanted)
-    asked = Asked(options, *who, only)
-    found = compose(destination, tables, asked)
+    found = compose(destination, tables, Asked(options, *who, only))
     if only and not found.documents:
         raise InvalidInput(
-            f"there is no document `{only}` for this destination", hint=_why_none(only)
+            f"there is no document `{only}` for this destination", hint=_WHY_NONE.get(only)
         )
     show(found, notes(found, tables, form=format_.value), format_.value)
 
 
-def _read(file: Path) -> tuple[DestinationSpec, tuple[TableSpec, ...]]:
-    from lakeload.documents.load import PipelineDocument, load_either
-    from lakeload.documents.spec import destination_spec, table_specs
-
-    document = load_either(file, os.environ)
-    if isinstance(document, PipelineDocument):
-        return destination_spec(document.destination), table_specs(document)
-    return destination_spec(document), ()
-
-
-def _why_none(only: Only) -> str | None:
-    reasons = {
-        Only.TRUST: "there is no role: `credentials.role_arn` is not set, or `--read-only` is",
-        Only.GLUE: "its tables are not in Glue",
-        Only.KMS: "`encryption` names no KMS key",
-        Only.SOURCE: "give a pipeline whose `s3://` source is read with the destination's identity",
-        Only.MAINTAIN: "add `--with maintain`; tables of Parquet files need nothing for it",
-        Only.RESET: "add `--with reset`",
-        Only.BASE: "without a role and without secrets in AWS the base identity needs nothing else",
-    }
-    return reasons.get(only)
+_WHY_NONE = {
+    Only.TRUST: "there is no role: `credentials.role_arn` is not set, or `--read-only` is",
+    Only.GLUE: "its tables are not in Glue",
+    Only.KMS: "`encryption` names no KMS key",
+    Only.SOURCE: "give a pipeline whose `s3://` source is read with the destination's identity",
+    Only.MAINTAIN: "add `--with maintain`; tables of Parquet files need nothing for it",
+    Only.RESET: "add `--with reset`",
+    Only.BASE: "without a role and without secrets in AWS the base identity needs nothing else",
+}
 
 
-def recipes_for(
+def _show_recipes(
     target: For,
-    file: Path,
-    form: str,
-    *,
+    document: PipelineDocument | DestinationDocument,
+    form: Format,
     principals: Sequence[str],
     read_only: bool,
     reset: bool,
-    others: Mapping[str, bool],
 ) -> None:
     """Show what is written for anything but IAM. `form` is that of Lake Formation's grants, and
-    `principals` are those who get them; `others` tells which options of IAM alone were given.
-
-    Raises `InvalidInput` for an option that means nothing there.
-    """
-    from lakeload.documents.load import PipelineDocument, load_either
-    from lakeload.documents.spec import destination_spec, table_specs
+    `principals` are those who get them."""
+    from lakeload.documents.load import PipelineDocument
+    from lakeload.documents.spec import specs_of
     from lakeload.policy.recipes import RecipeRequest, recipes
     from lakeload.ui.policy import show_snippets
 
-    of_grants = {
-        "--format": form != "json",
-        "--principal": bool(principals),
-        "--read-only": read_only,
-        "--with": reset,
-    }
-    _refuse(target, {**others, **({} if target is For.LAKE_FORMATION else of_grants)})
-    document = load_either(file, os.environ)
-    owner = document.destination if isinstance(document, PipelineDocument) else document
-    destination = destination_spec(owner)
-    asked = RecipeRequest(
+    destination, tables = specs_of(document)
+    request = RecipeRequest(
         now=datetime.now(UTC),
+        tables=tables,
         principals=_grantees(principals, destination.region),
         read_only=read_only,
         reset=reset,
-        form=cast("Form", form),
+        form=form.value,
     )
     if isinstance(document, PipelineDocument):
-        asked = replace(
-            asked,
-            tables=table_specs(document),
-            tracking=document.model.tracking_columns,
-            nested=document.nested,
-        )
-    show_snippets(recipes(destination, cast("Engine", target.value), asked))
+        tracking = document.model.tracking_columns
+        request = replace(request, tracking=tracking, nested=document.nested)
+    show_snippets(recipes(destination, cast("Engine", target.value), request))
 
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,11 @@ from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_QUESTION = re.compile(r"^-- (\w+)\n(.*?)\n$", re.MULTILINE | re.DOTALL)
+QUESTIONS = dict(_QUESTION.findall((files(__package__) / "questions.sql").read_text("utf-8")))
+"""What the demo asks, by name."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,9 @@ def query(tables: Mapping[str, Path | pa.Table], sql: str) -> Answer:
     with duckdb.connect() as connection:
         for table, rows in tables.items():
             if isinstance(rows, Path):
-                files = text(str(rows / "**" / f"*{FILE_SUFFIX}"))
+                parts = text(str(rows / "**" / f"*{FILE_SUFFIX}"))
                 # Views take no parameters; the names are those of our own samples.
-                source = f"read_parquet({files}, union_by_name = true)"
+                source = f"read_parquet({parts}, union_by_name = true)"
                 connection.execute(f"create view {name(table)} as from {source}")
             else:
                 connection.register(table, rows)

@@ -53,6 +53,15 @@ def destination_spec(document: DestinationDocument) -> DestinationSpec:
     return FORMAT_RULES[model.table_format].with_settings(spec, model, folder)
 
 
+def specs_of(
+    document: PipelineDocument | DestinationDocument,
+) -> tuple[DestinationSpec, tuple[TableSpec, ...]]:
+    """Return the destination and the tables of a document; a destination alone has no tables."""
+    if isinstance(document, PipelineDocument):
+        return destination_spec(document.destination), table_specs(document)
+    return destination_spec(document), ()
+
+
 def table_specs(
     document: PipelineDocument, options: RunOptions = NO_OPTIONS
 ) -> tuple[TableSpec, ...]:

@@ -35,21 +35,31 @@ def find_spark(environment: Mapping[str, str]) -> SparkInstallation:
 
     Raises `MachineLacks` when SPARK_HOME is set but is not Spark 4.1, or when pyspark is missing.
     """
-    if configured := environment.get("SPARK_HOME"):
-        return _configured(Path(configured))
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    configured, pip = environment.get("SPARK_HOME"), pyspark_home()
+    home = Path(configured) if configured else pip
+    if home is None:
         raise MachineLacks("pyspark is not installed", hint=INSTALL_HINT)
-    home = Path(found.origin).parent
+    hint = INSTALL_HINT
+    if configured:
+        hint = "unset SPARK_HOME to use the pyspark that was installed with lakeload"
     version = read_version(home)
     if version is None or not (home / "bin" / "spark-submit").is_file():
-        raise MachineLacks(f"the pyspark in `{home}` has no Spark in it", hint=INSTALL_HINT)
-    if not _supported(version):
-        raise MachineLacks(
-            f"the installed pyspark is {version}, and lakeload needs {SUPPORTED}.x",
-            hint=INSTALL_HINT,
-        )
-    return SparkInstallation(home, version, ours=True)
+        missing = f"the pyspark in `{home}` has no Spark in it"
+        if configured:
+            missing = f"SPARK_HOME is `{home}`, and no Spark is there"
+        raise MachineLacks(missing, hint=hint)
+    if not version.startswith(f"{SUPPORTED}."):
+        found = f"the installed pyspark is {version}"
+        if configured:
+            found = f"SPARK_HOME is `{home}` with Spark {version}"
+        raise MachineLacks(f"{found}, and lakeload needs {SUPPORTED}.x", hint=hint)
+    return SparkInstallation(home, version, ours=home == pip)
+
+
+def pyspark_home() -> Path | None:
+    """Return the folder of the installed pyspark, without importing it; None when there is none."""
+    found = importlib.util.find_spec("pyspark")
+    return Path(found.origin).parent if found is not None and found.origin else None
 
 
 def read_version(home: Path) -> str | None:
@@ -58,22 +68,3 @@ def read_version(home: Path) -> str | None:
         if match := re.fullmatch(r"spark-core_2\.13-(\d+\.\d+\.\d+.*)\.jar", jar.name):
             return match[1]
     return None
-
-
-def _configured(home: Path) -> SparkInstallation:
-    version = read_version(home)
-    hint = "unset SPARK_HOME to use the pyspark that was installed with lakeload"
-    if version is None or not (home / "bin" / "spark-submit").is_file():
-        raise MachineLacks(f"SPARK_HOME is `{home}`, and no Spark is there", hint=hint)
-    if not _supported(version):
-        raise MachineLacks(
-            f"SPARK_HOME is `{home}` with Spark {version}, and lakeload needs {SUPPORTED}.x",
-            hint=hint,
-        )
-    pip = importlib.util.find_spec("pyspark")
-    ours = pip is not None and pip.origin is not None and Path(pip.origin).parent == home
-    return SparkInstallation(home, version, ours=ours)
-
-
-def _supported(version: str) -> bool:
-    return version.startswith(f"{SUPPORTED}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,7 @@ def report_json(report: DoctorReport, file: Path | None, exit_code: int) -> dict
         "seconds": round(report.seconds, 3),
         "exit_code": exit_code,
         "findings": [
-            {
-                "name": finding.name,
-                "status": str(finding.status),
-                "found": finding.found,
-                "why": finding.why or None,
-                "command": finding.command or None,
-            }
+            {name: value or None for name, value in asdict(finding).items()}
             for finding in report.findings
         ],
     }

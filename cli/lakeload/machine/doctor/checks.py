@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import re
@@ -41,7 +40,7 @@ from lakeload.machine.doctor.model import (
 from lakeload.machine.jars.pins import JARS, JarState
 from lakeload.machine.java import Java, find_java, read_java
 from lakeload.machine.memory import MIB, Group, available_memory, driver_memory, groups_of
-from lakeload.machine.spark import SUPPORTED, find_spark, read_version
+from lakeload.machine.spark import SUPPORTED, find_spark, pyspark_home, read_version
 from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
@@ -196,12 +195,6 @@ def spark(context: CheckContext) -> Iterator[CheckResult]:
     yield from _other_submit(context)
     yield from _other_python(context)
     yield from _bash(context)
-
-
-def pyspark_home() -> Path | None:
-    """Return the folder of the installed pyspark, without importing it; None when there is none."""
-    found = importlib.util.find_spec("pyspark")
-    return Path(found.origin).parent if found is not None and found.origin else None
 
 
 def judge_pyspark(installed: Path | None, context: CheckContext) -> Iterator[CheckResult]:
