@@ -20,7 +20,7 @@ from lakeload.machine.doctor.model import (
     CheckContext,
     CheckResult,
     CheckStatus,
-    export,
+    described,
     ok,
     problem,
     warning,
@@ -65,20 +65,11 @@ _IDENTITY = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 
 def proxies(context: CheckContext) -> Iterator[CheckResult]:
     """Look at HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
-    variables = context.environment
-    used = {name: _chosen(name, variables) for name in ("http_proxy", "https_proxy", "no_proxy")}
-    troubles = [
-        *_disagreements(variables),
-        *_malformed(used),
-        *_uncovered(used),
-        *_local_endpoint(context, used),
-        *_metadata(context, used),
-    ]
-    named = [f"{name.upper()} `{shown(used[name])}`" for name in used if used[name]]
-    if not troubles:
-        found = ", ".join(named) if named else "none is set"
-        yield ok("proxies", found)
-    yield from troubles
+    names = ("http_proxy", "https_proxy", "no_proxy")
+    used = {name: _chosen(name, context.environment) for name in names}
+    named = [f"{name.upper()} `{shown(value)}`" for name, value in used.items() if value]
+    found = list(_surprising_proxies(context, used))
+    yield from found or [ok("proxies", ", ".join(named) or "none is set")]
 
 
 def shown(value: str) -> str:
@@ -105,26 +96,35 @@ def _chosen(name: str, variables: Mapping[str, str]) -> str:
     return variables.get(name, variables.get(name.upper(), "")).strip()
 
 
-def _disagreements(variables: Mapping[str, str]) -> Iterator[CheckResult]:
-    for lower in ("http_proxy", "https_proxy", "no_proxy"):
+def _surprising_proxies(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
+    variables, destination = context.environment, context.need.destination
+    for lower in used:
         upper = lower.upper()
-        both = variables.get(lower), variables.get(upper)
-        if None in both or both[0] == both[1]:
-            continue
-        told = f"{lower} is `{shown(both[0] or '')}`, {upper} is `{shown(both[1] or '')}`"
-        why = f"lakeload goes by {lower}, other programs by {upper}"
-        yield warning("proxies", told, why, f'export {upper}="${lower}"')
+        mine, theirs = variables.get(lower), variables.get(upper)
+        if mine is not None and theirs is not None and mine != theirs:
+            told = {"mine": shown(mine), "theirs": shown(theirs)}
+            yield described("proxies-differ", lower=lower, upper=upper, **told)
+    for lower in ("http_proxy", "https_proxy"):
+        if used[lower] and not _is_proxy(used[lower]):
+            yield described("proxy-malformed", upper=lower.upper(), value=shown(used[lower]))
+    if used["http_proxy"] and not used["https_proxy"]:
+        yield described("https-without-proxy", value=shown(used["http_proxy"]))
+    url = endpoint_of(context)
+    host = urlsplit(url).hostname or ""
+    local = host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+    if local and proxy_for(url, variables) is not None:
+        yield described("endpoint-through-proxy", host=host, excepted=_excepted(used, host))
+    # An instance's credentials come from an address that no proxy can reach.
+    given = destination.credentials if destination else None
+    own = given is not None and (given.profile or given.access_key_id)
+    other = own or any(variables.get(name) for name in _IDENTITY)
+    if not other and proxy_for(f"http://{_METADATA}/", variables) is not None:
+        excepted = _excepted(used, _METADATA)
+        yield described("metadata-through-proxy", host=_METADATA, excepted=excepted)
 
 
-def _malformed(used: Mapping[str, str]) -> Iterator[CheckResult]:
-    for name in ("http_proxy", "https_proxy"):
-        value = used[name]
-        if not value or _is_proxy(value):
-            continue
-        why = "it is not the address of a proxy"
-        command = export(name.upper(), "http://proxy.example.com:3128")
-        found = f"{name.upper()} is `{shown(value)}`"
-        yield problem("proxies", found, why, command)
+def _excepted(used: Mapping[str, str], host: str) -> str:
+    return shlex.quote(",".join(filter(None, [used["no_proxy"], host])))
 
 
 def _is_proxy(value: str) -> bool:
@@ -134,42 +134,6 @@ def _is_proxy(value: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def _uncovered(used: Mapping[str, str]) -> Iterator[CheckResult]:
-    if used["http_proxy"] and not used["https_proxy"]:
-        found = f"HTTP_PROXY is `{shown(used['http_proxy'])}`, and HTTPS_PROXY is not set"
-        why = "AWS is reached over https, so without a proxy"
-        command = 'export HTTPS_PROXY="${http_proxy-$HTTP_PROXY}"'
-        yield warning("proxies", found, why, command)
-
-
-def _local_endpoint(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
-    url = endpoint_of(context)
-    host = urlsplit(url).hostname or ""
-    local = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
-    if not (local or host == "::1") or proxy_for(url, context.environment) is None:
-        return
-    found = f"the endpoint `{host}` is on this machine and would be reached through a proxy"
-    yield warning("proxies", found, "add it to NO_PROXY", _except(used, host))
-
-
-def _metadata(context: CheckContext, used: Mapping[str, str]) -> Iterator[CheckResult]:
-    """An instance's credentials come from an address that no proxy can reach."""
-    destination = context.need.destination
-    credentials = destination.credentials if destination else None
-    own = credentials is not None and (credentials.profile or credentials.access_key_id)
-    if own or any(context.environment.get(name) for name in _IDENTITY):
-        return
-    if proxy_for(f"http://{_METADATA}/", context.environment) is not None:
-        found = f"`{_METADATA}` would be reached through a proxy"
-        why = "on EC2 that is where the credentials of an instance come from"
-        yield warning("proxies", found, why, _except(used, _METADATA))
-
-
-def _except(used: Mapping[str, str], host: str) -> str:
-    value = ",".join(filter(None, [used["no_proxy"], host]))
-    return f"export NO_PROXY={shlex.quote(value)} no_proxy={shlex.quote(value)}"
 
 
 REFUSED_AFTER = 300.0
@@ -448,120 +412,68 @@ def _renewal(method: str, profile: str | None) -> str:
     return f"aws sts get-caller-identity{tail}"
 
 
-_CONF = "what `%s` and its neighbours set applies to loads too"
-_PACKAGES = "what is found there comes before the packages that lakeload was installed with"
-_LEFT_TO_ITSELF = {
-    "SPARK_CONF_DIR": _CONF % "spark-env.sh",
-    "HADOOP_CONF_DIR": _CONF % "core-site.xml",
-    "YARN_CONF_DIR": _CONF % "yarn-site.xml",
-    "SPARK_LOCAL_IP": "Spark may bind to it, and does not start where it is no address of this "
-    "machine",
-    "PYTHONPATH": _PACKAGES,
-    "PYTHONHOME": _PACKAGES,
-}
-"""Variables that are best not set, and why."""
-
-
 def variables(context: CheckContext) -> Iterator[CheckResult]:
     """Look at the variables of AWS, Spark, Java and Python that surprise people."""
     found = [
-        *_identity(context),
-        *_half_a_key(context.environment),
-        *_regions(context),
-        *_endpoints(context),
+        *_aws_variables(context),
         *_certificates(context.environment),
-        *_java(context.environment),
-        *_surprising(context.environment),
+        *_java_and_python(context.environment),
     ]
     yield from found or [ok("variables", "no environment variable is in the way")]
 
 
-def _identity(context: CheckContext) -> Iterator[CheckResult]:
-    """boto3 takes the keys of the environment before the profile of AWS_PROFILE."""
+def _aws_variables(context: CheckContext) -> Iterator[CheckResult]:
     given, destination = context.environment, context.need.destination
-    own = destination is not None and (
-        destination.credentials.profile or destination.credentials.access_key_id
-    )
-    if given.get("AWS_ACCESS_KEY_ID") and given.get("AWS_PROFILE") and not own:
-        told = f"AWS_PROFILE is `{given['AWS_PROFILE']}`, and AWS_ACCESS_KEY_ID is set as well"
-        why = "the keys win, and the profile is ignored"
-        yield warning("aws-identity", told, why, f"unset {_KEYS}")
-
-
-_KEYS = "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN"
-
-
-def _half_a_key(given: Mapping[str, str]) -> Iterator[CheckResult]:
-    key, secret = given.get("AWS_ACCESS_KEY_ID"), given.get("AWS_SECRET_ACCESS_KEY")
-    token = given.get("AWS_SESSION_TOKEN")
+    spec = destination.credentials if destination else CredentialsSpec()
+    id_name, secret_name = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
+    key, secret, token = given.get(id_name), given.get(secret_name), given.get("AWS_SESSION_TOKEN")
+    # boto3 takes the keys of the environment before the profile of AWS_PROFILE.
+    if key and given.get("AWS_PROFILE") and not (spec.profile or spec.access_key_id):
+        yield described("keys-and-profile", profile=given["AWS_PROFILE"])
     if bool(key) != bool(secret):
-        there = "AWS_ACCESS_KEY_ID" if key else "AWS_SECRET_ACCESS_KEY"
-        other = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
-        told = f"{there} is set without {other}"
-        yield warning("aws-keys", told, "it is half a key", f"export {other}=…")
+        there, other = (id_name, secret_name) if key else (secret_name, id_name)
+        yield described("half-a-key", there=there, other=other)
     elif key and key.startswith("ASIA") and not token:
-        told = "AWS_ACCESS_KEY_ID is a temporary key, and AWS_SESSION_TOKEN is not set"
-        command = "export AWS_SESSION_TOKEN=…"
-        yield warning("aws-keys", told, "AWS refuses it without", command)
+        yield described("temporary-key-without-token")
     elif key and key.startswith("AKIA") and token:
-        told = "AWS_ACCESS_KEY_ID is a lasting key, and AWS_SESSION_TOKEN is set"
-        why = "the token is left from other keys, and AWS refuses both together"
-        yield warning("aws-keys", told, why, "unset AWS_SESSION_TOKEN")
-
-
-def _regions(context: CheckContext) -> Iterator[CheckResult]:
-    given = context.environment
-    one, other = given.get("AWS_REGION"), given.get("AWS_DEFAULT_REGION")
-    if not one or not other or one == other or context.need.destination is not None:
-        # A destination names its region itself.
-        return
-    told = f"AWS_REGION is `{one}`, AWS_DEFAULT_REGION is `{other}`"
-    why = "Python goes by AWS_DEFAULT_REGION, the AWS CLI and other programs by AWS_REGION"
-    yield warning("aws-region", told, why, 'export AWS_DEFAULT_REGION="$AWS_REGION"')
-
-
-def _endpoints(context: CheckContext) -> Iterator[CheckResult]:
-    given, destination = context.environment, context.need.destination
-    named = [name for name in given if re.fullmatch("AWS_ENDPOINT_URL(_.*)?", name)]
+        yield described("lasting-key-with-token")
+    one, default = given.get("AWS_REGION"), given.get("AWS_DEFAULT_REGION")
+    # A destination names its region itself.
+    if one and default and one != default and destination is None:
+        yield described("two-regions", one=one, other=default)
+    named = [name for name in given if re.fullmatch("AWS_ENDPOINT_URL(_.*)?", name) and given[name]]
     if destination is not None and destination.endpoints.s3:
         # The document's endpoint wins for S3.
         named = [name for name in named if name != "AWS_ENDPOINT_URL_S3"]
-    values = {name: given[name] for name in sorted(named) if given[name]}
-    if values:
-        told = ", ".join(f"{name} is `{without_userinfo(url)}`" for name, url in values.items())
-        why = "calls go there and not to AWS wherever the destination names no endpoint"
-        yield warning("aws-endpoint", told, why, "unset " + " ".join(values))
+    if named:
+        told = [f"{name} is `{without_userinfo(given[name])}`" for name in sorted(named)]
+        yield described("endpoints", told=", ".join(told), names=" ".join(sorted(named)))
 
 
 def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
         value = given.get(name)
-        if not value or Path(value).is_file():
-            continue
-        status = CheckStatus.PROBLEM if name == "AWS_CA_BUNDLE" else CheckStatus.WARNING
-        told = f"{name} is `{value}`, and no such file is there"
-        why = "every call to AWS over https fails" if status is CheckStatus.PROBLEM else ""
-        yield CheckResult("ca-bundle", status, told, why, f"unset {name}")
+        if value and not Path(value).is_file():
+            key = "aws-ca-bundle" if name == "AWS_CA_BUNDLE" else "ca-bundle"
+            yield described(key, variable=name, value=value)
 
 
-def _java(given: Mapping[str, str]) -> Iterator[CheckResult]:
+def _java_and_python(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
-        value = given.get(name, "")
-        changes = [word for word in value.split() if _changes_memory(word)]
+        changes = [word for word in given.get(name, "").split() if word.startswith(_MEMORY)]
         if changes:
-            told = f"{name} sets `{' '.join(changes)}`"
-            why = "it applies to every Java process, beside `spark.driver_memory`"
-            yield warning("java-options", told, why, f"unset {name}")
-
-
-def _changes_memory(option: str) -> bool:
-    return option.startswith(("-Xmx", "-Xms", "-XX:+Use", "-XX:MaxRAM", "-agentlib", "-javaagent"))
-
-
-def _surprising(given: Mapping[str, str]) -> Iterator[CheckResult]:
-    for name, why in _LEFT_TO_ITSELF.items():
+            yield described("java-options", variable=name, changes=" ".join(changes))
+    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        value = given.get(name)
+        if value and Path(value).is_dir():
+            yield described(name, value=value)
+        elif value:
+            finding = name.lower().replace("_", "-")
+            yield described("no-conf-dir", name=finding, variable=name, value=value)
+    for name in ("SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONHOME"):
         if value := given.get(name):
-            told = f"{name} is `{value}`"
-            if name.endswith("_CONF_DIR") and not Path(value).is_dir():
-                told, why = f"{told}, and no such folder is there", "Spark goes on without it"
-            yield warning(name.lower().replace("_", "-"), told, why, f"unset {name}")
+            yield described(name, value=value)
+
+
+_MEMORY = ("-Xmx", "-Xms", "-XX:+Use", "-XX:MaxRAM", "-agentlib", "-javaagent")
+"""How options begin that change memory, collector or agents."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from lakeload.machine.java import USUAL_PLACES, install_command
@@ -52,6 +55,18 @@ def warning(name: str, found: str, why: str = "", command: str = "") -> CheckRes
 def problem(name: str, found: str, why: str = "", command: str = "") -> CheckResult:
     """Return a finding that stops a load."""
     return CheckResult(name, CheckStatus.PROBLEM, found, why, command)
+
+
+def described(key: str, **values: str) -> CheckResult:
+    """Return the finding that findings.toml describes, with these values in it."""
+    texts = {name: text.format(**values) for name, text in _findings()[key].items()}
+    status = CheckStatus(texts.pop("status", "warning"))
+    return CheckResult(status=status, **texts)
+
+
+@cache
+def _findings() -> dict[str, dict[str, str]]:
+    return tomllib.loads((resources.files(__package__) / "findings.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
