@@ -123,7 +123,7 @@ def _with_path_from(folder: Path, answers: Answers) -> Answers:
     """Let a path that was given here be found from the document's folder."""
     # A shell does it for flags, nobody for an answer. Path's own fails where there is no such user.
     path = os.path.expanduser(answers.path)  # noqa: PTH111
-    if "://" in path or Path(path).is_absolute():
+    if "://" in path or path.startswith("file:") or Path(path).is_absolute():
         return replace(answers, path=path)
     end = "/" if path.endswith("/") else ""
     # After a link `..` means what the file system says, so the way starts at the real folder.

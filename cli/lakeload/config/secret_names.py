@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -74,5 +75,8 @@ def absolute_reference(reference: SecretReference | None, folder: Path) -> Secre
 
 
 def absolute_path(folder: Path, path: str) -> str:
-    """Join without resolving links or `..`: after a link they mean what the file system says."""
-    return str(folder.absolute() / path)
+    """Join without resolving links or `..`: after a link they mean what the file system says.
+
+    `~` is the home of whoever runs this, as in a shell.
+    """
+    return str(folder.absolute() / os.path.expanduser(path))  # noqa: PTH111

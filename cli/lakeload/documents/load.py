@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from lakeload.config.document import (
 )
 from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
-from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND
+from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND, absolute_path
 from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.cross import (
     missing_destination,
@@ -89,7 +90,7 @@ def _value(tree: Tree, environment: Mapping[str, str], folder: Path) -> tuple[st
         if kind == "env" and isinstance(name, str):
             return f"`{name}`", environment.get(name, "")
         if kind == "file" and isinstance(name, str):
-            return f"the file `{name}`", _file_text(folder / name)
+            return f"the file `{name}`", _file_text(Path(absolute_path(folder, name)))
     return "", ""
 
 
@@ -316,7 +317,7 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
     if isinstance(given, dict):
         _read_inner_destination(read, page, tree, given)
     elif isinstance(given, str) and given.strip():
-        path = read.path.parent / given
+        path = read.path.parent / os.path.expanduser(given)  # noqa: PTH111 - as absolute_path
         explainer = Explainer(page, tree, Pipeline)
         if not path.is_file():
             read.problems.append(explainer.finding(missing_destination(given, path)))

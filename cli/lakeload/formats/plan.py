@@ -188,7 +188,7 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
     numbering = source_of(table.input).numbering(table.input, found)
     action: Action = "REFUSED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing and state.selection is None:
-        action, error = "FAIL", _nothing_there(found.missing)
+        action, error = "FAIL", _nothing_there(found)
     return TablePlan(
         table=table.source,
         target=table.target,
@@ -229,15 +229,15 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
     )
 
 
-def _nothing_there(missing: tuple[str, ...]) -> ErrorInfo:
-    paths = ", ".join(f"`{path}`" for path in missing)
-    return ErrorInfo(
-        "MissingInput",
-        f"there is no input at {paths}",
-        int(ExitCode.REFUSED),
-        "relative paths start at the folder of the pipeline document",
-        "open",
-    )
+def _nothing_there(found: InputFound) -> ErrorInfo:
+    """Return the error of a load whose input is not there, in the words of the load."""
+    paths = ", ".join(f"`{path}`" for path in found.missing)
+    message = found.why.message if found.why else f"there is no input at {paths}"
+    hint = found.why.hint if found.why else None
+    more = len(found.missing) - 1
+    message += f" (nor at {more} other paths)" if more > 0 else ""
+    start = "relative paths start at the folder of the pipeline document"
+    return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
 class Judge(Protocol):

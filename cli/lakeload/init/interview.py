@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +27,11 @@ from lakeload.init.documents import (
     format_traits,
     in_glue,
 )
+from lakeload.sources.files.settings import local_paths
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.files.file_state import is_s3
 
 
 def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding | None:
@@ -277,17 +278,15 @@ def detect_format(given: Mapping[str, str]) -> str | None:
     """Return NDJSON for a path whose ending says JSON and whose first file has an object on each
     line; None for other endings, and for files that are missing, remote or unreadable."""
     path = given.get("path", "")
-    if format_of(path) != "JSON" or "://" in path:
+    if format_of(path) != "JSON" or is_s3(path):
         return None
     # Only here: a look into files brings the libraries of AWS along.
     from lakeload_jobs.contract.errors import LakeloadError
     from lakeload_jobs.sources.files.listing import local_files
     from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed
 
-    # As in the document: a shell expands it for flags, nobody for an answer.
-    pattern = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
     try:
-        first = next(iter(local_files([pattern])), None)
+        first = next(iter(local_files(local_paths(Path.cwd(), path))), None)
         if first is None:
             return None
         with Path(first.path).open("rb") as file:

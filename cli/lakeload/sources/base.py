@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_
 
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import RunOptions
 from lakeload_jobs.contract.state import Bookmark
@@ -39,11 +40,13 @@ class TableSettings(Model):
 
 @dataclass(frozen=True)
 class InputFound:
-    """Files and bytes of one table's input, and the local patterns that match nothing."""
+    """Files and bytes of one table's input, and the local patterns that cannot be read."""
 
     files: int = 0
     bytes: int = 0
     missing: tuple[str, ...] = ()
+    why: LoadFailed | None = None
+    """What a load would fail with at the first of them."""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Sequence
 
 from lakeload.sources.base import InputFound
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import hidden, is_s3
+from lakeload_jobs.sources.files.file_state import is_s3
 
 
 def look_at_input(given: FilesInput) -> InputFound:
@@ -18,35 +17,34 @@ def look_at_input(given: FilesInput) -> InputFound:
     The job may read less: folders in folders and reader options are its business.
     Objects in S3 are not looked at here: that takes an identity.
     """
-    local = [path for path in given.paths if not is_s3(path)]
-    missing = tuple(path for path in local if not input_exists(path))
+    # Only here: it brings the libraries of AWS along. The job lists with the same function.
+    from lakeload_jobs.sources.files.listing import local_files
+
     sizes: dict[str, int] = {}
-    for pattern in local:
-        for match in _matches(pattern):
-            for file in _files(Path(match)):
-                sizes[os.path.realpath(file)] = file.stat().st_size
-    return InputFound(len(sizes), sum(sizes.values()), missing)
+    missing: list[str] = []
+    why: LoadFailed | None = None
+    for pattern in given.paths:
+        if is_s3(pattern):
+            continue
+        try:
+            for file in local_files([pattern]):
+                sizes[os.path.realpath(file.path)] = file.size
+        except LoadFailed as error:
+            missing.append(pattern)
+            why = why or error
+    return InputFound(len(sizes), sum(sizes.values()), tuple(missing), why)
 
 
-def input_exists(pattern: str) -> bool:
-    """Whether a path or glob names anything at all; of one in S3 only S3 can tell."""
-    return is_s3(pattern) or any(True for _ in _matches(pattern))
+def any_input(patterns: Sequence[str]) -> bool:
+    """Whether one of the paths or globs names anything at all; of S3 only S3 can tell."""
+    from lakeload_jobs.sources.files.listing import expand
 
-
-def _matches(pattern: str) -> Iterator[str]:
-    if os.path.lexists(pattern):
-        yield pattern
-    else:
-        # The same function as in the job, whose globs are these.
-        yield from glob.iglob(pattern, recursive=True)  # noqa: PTH207
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if hidden(path.name):
-        return
-    if path.is_file():
-        yield path
-        return
-    for folder, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not hidden(name)]
-        yield from (Path(folder, name) for name in names if not hidden(name))
+    for pattern in patterns:
+        if is_s3(pattern):
+            return True
+        try:
+            expand([pattern])
+        except LoadFailed:
+            continue
+        return True
+    return False

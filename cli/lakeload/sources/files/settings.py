@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -13,6 +18,7 @@ from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import option_problems
 
 
@@ -39,7 +45,7 @@ Options = Annotated[
 
 
 def path_text(given: str) -> str:
-    """Accept a path or glob, local or `s3://bucket/…`; other places are refused."""
+    """Accept a path or glob, local or `s3://bucket/…`, or a `file:///…`; refuse other places."""
     if not given.strip():
         raise refusal("the path is empty", "write a file, a folder or a glob")
     if any(not char.isprintable() for char in given):
@@ -47,13 +53,35 @@ def path_text(given: str) -> str:
     scheme, separator, rest = given.partition("://")
     if separator and scheme.lower() in ("s3", "s3a", "s3n"):
         return _s3_path(given, scheme, rest)
-    if separator or given.startswith("file:"):
-        hint = f"write the path alone: `{shown(rest)}`" if scheme == "file" else None
+    if given.startswith("file:"):
+        if not FILE_URL.match(given):
+            hint = "a URL of this machine is `file:///folder/file`; else write the path alone"
+            raise refusal(f"`{shown(given)}` names no file of this machine", hint)
+    elif separator:
         message = f"`{shown(given)}` is neither a local path nor one in S3"
-        raise refusal(message, hint or "S3 is `s3://bucket/path`")
-    if given.startswith("~"):
-        raise refusal(f"`{shown(given)}`: `~` is not expanded", "write `${HOME}` instead")
+        raise refusal(message, "S3 is `s3://bucket/path`")
     return given
+
+
+FILE_URL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/[^/]))")
+"""How a URL begins whose path is one of this machine."""
+
+
+def local_paths(folder: Path, written: str) -> tuple[str, ...]:
+    """Return the absolute paths and globs that a written path stands for, read as a shell reads it.
+
+    `~` is a home, `{a,b}` two paths unless a file has exactly that name, and a relative path begins
+    at `folder`. The characters of a URL are decoded. Links and `..` are left to the file system.
+    """
+    path = written
+    if start := FILE_URL.match(path):
+        path = unquote(path[start.end() :])
+    path = os.path.expanduser(path)  # noqa: PTH111 - Path's own fails where there is no such user
+    # A folder called `[old]` is no pattern, whatever the path below it is.
+    home = glob.escape(str(folder.absolute()))
+    if os.path.lexists(folder.absolute() / path):
+        return (str(Path(home) / path),)
+    return tuple(str(Path(home) / one) for one in alternatives(path))
 
 
 def _s3_path(given: str, scheme: str, rest: str) -> str:

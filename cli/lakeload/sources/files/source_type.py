@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -14,14 +13,20 @@ from pydantic import ValidationError
 from lakeload.config.credentials import Credentials
 from lakeload.config.model import Finding, spec_of
 from lakeload.config.problems import MAX_PROBLEMS
-from lakeload.config.secret_names import absolute_path, shown
+from lakeload.config.secret_names import shown
 from lakeload.sources.base import InputFound, InputInspected, Numbering, SourceType
-from lakeload.sources.files.input_files import input_exists, look_at_input
-from lakeload.sources.files.settings import FilesTable, Source, option_findings
+from lakeload.sources.files.input_files import any_input, look_at_input
+from lakeload.sources.files.settings import (
+    FilesTable,
+    Source,
+    local_paths,
+    option_findings,
+)
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RunOptions
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
+from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
 if TYPE_CHECKING:
@@ -51,13 +56,13 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def resolved(self, written: FilesInput, source: Source, folder: Path) -> FilesInput:
         """Return the files with absolute paths and the identity that reads them."""
-        # A folder called `[old]` is no pattern, whatever the path below it is.
-        literal = Path(glob.escape(str(folder.absolute())))
         given = source.credentials
         return replace(
             written,
             paths=tuple(
-                path if is_s3(path) else absolute_path(literal, path) for path in written.paths
+                one
+                for path in written.paths
+                for one in (alternatives(path) if is_s3(path) else local_paths(folder, path))
             ),
             credentials=None if given is None else spec_of(CredentialsSpec, given, folder),
             folder=normal_path(str(folder.absolute())),
@@ -131,7 +136,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def absent(self, read: FilesInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""
         # A folder whose files are loaded once may be empty; their log knows whether they were.
-        there = read.incremental or any(map(input_exists, read.paths))
+        there = read.incremental or any_input(read.paths)
         return () if there else read.paths
 
     def inspect(

@@ -85,6 +85,26 @@ def last_name_glob(path: str) -> str | None:
     return re.sub(r"([\\{},])", r"\\\1", name).replace("[!", "[^")
 
 
+_BRACES = re.compile(r"(?<!\[)\{((?:[^{}]|\{[^{}]*\})*,(?:[^{}]|\{[^{}]*\})*)\}")
+"""The first `{a,b}` of a path, another one within it included; `[{]` is a brace by itself."""
+
+
+def alternatives(path: str) -> tuple[str, ...]:
+    """Return the paths that `{a,b}` in a path is short for, in order, as in a shell."""
+    found = _BRACES.search(path)
+    if found is None:
+        return (path,)
+    options, depth = [""], 0
+    for char in found[1]:
+        depth += (char == "{") - (char == "}")
+        if char == "," and not depth:
+            options.append("")
+        else:
+            options[-1] += char
+    head, tail = path[: found.start()], path[found.end() :]
+    return tuple(one for option in options for one in alternatives(f"{head}{option}{tail}"))
+
+
 def _match(patterns: tuple[str, ...], names: list[str]) -> bool:
     """Match whole names; `**` stands for any number of folders, at the end for what is in them."""
     if not patterns:

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import io
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -108,15 +109,24 @@ def _local(pattern: str) -> str:
     )
 
 
+_ESCAPED = re.compile(r"\[([*?[])\]")
+"""What `glob.escape` makes of a character."""
+
+
 def _matches(pattern: str) -> list[str]:
-    if Path(pattern).exists():
-        path = normal_path(pattern)
+    # The folder of the document is escaped, and a file in it may be called `a[1].csv`.
+    for named in (pattern, _ESCAPED.sub(r"\1", pattern)):
+        if not Path(named).exists():
+            continue
+        path = normal_path(named)
         if hidden(Path(path).name):
             raise LoadFailed(
                 f"`{pattern}` cannot be read: Spark skips names that begin with `_` or `.`",
                 hint="rename it",
             )
         return [path]
+    if not glob.has_magic(_ESCAPED.sub("", pattern)):
+        raise _nothing(pattern)  # glob also finds a link that leads nowhere
     # Path.glob takes no absolute pattern.
     matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if "**" in pattern:
