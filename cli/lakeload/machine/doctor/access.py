@@ -102,8 +102,9 @@ def _surprising_proxies(context: CheckContext, used: Mapping[str, str]) -> Itera
         upper = lower.upper()
         mine, theirs = variables.get(lower), variables.get(upper)
         if mine is not None and theirs is not None and mine != theirs:
-            told = {"mine": shown(mine), "theirs": shown(theirs)}
-            yield described("proxies-differ", lower=lower, upper=upper, **told)
+            yield described(
+                "proxies-differ", lower=lower, upper=upper, mine=shown(mine), theirs=shown(theirs)
+            )
     for lower in ("http_proxy", "https_proxy"):
         if used[lower] and not _is_proxy(used[lower]):
             yield described("proxy-malformed", upper=lower.upper(), value=shown(used[lower]))
@@ -158,7 +159,7 @@ def clock(context: CheckContext, now: Now = time.time) -> Iterator[CheckResult]:
         # A clock that is years off makes every certificate invalid: the time is asked for without
         # one, and what is not trusted is said.
         trouble = error
-        yield _untrusted(place, error)
+        yield described("certificate", place=place, reason=error.verify_message)
         date = _date_or_none(url, proxy, context.seconds / 2)
     except (OSError, http.client.HTTPException, ValueError) as error:
         yield _unreachable(context, without_userinfo(url), proxy, error)
@@ -166,9 +167,7 @@ def clock(context: CheckContext, now: Now = time.time) -> Iterator[CheckResult]:
     if date is not None:
         yield judge_clock(context, now() - date.timestamp(), place)
     elif trouble is None:
-        found = f"{place} answers without a Date"
-        command = f"curl -sSI {shlex.quote(without_userinfo(url))}; date -u"
-        yield warning("clock", found, "the clock could not be compared", command)
+        yield described("clock-without-date", place=place, url=shlex.quote(without_userinfo(url)))
 
 
 def judge_clock(context: CheckContext, ahead: float, place: str) -> CheckResult:
@@ -178,12 +177,11 @@ def judge_clock(context: CheckContext, ahead: float, place: str) -> CheckResult:
         return ok("clock", f"within a minute of {place}")
     amount = f"{off / 60:.0f} minutes" if off >= 120 else f"{off:.0f} s"
     found = f"{amount} {'ahead of' if ahead > 0 else 'behind'} {place}"
-    command = context.host.install("clock")
-    if off < REFUSED_AFTER:
-        why = "AWS refuses signatures that are five minutes off"
-        return warning("clock", found, why, command)
-    why = "AWS refuses signatures that are five minutes off, S3 those fifteen minutes off"
-    return problem("clock", found, why, command)
+    return described(
+        "clock-off" if off < REFUSED_AFTER else "clock-refused",
+        found=found,
+        set_clock=context.host.install("clock"),
+    )
 
 
 def silent_endpoint(context: CheckContext) -> CheckResult:
@@ -257,13 +255,6 @@ def _context(*, trusting: bool) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> CheckResult:
-    found = f"the certificate of {place} is not trusted: {error.verify_message}"
-    why = "a proxy that opens TLS, a store with a certificate of its own, or a wrong clock"
-    command = "export AWS_CA_BUNDLE=/path/to/its/authority.pem"
-    return problem("endpoint", found, why, command)
 
 
 def _unreachable(
@@ -454,8 +445,11 @@ def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:
     for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
         value = given.get(name)
         if value and not Path(value).is_file():
-            key = "aws-ca-bundle" if name == "AWS_CA_BUNDLE" else "ca-bundle"
-            yield described(key, variable=name, value=value)
+            yield described(
+                "aws-ca-bundle" if name == "AWS_CA_BUNDLE" else "ca-bundle",
+                variable=name,
+                value=value,
+            )
 
 
 def _java_and_python(given: Mapping[str, str]) -> Iterator[CheckResult]:

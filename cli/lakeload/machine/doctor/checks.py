@@ -31,6 +31,7 @@ from lakeload.machine.doctor.model import (
     CheckStatus,
     Host,
     Need,
+    described,
     export,
     make_writable,
     ok,
@@ -147,17 +148,13 @@ def judge(version: tuple[int, int], context: CheckContext) -> CheckResult:
     text = ".".join(map(str, version))
     system = f"{platform.system()} {platform.machine()}"
     found = f"Python {text} in `{sys.executable}`, on {system}"
-    if version < OLDEST:
-        why = "lakeload needs Python 3.11 or newer"
-        command = context.host.install("python")
-        return problem("python", found, why, command)
-    if version >= TOO_NEW:
-        why = "lakeload is tested with Python 3.11 to 3.14"
-        command = context.host.install("python")
-        return warning("python", found, why, command)
+    if version < OLDEST or version >= TOO_NEW:
+        install = context.host.install("python")
+        return described(
+            "python-too-old" if version < OLDEST else "python-too-new", found=found, install=install
+        )
     if context.host.platform == "win32":
-        why = "lakeload needs Linux or macOS; on Windows, run it in WSL"
-        return problem("python", found, why, "wsl --install")
+        return described("windows", found=found)
     return ok("python", found)
 
 
@@ -181,9 +178,7 @@ def judge_encoding(name: str, context: CheckContext) -> CheckResult:
         return ok("encoding", "file names are UTF-8")
     if utf8 and name == "utf-8":
         return ok("encoding", f"UTF-8, from {told}")
-    why = "Java cannot open files whose names are not ASCII"
-    command = f"export {setting or 'LC_ALL'}=C.UTF-8"
-    return warning("encoding", f"{told}: not UTF-8", why, command)
+    return described("encoding", told=told, setting=setting or "LC_ALL")
 
 
 REINSTALL = f"{sys.executable} -m pip install --force-reinstall 'pyspark>=4.1,<4.2'"
@@ -224,16 +219,10 @@ def _spark_home(context: CheckContext, chosen: Path, version: str | None) -> Che
     try:
         used = find_spark(context.environment)
     except MachineLacks as lacks:
-        why = "`sync` takes the Spark of SPARK_HOME and no other"
-        return problem("spark-home", lacks.message, why, "unset SPARK_HOME")
+        return described("spark-home-wrong", found=lacks.message)
     found = f"SPARK_HOME is `{chosen}` with Spark {used.version}: `sync` runs this one"
-    if not os.access(used.submit, os.X_OK):
-        why = f"`{used.submit}` cannot be executed"
-        command = f"chmod +x '{used.submit}'"
-        return problem("spark-home", found, why, command)
     if version is not None and used.version != version:
-        why = f"it differs from the installed pyspark {version}, which lakeload is tested with"
-        return warning("spark-home", found, why, "unset SPARK_HOME")
+        return described("spark-home-differs", found=found, version=version)
     return ok("spark-home", found)
 
 
@@ -242,11 +231,10 @@ def _other_submit(context: CheckContext) -> Iterator[CheckResult]:
         used = find_spark(context.environment)
     except MachineLacks:
         return
-    found = f"`{used.submit}`"
     if used.submit.is_file() and not os.access(used.submit, os.X_OK):
-        why = "it cannot be executed: was it copied without its modes?"
-        yield problem("spark-submit", found, why, f"chmod +x '{used.submit}'")
+        yield described("submit-not-executable", submit=str(used.submit))
         return
+    found = f"`{used.submit}`"
     on_path = shutil.which("spark-submit", path=context.environment.get("PATH", ""))
     if on_path and not _starts(Path(on_path), used.submit):
         found += f"; the `{on_path}` of PATH is not used"
@@ -265,11 +253,10 @@ def _other_python(context: CheckContext) -> Iterator[CheckResult]:
         for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
         if (value := context.environment.get(name)) and not _same_python(value, context)
     }
-    if not named:
-        return
-    told = ", ".join(f"{name} is `{value}`" for name, value in named.items())
-    why = f"lakeload runs driver and tasks with its own Python, `{sys.executable}`"
-    yield warning("pyspark-python", told, why, "unset " + " ".join(named))
+    if named:
+        told = ", ".join(f"{name} is `{value}`" for name, value in named.items())
+        names = " ".join(named)
+        yield described("other-python", told=told, names=names, python=sys.executable)
 
 
 def _same_python(value: str, context: CheckContext) -> bool:
@@ -283,8 +270,7 @@ def _bash(context: CheckContext) -> Iterator[CheckResult]:
         command = context.host.install("bash")
         if Path("/bin/bash").is_file():
             command = 'export PATH="$PATH:/usr/bin:/bin"'
-        why = "spark-submit is a script for bash"
-        yield problem("bash", "there is no bash on PATH", why, command)
+        yield described("no-bash", command=command)
 
 
 def jars(context: CheckContext) -> Iterator[CheckResult]:
@@ -304,9 +290,8 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
     if broken := [state for state in states if state.state == "broken"]:
         names = ", ".join(f"`{state.jar.file_name}`" for state in broken[:3])
         more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-        found = f"broken in {place}: {names}{more}"
-        why = "their content is not what is pinned; the next load fetches them anew"
-        return warning("jars", found, why, _fetch(context.need))
+        fetch = _fetch(context.need)
+        return described("jars-broken", place=place, names=names + more, fetch=fetch)
     if missing := [state.jar for state in states if state.state == "missing"]:
         size = format_size(sum(jar.size for jar in missing))
         found = f"{len(missing)} of {len(states)} are not in {place} yet ({size})"
@@ -359,12 +344,10 @@ def judge_open_files(soft: int, hard: int) -> CheckResult:
     if soft == resource.RLIM_INFINITY or soft >= FILES:
         shown = "any number of" if soft == resource.RLIM_INFINITY else f"{soft:,}"
         return ok("open-files", f"a process may have {shown} files open")
-    found = f"a process may have {soft:,} files open"
     reachable = hard == resource.RLIM_INFINITY or hard >= 4 * FILES
     least = 4 * FILES if reachable else hard
-    why = f"Spark and the uploads of several tables need {FILES:,} or more"
     command = f"ulimit -n {least}" if least >= FILES else "sudo prlimit --pid $$ --nofile=4096:4096"
-    return warning("open-files", found, why, command)
+    return described("open-files", soft=f"{soft:,}", least=f"{FILES:,}", command=command)
 
 
 def host_name(context: CheckContext) -> Iterator[CheckResult]:
@@ -385,13 +368,8 @@ def judge_host_name(name: str, context: CheckContext, *, resolves: bool) -> Chec
     """
     if resolves:
         return ok("host-name", f"the host name `{name}` resolves")
-    found = f"the host name `{name}` does not resolve"
-    command = f"echo '127.0.1.1 {name}' | sudo tee -a /etc/hosts"
-    if "spark.driver.host" in runtime_of(context.need.master).properties((), {}):
-        why = "lakeload gives Spark 127.0.0.1 instead; other programs that use Spark will not start"
-        return warning("host-name", found, why, command)
-    why = "executors on other machines reach the driver by its name"
-    return problem("host-name", found, why, command)
+    loopback = "spark.driver.host" in runtime_of(context.need.master).properties((), {})
+    return described("host-name-local" if loopback else "host-name", host=name)
 
 
 PYTHON_SHARE = 512 * MIB
@@ -418,9 +396,7 @@ def judge_memory(context: CheckContext, available: int, physical: int) -> CheckR
     found = f"{has}; the driver takes {heap} {source}"
     if available - parse_jvm_memory(heap) < PYTHON_SHARE:
         smaller = max(available // 2, 512 * MIB) // MIB
-        why = "little is left for the Python workers, and a container that runs over is killed"
-        command = f"set `spark.driver_memory: {smaller}m` in the pipeline"
-        return warning("memory", found, why, command)
+        return described("memory-tight", found=found, smaller=str(smaller))
     return ok("memory", found)
 
 
@@ -439,9 +415,7 @@ def judge_processors(usable: int, quota: float | None) -> CheckResult:
     if quota >= 1:
         # Java counts the quota itself, rounded up.
         return ok("processors", found)
-    why = "less than one processor's time: starting Spark alone takes half a minute or more"
-    command = "docker update --cpus=2 CONTAINER"
-    return warning("processors", found, why, command)
+    return described("processors-few", found=found)
 
 
 def cpu_quota(host: Host) -> float | None:
@@ -517,9 +491,8 @@ def java_temporary(context: CheckContext) -> Path:
 def _scratch(context: CheckContext, folder: Path, source: str) -> CheckResult:
     there = _nearest(folder)
     if not os.access(there, os.W_OK | os.X_OK):
-        why = "Spark cannot make its folders there"
-        found = f"`{folder}` ({source}) cannot be written to"
-        return problem("scratch-space", found, why, make_writable(folder))
+        command = make_writable(folder)
+        return described("scratch-unwritable", folder=str(folder), source=source, command=command)
     free = shutil.disk_usage(there).free
     mount = mount_of(there, context.host.proc)
     return judge_scratch(folder, source, free, mount.kind if mount else "")
@@ -529,16 +502,12 @@ def judge_scratch(folder: Path, source: str, free: int, kind: str) -> CheckResul
     """Return the finding for a scratch folder with `free` bytes on a file system of this kind."""
     in_memory = kind in _IN_MEMORY
     found = f"{format_size(free)} free in `{folder}` ({source}{', in memory' if in_memory else ''})"
-    elsewhere = "export SPARK_LOCAL_DIRS=/path/on/a/larger/disk"
     if free < TOO_LITTLE:
-        why = "Spark's own files may fill it"
-        return problem("scratch-space", found, why, elsewhere)
+        return described("scratch-full", found=found)
     if in_memory:
-        why = f"it is a {kind}: what Spark spools there takes the memory it was meant to save"
-        return warning("scratch-space", found, why, elsewhere)
+        return described("scratch-in-memory", found=found, kind=kind)
     if free < LITTLE:
-        why = f"a large table may need more; {format_size(LITTLE)} is a sane least"
-        return warning("scratch-space", found, why, elsewhere)
+        return described("scratch-small", found=found, least=format_size(LITTLE))
     return ok("scratch-space", found)
 
 
@@ -546,9 +515,7 @@ def own_folders(context: CheckContext) -> Iterator[CheckResult]:
     """Look at lakeload's cache and run folders."""
     cache = context.host.cache
     if "," in str(cache):
-        command = export("LAKELOAD_CACHE_DIR", "/path/without/a/comma")
-        why = "Spark parts the names of its files at commas"
-        yield problem("cache-folder", f"`{cache}` has a comma", why, command)
+        yield described("cache-with-comma", folder=str(cache))
     else:
         yield _own("cache-folder", cache, "LAKELOAD_CACHE_DIR", context)
     yield _own("run-folder", context.host.runs, "LAKELOAD_RUN_DIR", context)
@@ -557,18 +524,20 @@ def own_folders(context: CheckContext) -> Iterator[CheckResult]:
 def _own(name: str, folder: Path, variable: str, context: CheckContext) -> CheckResult:
     source = variable if context.environment.get(variable) else f"the default; {variable} overrides"
     there = _nearest(folder)
-    command = export(variable, "/path/that/can/be/written/to")
-    if not there.is_dir():
-        found = f"`{there}` is no folder ({source})"
-        return problem(name, found, f"`{folder}` cannot be made", command)
-    if not os.access(there, os.W_OK | os.X_OK):
-        found = f"`{there}` cannot be written to ({source})"
-        return problem(name, found, f"`{folder}` is needed", command)
+    possible = there.is_dir()
+    if not possible or not os.access(there, os.W_OK | os.X_OK):
+        return described(
+            "folder-unwritable" if possible else "folder-impossible",
+            name=name,
+            there=str(there),
+            source=source,
+            folder=str(folder),
+            variable=variable,
+        )
     free = shutil.disk_usage(there).free
     found = f"`{folder}` can be written to, {format_size(free)} free"
     if free < TOO_LITTLE:
-        why = "jars and logs may fill it"
-        return warning(name, found, why, command)
+        return described("folder-full", name=name, found=found, variable=variable)
     return ok(name, found)
 
 
@@ -578,12 +547,9 @@ def temporary(context: CheckContext) -> Iterator[CheckResult]:
     mount = mount_of(_nearest(folder), context.host.proc)
     if mount is None or "noexec" not in mount.options:
         return
-    own = context.host.cache / "tmp"
-    why = "Java unpacks its compression libraries (snappy, zstd) there and cannot run them"
-    quoted = shlex.quote(str(own))
-    command = f"mkdir -p {quoted} && {export('JAVA_TOOL_OPTIONS', f'-Djava.io.tmpdir={own}')}"
-    found = f"`{folder}` is mounted with noexec"
-    yield warning("temporary-folder", found, why, command)
+    own = str(context.host.cache / "tmp")
+    option = export("JAVA_TOOL_OPTIONS", f"-Djava.io.tmpdir={own}")
+    yield described("temporary-noexec", folder=str(folder), own=shlex.quote(own), export=option)
 
 
 def mount_of(folder: Path, proc: Path) -> Mount | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import threading
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
+from lakeload.machine.doctor import checks
 from lakeload.machine.doctor.checks import CHECKS
 from lakeload.machine.doctor.model import (
     Check,
@@ -24,6 +28,7 @@ from lakeload.ui.doctor import report_json, show_report
 from lakeload_jobs.contract.errors import MachineLacks
 from tests.unit.machine.doctor.machines import context, statuses
 
+FINDINGS = tomllib.loads(Path(checks.__file__).with_name("findings.toml").read_text("utf-8"))
 SICK = DoctorReport(
     (
         CheckResult("python", CheckStatus.OK, "Python 3.11"),
@@ -84,6 +89,31 @@ def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="the check buggy broke off"):
         run_checks(context(tmp_path), [Check("buggy", buggy)])
+
+
+def _calls() -> Iterator[tuple[str, set[str]]]:
+    """Yield the finding that each call names, and the values that it gives."""
+    for path in Path(checks.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "described":
+                key, values = node.args[0], {str(word.arg) for word in node.keywords}
+                names = [key.body, key.orelse] if isinstance(key, ast.IfExp) else [key]
+                for name in names:
+                    if isinstance(name, ast.Constant):
+                        yield str(name.value), values
+                    else:  # the variable of the environment that it is about
+                        yield from ((one, values) for one in FINDINGS if one.isupper())
+
+
+def test_each_finding_that_is_described_is_given_its_values() -> None:
+    called: dict[str, set[str]] = {}
+    for key, values in _calls():
+        assert called.setdefault(key, values) == values
+    wanted = {
+        key: {name for text in texts.values() for _, name, _, _ in Formatter().parse(text) if name}
+        for key, texts in FINDINGS.items()
+    }
+    assert called == wanted
 
 
 def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
