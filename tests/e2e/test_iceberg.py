@@ -164,7 +164,13 @@ def test_tables_are_appended_to_and_upserted(lake: Lake, folder: Path) -> None:
     loaded(lake, folder, "--job-id", "job-1")
     arrive(folder)
     second = loaded(lake, folder, "--job-id", "job-2")
-    assert second.tables["customers"]["changes"] == {"inserted": 1, "updated": 1, "deleted": 1}
+    assert second.tables["customers"]["changes"] == {
+        "inserted": 1,
+        "updated": 1,
+        "deleted": 1,
+        "unchanged": 0,
+        "ignored": 0,
+    }
     assert rows(lake, "customers", "id", "name") == MERGED
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1"), ("b", "job-2")]
     other = sync(lake, folder, "--job-id", "job-2", "--full-refresh", "--table", "customers")

@@ -75,7 +75,13 @@ def test_open_catalog_loads_merges_and_refuses_in_words_that_name_the_privilege(
     gate.deny("CREATE_TABLE_DIRECT_WITH_WRITE_DELEGATION")
     second = sync(lake, tmp_path, "--job-id", "second", **nobody)
     assert second.code == 1, second.stdout + second.stderr
-    assert second.tables["orders"]["changes"] == {"inserted": 1, "updated": 1, "deleted": 0}
+    assert second.tables["orders"]["changes"] == {
+        "inserted": 1,
+        "updated": 1,
+        "deleted": 0,
+        "unchanged": 0,
+        "ignored": 0,
+    }
     refused = second.tables["new"]["error"]
     assert "is not authorized for op CREATE_TABLE_DIRECT" in refused["message"]
     assert "TABLE_CREATE and TABLE_WRITE_DATA" in refused["hint"]

@@ -102,9 +102,9 @@ class Table(TableSettings):
     primary_key: tuple[Text, ...] = ()
     """The source columns that identify a row, for `_supa_id` and UPSERT. Default: all columns."""
     cursor: Text | None = None
-    """UPSERT: of several versions of a row in one load, the one with its greatest value wins."""
+    """UPSERT: of several versions of a row, loaded or in the table, its greatest value wins."""
     deletes: Deletes = "MARK"
-    """UPSERT: rows that `deleted_when` marks stay (`MARK`), or are removed (`DELETE`)."""
+    """UPSERT: rows that `deleted_when` marks stay (`MARK`), or go (`DELETE`; late rows return)."""
     partition_by: tuple[PartitionText, ...] = ()
     """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
     table_properties: TableProperties = Field(default_factory=dict)

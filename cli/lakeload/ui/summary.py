@@ -16,7 +16,7 @@ from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.result import RowChanges, TableResult
 from lakeload_jobs.core.sizes import format_size
 
 STYLES = {
@@ -130,10 +130,17 @@ def _snapshots(summary: Summary) -> Iterator[str]:
         if table.snapshot_id is not None:
             yield f"{table.target}: snapshot {table.snapshot_id}"
             if (changes := table.changes) is not None:
-                yield (
-                    f"  {changes.inserted:,} inserted, {changes.updated:,} updated, "
-                    f"{changes.deleted:,} deleted"
-                )
+                yield f"  {', '.join(_changes(changes))}"
+
+
+def _changes(changes: RowChanges) -> Iterator[str]:
+    yield f"{changes.inserted:,} inserted"
+    yield f"{changes.updated:,} updated"
+    yield f"{changes.deleted:,} deleted"
+    if changes.unchanged:
+        yield f"{changes.unchanged:,} unchanged"
+    if changes.ignored:
+        yield f"{changes.ignored:,} ignored (older than the row of the table)"
 
 
 def _folders(summary: Summary) -> list[str]:

@@ -49,11 +49,17 @@ class FileResult:
 
 @dataclass(frozen=True)
 class RowChanges:
-    """What an UPSERT did to the rows of its table."""
+    """What an UPSERT did to the rows of its table.
+
+    `unchanged` rows are equal to those of the table, `ignored` ones have a lower `cursor`; neither
+    is written. None where an earlier attempt brought the job in: only that one has counted them.
+    """
 
     inserted: int
     updated: int
     deleted: int
+    unchanged: int | None = None
+    ignored: int | None = None
 
 
 @dataclass(frozen=True)

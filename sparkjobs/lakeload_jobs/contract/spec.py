@@ -221,7 +221,8 @@ class TableSpec:
     deleted_when: str | None = None
     mode: Mode = "APPEND"
     cursor: str | None = None
-    """Source column: of several versions of a row in one load, the one with the greatest wins."""
+    """Source column: of several versions of a row, the one with the greatest wins, in a load and
+    against the table."""
     deletes: Deletes = "MARK"
     """UPSERT: a row that `deleted_when` marks stays, marked, or is removed from the table."""
     partition_by: tuple[PartitionField, ...] | None = None

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from lakeload_jobs.rows.columns import ColumnMapping
 
 
-# Spark's defaults drop null fields and everything below milliseconds.
-_JSON_OPTIONS = {
+JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+"""Of `to_json`: Spark's defaults drop null fields and everything below milliseconds."""
 
 
 Rename = Callable[[Sequence[str]], list[str]]
@@ -55,7 +55,7 @@ def written_value(
     if written != "NESTED":
         return _scalar(column, kind)
     if nested == "JSON":
-        return F.to_json(_nested(column, kind, None), _JSON_OPTIONS)
+        return F.to_json(_nested(column, kind, None), JSON_OPTIONS)
     return _nested(column, kind, partial(unique_names, lower=lower))
 
 

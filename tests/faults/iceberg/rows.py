@@ -39,5 +39,9 @@ def loaded(rows: list[Row], mode: Mode, job: str) -> list[Row]:
         return rows + new
     if mode == "OVERWRITE":
         return new
-    touched = {one for one, _, _ in source}
-    return [row for row in rows if row[1] not in touched] + new
+    before = {one: version for _, one, version in rows}
+    late = {one for one, version, _ in source if version < before.get(one, 0)}
+    touched = {one for one, _, _ in source} - late
+    return [row for row in rows if row[1] not in touched] + [
+        row for row in new if row[1] not in late
+    ]

@@ -81,7 +81,9 @@ class Oracle:
         self.rows = [_loaded(one, job) for one in rows]
 
     def upsert(self, rows: Sequence[Row], job: str, deletes: Literal["MARK", "DELETE"]) -> None:
-        """The latest version of each key takes the place of what was there."""
+        """The latest version of each key takes the place of what was there, unless it is late."""
+        there = {one["id"]: one["version"] for one in self.rows}
+        rows = [one for one in rows if one["version"] >= there.get(one["id"], one["version"])]
         latest: dict[int, Row] = {}
         for one in rows:
             if one["id"] not in latest or one["version"] >= latest[one["id"]]["version"]:

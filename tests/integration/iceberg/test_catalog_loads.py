@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeload.documents.spec import fingerprint
-from lakeload_jobs.contract.result import RunResult, TableResult
+from lakeload_jobs.contract.result import RowChanges, RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
@@ -158,10 +158,10 @@ def test_a_table_lives_through_everything_in(
     twice = [row(5, version=3, wide=True), row(6, version=1, wide=True)]
     new = [row(number, wide=True) for number in range(71, 76)]
     gone = [row(number, version=2, gone=True, wide=True) for number in (11, 12)]
-    batch = [*twice, *changed, *new, *gone]
+    late = [row(30, version=0, wide=True)]
+    batch = [*twice, *changed, *new, *gone, *late]
     upserted = life.load(life.spec(batch, version=SECOND, mode="UPSERT"), batch)
-    assert upserted.changes is not None
-    assert (upserted.changes.inserted, upserted.changes.updated) == (5, 12)
+    assert upserted.changes == RowChanges(5, 12, 0, unchanged=0, ignored=1)
 
     last = [row(20, version=2, wide=True), row(76, wide=True)]
     removed = [row(number, version=2, gone=True, wide=True) for number in (21, 22)]

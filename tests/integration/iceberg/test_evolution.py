@@ -80,6 +80,7 @@ def test_a_new_key_needs_rows_that_have_it(loads: Loads) -> None:
 
     refused = loads.load(loads.table(loads.file(more), primary_key=("id", "b"), mode="UPSERT"))
     kept = loads.loaded(loads.table(loads.file(more), primary_key=("id", "b")))
+    more = [{"id": 3, "b": 9}]
     taken = loads.loaded(loads.table(loads.file(more), primary_key=("id",), mode="UPSERT"))
 
     assert refused.error is not None

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from lakeload_jobs.contract.result import RowChanges
 from lakeload_jobs.contract.spec import PartitionField, RunOptions, TableSpec
 from tests.integration.iceberg.conftest import Loads, Row
 
+SETTINGS: dict[str, Any] = {
+    "mode": "UPSERT",
+    "primary_key": ("region", "id"),
+    "cursor": "version",
+    "deleted_when": "gone",
+    "partition_by": (PartitionField("identity", "region"),),
+}
+
 
 def upsert(loads: Loads, rows: list[Row], **changes: Any) -> TableSpec:
-    settings: dict[str, Any] = {
-        "mode": "UPSERT",
-        "primary_key": ("region", "id"),
-        "cursor": "version",
-        "deleted_when": "gone",
-        "partition_by": (PartitionField("identity", "region"),),
-    }
-    return loads.table(loads.file(rows), **(settings | changes))
+    return loads.table(loads.file(rows), **(SETTINGS | changes))
 
 
 def row(number: int, version: int, *, gone: bool = False, region: str = "eu") -> Row:
@@ -46,8 +50,8 @@ def test_the_latest_version_of_each_key_wins(loads: Loads) -> None:
         )
     )
 
-    assert first.changes == RowChanges(inserted=3, updated=0, deleted=0)
-    assert (second.rows, second.changes) == (5, RowChanges(inserted=2, updated=2, deleted=0))
+    assert first.changes == RowChanges(3, 0, 0, unchanged=0, ignored=0)
+    assert (second.rows, second.changes) == (5, RowChanges(2, 2, 0, unchanged=0, ignored=0))
     assert [row["name"] for row in loads.rows(order="name")] == [
         "n1v1",
         "n1v3",
@@ -67,7 +71,7 @@ def test_deleted_rows_leave_the_table_where_the_load_says_so(loads: Loads) -> No
         tracking_columns=("_supa_index",),
     )
 
-    assert result.changes == RowChanges(inserted=0, updated=1, deleted=1)
+    assert result.changes == RowChanges(0, 1, 1, unchanged=0, ignored=0)
     assert loads.rows() == [row(2, 2)]
 
 
@@ -108,3 +112,109 @@ def test_a_key_of_floats_is_refused_and_a_null_in_the_key_too(loads: Loads) -> N
     assert "`id` is `double`" in floats.error.message
     assert nulls.error is not None
     assert "`id` is null" in nulls.error.message
+
+
+def test_a_late_row_never_replaces_a_newer_one(loads: Loads) -> None:
+    loads.loaded(upsert(loads, [row(1, 9), row(2, 5), row(3, 5), row(4, 5)]))
+
+    late = loads.loaded(
+        upsert(
+            loads,
+            [
+                row(1, 1),
+                row(2, 5) | {"name": "as new, and another"},
+                row(3, 5) | {"version": None},
+                row(4, 4, gone=True),
+                row(5, 1),
+            ],
+        )
+    )
+
+    assert [one["name"] for one in loads.rows()] == [
+        "n1v9",
+        "as new, and another",
+        "n3v5",
+        "n4v5",
+        "n5v1",
+    ]
+    assert [one["_supa_deleted"] for one in loads.tracking()].count(True) == 0
+    assert late.changes == RowChanges(inserted=1, updated=1, deleted=0, unchanged=0, ignored=3)
+
+
+def test_a_row_of_the_table_without_a_cursor_gives_way_to_any(loads: Loads) -> None:
+    loads.loaded(upsert(loads, [row(1, 1) | {"version": None}, row(2, 1) | {"version": None}]))
+
+    changed = loads.loaded(
+        upsert(loads, [row(1, -5), row(2, 1) | {"version": None, "name": "later"}])
+    )
+
+    assert [one["name"] for one in loads.rows()] == ["n1v-5", "later"]
+    assert changed.changes == RowChanges(0, 2, 0, unchanged=0, ignored=0)
+
+
+def test_a_late_row_never_removes_a_newer_one_and_one_that_was_marked_stays_marked(
+    loads: Loads,
+) -> None:
+    loads.loaded(upsert(loads, [row(1, 5), row(2, 5)], deletes="DELETE"))
+    removed = loads.loaded(
+        upsert(
+            loads,
+            [row(1, 4, gone=True), row(2, 6, gone=True), row(7, 1, gone=True)],
+            deletes="DELETE",
+        )
+    )
+    assert loads.rows() == [row(1, 5)]
+    assert removed.changes == RowChanges(0, 0, 1, unchanged=0, ignored=1)
+
+    loads.loaded(upsert(loads, [row(1, 6, gone=True)]))
+    again = loads.loaded(upsert(loads, [row(1, 5), row(2, 5)]))
+
+    # Marked, it is compared; removed, there is nothing left to compare with.
+    assert loads.rows() == [row(1, 6, gone=True), row(2, 5)]
+    assert again.changes == RowChanges(1, 0, 0, unchanged=0, ignored=1)
+
+
+def test_rows_that_are_equal_are_not_written_again_and_their_job_is_in(loads: Loads) -> None:
+    rows = [
+        row(1, 1) | {"note": {"a": [None, 1.5], "m": [("k", None), ("l", 2)]}},
+        row(2, 2) | {"name": None, "note": None},
+    ]
+    note = [("a", pa.list_(pa.float64())), ("m", pa.map_(pa.string(), pa.int64()))]
+    fields: list[pa.Field[Any]] = [
+        pa.field("region", pa.string()),
+        pa.field("id", pa.int64()),
+        pa.field("version", pa.int64()),
+        pa.field("name", pa.string()),
+        pa.field("gone", pa.bool_()),
+        pa.field("note", pa.struct(note)),
+    ]
+    schema = pa.schema(fields)
+    table = loads.table(loads.file(rows, schema), **SETTINGS)
+    loads.loaded(table, nested="NATIVE")
+    first = loads.tracking()
+    files = {file.file.file_path for file in loads.read().scan().plan_files()}
+
+    same = loads.loaded(table, nested="NATIVE")
+
+    assert same.changes == RowChanges(0, 0, 0, unchanged=2, ignored=0)
+    assert loads.tracking() == first
+    assert {file.file.file_path for file in loads.read().scan().plan_files()} == files
+    assert same.snapshot_id == loads.read().metadata.current_snapshot_id
+    assert loads.last is not None
+    again = loads.run(replace(loads.last, attempt_id=str(uuid.uuid4())))
+    assert [one.status for one in again.tables] == ["NO_OP"]
+    assert again.tables[0].snapshot_id == same.snapshot_id
+
+    changed = [{**rows[0], "note": {"a": [None, 1.5], "m": [("k", 3), ("l", 2)]}}, rows[1]]
+    other = loads.loaded(loads.table(loads.file(changed, schema), **SETTINGS), nested="NATIVE")
+    assert other.changes == RowChanges(0, 1, 0, unchanged=1, ignored=0)
+
+
+def test_a_row_that_is_marked_or_no_longer_is_written_although_its_data_are_equal(
+    loads: Loads,
+) -> None:
+    rows = [row(1, 1), row(2, 1)]
+    loads.loaded(upsert(loads, rows, deleted_when="id = 1"))
+    marked = loads.loaded(upsert(loads, rows, deleted_when="id = 2"))
+
+    assert marked.changes == RowChanges(0, 2, 0, unchanged=0, ignored=0)

@@ -99,12 +99,15 @@ def _published(run: Run, world: World, base: Table, index: int, actor: Actor) ->
         # Iceberg fast-forwards from any ancestor.
         fits = base.head in {snap.id for snap in lineage(world, staged.id)}
         return staged if fits else None
+    merges = run.everybody[staged.author].kind == "merge"
     filled = any(snap.filled for snap in lineage(world, base.head)[:1])
+    version = next((snap.version for snap in lineage(world, base.head)), 0)
     return staged._replace(
         id=staged.id + 1 + len(actor.sent),
         parent=base.head,
         copy_of=staged.id,
         filled=staged.rows or filled,
+        version=staged.version if merges else version,
     )
 
 

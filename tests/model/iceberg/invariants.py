@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tests.model.iceberg.catalog import main_of, visible
 from tests.model.iceberg.run import Run
@@ -18,6 +19,8 @@ def always(run: Run, world: World) -> Iterator[str]:
         yield "TWICE: the rows of one job are there twice"
     if any(snap.files in world.deleted for snap in found):
         yield "CORRUPT: main names files that are deleted"
+    if any(newer.version < older.version for newer, older in pairwise(found)):
+        yield "OLDER: an older version of a row has replaced a newer one"
     yield from _first_runs(run, found)
     yield from _ranges(run, seen)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rules:
-    """All on: the protocol as it is built. I1 to I11 are those of docs/protocol-iceberg.md."""
+    """All on: the protocol as it is built. I1 to I13 are those of docs/protocol-iceberg.md."""
 
     compare_and_set: bool = True
     """The catalog compares what it has with what the transaction is based on."""
@@ -17,6 +17,8 @@ class Rules:
     """I2: the head that the load started from is still in the branch."""
     exact_base: bool = True
     """I3: an overwrite or MERGE finds the very head that it was staged on."""
+    late_rows_are_ignored: bool = True
+    """I13: a MERGE leaves a row alone whose cursor is greater than that of its own."""
     job_in_lineage: bool = True
     """I4: a remembered job counts while its snapshot is in the branch."""
     state_in_lineage: bool = True

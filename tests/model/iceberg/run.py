@@ -130,7 +130,7 @@ class Run:
             start = replace(start, head=None)
         if not self.rules.first_run_check_at_publish:
             start = replace(start, first_run=False)
-        replaces = me.kind == "overwrite" and self.rules.exact_base
+        replaces = me.kind in ("overwrite", "merge") and self.rules.exact_base
         looks = self.rules.lost_answers_are_looked_into
         if looks and self.landed(number, index, actor):
             return Verdict(Decision.LANDED)

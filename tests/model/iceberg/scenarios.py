@@ -9,6 +9,7 @@ _A2 = Process("A'", "a")
 _I, _J, _K, _L = (Process(name, name.lower(), "incremental") for name in "IJKL")
 _Z = Process("Z", "z0", "empty")
 _O, _P = Process("O", "o", "overwrite"), Process("P", "p0", "overwrite")
+_M, _N = (Process(f"M{n}", f"m{n}", "merge", version=n) for n in (1, 2))
 _FIRST, _OTHERS = Process("A", "a", fail=True), Process("B", "b", pipeline="q")
 
 SCENARIOS: dict[str, Scenario] = {
@@ -36,6 +37,9 @@ SCENARIOS: dict[str, Scenario] = {
     "overwrites and appends": Scenario((_O, _A), foreign=1, kills=1),
     "overwrites and a rollback": Scenario((_A, _O), rollbacks=1, foreign=1),
     "two overwrites, REST": Scenario((_O, _P), foreign=1, lost=1, rest=True),
+    "merges of two versions": Scenario((_M, _N), lost=1, kills=1),
+    "merges of two versions, REST": Scenario((_M, _N), lost=1, rest=True),
+    "merges and a rollback": Scenario((_M, _N), rollbacks=1, delays=1),
     "a short list of jobs": Scenario((_A, _B, _A2), remembered=1, expiries=1, rounds=0),
     "a short list of jobs, and the id again": Scenario(
         (_A, _B, _A2, _C), history=2, remembered=1, expiries=1, lost=1
@@ -85,6 +89,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "one_writer_of_state": ("incremental loads", "REPEATED"),
     "start_is_ancestor": ("incremental loads and a rollback", "SKIPPED"),
     "exact_base": ("overwrites and a rollback", "RESURRECTED"),
+    "late_rows_are_ignored": ("merges of two versions", "OLDER"),
     "job_in_lineage": ("a job that was rolled back", "LIE"),
     "state_in_lineage": ("incremental loads and a rollback", "SKIPPED"),
     "expired_state_asks_the_data": ("a rollback and its traces expire", "SKIPPED"),

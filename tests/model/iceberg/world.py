@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from lakeload_jobs.contract.spec import Mode
 from lakeload_jobs.formats.iceberg.rules.facts import TableAttempt
 from tests.model.iceberg.rules import Rules
 
@@ -25,6 +27,8 @@ class Snap(NamedTuple):
     copy_of: int = 0
     filled: bool = True
     """The branch has rows once this is its head."""
+    version: int = 0
+    """The cursor of the row that merges bring, as the branch has it once this is its head."""
 
     @property
     def files(self) -> int:
@@ -102,16 +106,22 @@ class World(NamedTuple):
     orphans: int = 0
 
 
+_MODES: Mapping[str, Mode] = {"overwrite": "OVERWRITE", "merge": "UPSERT"}
+
+
 @dataclass(frozen=True)
 class Process:
     """One attempt at one job."""
 
     name: str
     job_id: str
-    kind: Literal["whole", "incremental", "empty", "overwrite"] = "whole"
-    """All rows; those past the state; the same where a filter leaves none; all, replaced."""
+    kind: Literal["whole", "incremental", "empty", "overwrite", "merge"] = "whole"
+    """All rows; those past the state; the same where a filter leaves none; all, replaced; one row
+    by its key."""
     pipeline: str = "p"
     fail: bool = False
+    version: int = 0
+    """The cursor of the row that is merged."""
 
     @property
     def goes_on(self) -> bool:
@@ -128,7 +138,7 @@ class Process:
             "source",
             "db.t",
             table_handling="FAIL" if self.fail else "APPEND",
-            mode="OVERWRITE" if self.kind == "overwrite" else "APPEND",
+            mode=_MODES.get(self.kind, "APPEND"),
             goes_on=self.goes_on,
         )
 
@@ -163,11 +173,9 @@ class Scenario:
         one new job of each pipeline."""
         jobs = {(p.pipeline, p.job_id): p for p in self.processes}
         kinds = {p.pipeline: p for p in self.processes}
-        again = [
-            Process(f"{p.name} again", p.job_id, p.kind, p.pipeline, p.fail) for p in jobs.values()
-        ]
+        again = [replace(p, name=f"{p.name} again") for p in jobs.values()]
         new = [
-            Process(f"new {name}", f"z{i}", p.kind, name, p.fail)
+            replace(p, name=f"new {name}", job_id=f"z{i}")
             for i, (name, p) in enumerate(kinds.items())
         ]
         return (*self.processes, *again, *new)

@@ -92,7 +92,9 @@ def _stage(run: Run, world: World, index: int) -> list[Next]:
     if table.branch(index) is None:
         return [("stage: the branch is gone", end(world, index, "failed"), None)]
     before = {snap.id: snap for snap in world.truth}.get(actor.base or 0)
-    rows = me.kind != "empty"
+    version = before.version if before is not None else 0
+    late = me.kind == "merge" and me.version < version and run.rules.late_rows_are_ignored
+    rows = me.kind != "empty" and not late
     replaces = me.kind == "overwrite"
     filled = rows or (before is not None and before.filled)
     snap = Snap(
@@ -104,6 +106,7 @@ def _stage(run: Run, world: World, index: int) -> list[Next]:
         actor.after,
         replaces,
         filled=filled,
+        version=me.version if me.kind == "merge" and rows else version,
     )
     staged = table.with_snap(snap).with_branch(index, snap.id)
     world = world._replace(

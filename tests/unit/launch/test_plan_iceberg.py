@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from lakeload.formats.iceberg.inspect import IcebergState
 from lakeload.formats.iceberg.plan import plan_states
@@ -64,3 +66,17 @@ def test_where_a_new_table_lies_is_said_unless_its_catalog_chooses() -> None:
         (False, None),
         (None, "s3://lake/p/shop/orders"),
     ]
+
+
+def test_late_rows_that_can_return_are_told_before_they_do() -> None:
+    request = look(CatalogSpec())
+
+    def warnings(**settings: Any) -> tuple[str, ...]:
+        given = replace(table("orders"), mode="UPSERT", primary_key=("id",), **settings)
+        (plan,) = plan_states([IcebergState(given)], request, local=False)
+        return plan.warnings
+
+    (said,) = warnings(cursor="at", deleted_when="gone", deletes="DELETE")
+    assert "an older version of a removed row that arrives late is loaded as a new row" in said
+    assert warnings(cursor="at", deleted_when="gone", deletes="MARK") == ()
+    assert warnings(cursor="at", deletes="DELETE") == ()

@@ -28,7 +28,10 @@ LOADED = TableResult(
     warnings=("odd",),
 )
 UPSERTED = replace(
-    LOADED, snapshot_id=7364552010188932144, changes=RowChanges(1_200_000, 80_000, 3), warnings=()
+    LOADED,
+    snapshot_id=7364552010188932144,
+    changes=RowChanges(1_200_000, 80_000, 3, 7_000, 2),
+    warnings=(),
 )
 FAILED = TableResult(
     "evil",
@@ -75,12 +78,19 @@ def test_of_an_iceberg_table_the_snapshot_and_the_changes_are_told() -> None:
 
     assert out[3:] == [
         "shop.orders: snapshot 7364552010188932144",
-        "  1,200,000 inserted, 80,000 updated, 3 deleted",
+        "  1,200,000 inserted, 80,000 updated, 3 deleted, 7,000 unchanged, 2 ignored (older than "
+        "the row of the table)",
         "shop.new: snapshot 7364552010188932144",
     ]
     table = to_document(summary(UPSERTED))["tables"][0]
     assert table["snapshot_id"] == 7364552010188932144
-    assert table["changes"] == {"inserted": 1_200_000, "updated": 80_000, "deleted": 3}
+    assert table["changes"] == {
+        "inserted": 1_200_000,
+        "updated": 80_000,
+        "deleted": 3,
+        "unchanged": 7_000,
+        "ignored": 2,
+    }
     assert to_document(summary(LOADED))["tables"][0]["changes"] is None
 
 

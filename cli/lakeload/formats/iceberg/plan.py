@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -41,11 +41,21 @@ def plan_states(
     """Return the plan of each table; with a `local` master its input files are counted."""
     return tuple(
         replace(
-            plan_table(state, request.options, local=local),
+            found := plan_table(state, request.options, local=local),
             iceberg=_as_it_is(state, request) if not state.error else None,
+            warnings=(*found.warnings, *_late_rows(state.table)),
         )
         for state in states
     )
+
+
+def _late_rows(table: TableSpec) -> Iterator[str]:
+    """Yield what `deletes: DELETE` cannot keep out: the cursor goes with the row."""
+    if table.mode == "UPSERT" and table.deleted_when and table.deletes == "DELETE":
+        yield (
+            "`deletes: DELETE`: an older version of a removed row that arrives late is loaded as a "
+            "new row; `deletes: MARK` with a `cursor` keeps it out"
+        )
 
 
 def judge(

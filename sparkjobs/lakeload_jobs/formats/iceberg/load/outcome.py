@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.load.publish import Untouched
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
 
@@ -26,8 +28,12 @@ def loaded(
     snapshot: int,
     *,
     index: IndexKind,
+    untouched: Untouched | None,
 ) -> TableResult:
-    """Return the result of a table whose snapshot is in, read from that snapshot."""
+    """Return the result of a table whose snapshot is in, read from that snapshot.
+
+    `untouched` are the rows that a MERGE had nothing to do with.
+    """
     found = java_table.snapshot(snapshot)
     summary = {str(name): str(value) for name, value in dict(found.summary()).items()}
     return TableResult(
@@ -39,7 +45,7 @@ def loaded(
         files=_files(spark, java_table, found, summary),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
-        changes=changes(summary),
+        changes=_with_untouched(changes(summary), untouched or Untouched()),
     )
 
 
@@ -63,13 +69,24 @@ def changes(summary: Mapping[str, str]) -> RowChanges | None:
     if summary.get(SUMMARY_MODE) != "UPSERT":
         return None
     if not any(name.startswith(_MERGED) for name in summary):
-        # Every row was replaced, or none was there to be merged.
+        # Every row was replaced, or none had to be written.
         return RowChanges(_number(summary, "added-records"), 0, 0)
     return RowChanges(
         inserted=_number(summary, f"{_MERGED}inserted"),
         updated=_number(summary, f"{_MERGED}updated"),
         deleted=_number(summary, f"{_MERGED}deleted"),
     )
+
+
+def merged_rows(summary: Mapping[str, str]) -> int:
+    """Return how many rows of the table a MERGE has written, changed or removed."""
+    return sum(_number(summary, f"{_MERGED}{what}") for what in ("inserted", "updated", "deleted"))
+
+
+def _with_untouched(merged: RowChanges | None, rows: Untouched) -> RowChanges | None:
+    if merged is None:
+        return None
+    return replace(merged, unchanged=rows.unchanged, ignored=rows.ignored)
 
 
 def _rows(summary: Mapping[str, str]) -> int:

@@ -39,6 +39,15 @@ _UNKNOWN_TRIES = 8
 
 
 @dataclass(frozen=True)
+class Untouched:
+    """Rows of a MERGE that change nothing: `unchanged` are equal to those of the table, `ignored`
+    are older."""
+
+    unchanged: int = 0
+    ignored: int = 0
+
+
+@dataclass(frozen=True)
 class Staged:
     """A snapshot that waits on a branch of its own. `base` is where the branch began."""
 
@@ -49,6 +58,8 @@ class Staged:
     summary: Mapping[str, str]
     """What the published snapshot says of itself, should it have to be made anew."""
     has_rows: bool
+    untouched: Untouched | None = None
+    """None: the rows were not merged."""
 
 
 @dataclass(frozen=True)

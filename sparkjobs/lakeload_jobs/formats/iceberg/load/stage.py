@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import CatalogSpec, Deletes, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    CatalogSpec,
+    Deletes,
+    JobSpec,
+    TableSpec,
+)
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
+from lakeload_jobs.formats.iceberg.load.outcome import merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.publish import Staged
+from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     caused_by,
@@ -39,6 +46,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
+from lakeload_jobs.rows.casts import JSON_OPTIONS
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
@@ -149,7 +157,7 @@ class Merge:
 
     target: str
     view: str
-    columns: tuple[str, ...]
+    columns: T.StructType
     key: tuple[str, ...]
     cursor: str | None
     deletes: Deletes
@@ -172,35 +180,120 @@ def latest(
     return ranked.where(F.col(_RANK) == 1).drop(_RANK, _ORDER)
 
 
-def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> None:
-    """Merge rows, one for each key, into the branch: one commit of Iceberg."""
-    rows.createOrReplaceTempView(merge.view)
+def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> int | None:
+    """Merge rows, one for each key, into the branch: one commit of Iceberg.
+
+    Return how many rows were merged, None where Spark has not counted them.
+    """
+    counted = Observation()
+    rows.observe(counted, F.count(F.lit(1)).alias("rows")).createOrReplaceTempView(merge.view)
     try:
         spark.sql(merge_sql(merge, rows.columns), args=_arguments(merge))
     finally:
         spark.catalog.dropTempView(merge.view)
+    return _observed(counted)
+
+
+def _observed(counted: Observation) -> int | None:
+    """Return the count; None where Spark has left it out, as it does where nothing is written."""
+    try:
+        # Unlike `get`, this does not wait for a count that never comes.
+        found = counted._jo.getOrEmpty()  # type: ignore[union-attr]
+    except Py4JJavaError:
+        return None
+    return None if found.isEmpty() else int(found.apply("rows"))
 
 
 def merge_sql(merge: Merge, given: Sequence[str]) -> str:
-    """Return the statement; columns that the load does not have become null."""
-    on = [f"t.{_q(name)} <=> s.{_q(name)}" for name in merge.key]
-    for number, name in enumerate(merge.key):
-        if merge.bounds.get(name, (None, None))[0] is not None:
-            on.append(f"t.{_q(name)} >= :low{number} AND t.{_q(name)} <= :high{number}")
-    values = {c: f"s.{_q(c)}" if c in given else "NULL" for c in merge.columns}
+    """Return the statement; columns that the load does not have become null.
+
+    A row that is older than the table's, or equal to it, leaves the table as it is.
+    """
+    values = {c: f"s.{_q(c)}" if c in given else "NULL" for c in merge.columns.names}
     update = ", ".join(f"t.{_q(name)} = {value}" for name, value in values.items())
     names = ", ".join(_q(name) for name in values)
     deletes = merge.deletes == "DELETE"
     new = f"WHEN NOT MATCHED AND NOT s.{_q(_DELETE)}" if deletes else "WHEN NOT MATCHED"
+    matched = f"WHEN MATCHED AND NOT {_is_late(merge)}"
     # Names are quoted, and values are arguments of the statement.
     clauses = [
-        f"MERGE INTO {merge.target} AS t USING {_q(merge.view)} AS s ON {' AND '.join(on)}",
-        *((f"WHEN MATCHED AND s.{_q(_DELETE)} THEN DELETE",) * deletes),
-        f"WHEN MATCHED THEN UPDATE SET {update}",
+        f"MERGE INTO {merge.target} AS t USING {_q(merge.view)} AS s ON {_on(merge)}",
+        *((f"{matched} AND s.{_q(_DELETE)} THEN DELETE",) * deletes),
+        f"{matched} AND NOT {_is_equal(merge, values)} THEN UPDATE SET {update}",
         f"{new} THEN INSERT ({names}) "  # noqa: S608
         f"VALUES ({', '.join(values.values())})",
     ]
     return "\n".join(clauses)
+
+
+def _on(merge: Merge) -> str:
+    on = [f"t.{_q(name)} <=> s.{_q(name)}" for name in merge.key]
+    for number, name in enumerate(merge.key):
+        if merge.bounds.get(name, (None, None))[0] is not None:
+            on.append(f"t.{_q(name)} >= :low{number} AND t.{_q(name)} <= :high{number}")
+    return " AND ".join(on)
+
+
+def _is_late(merge: Merge) -> str:
+    """Return the condition that the table's row has a greater cursor; null is the lowest."""
+    if merge.cursor is None:
+        return "false"
+    table, source = f"t.{_q(merge.cursor)}", f"s.{_q(merge.cursor)}"
+    return f"({table} IS NOT NULL AND coalesce({source} < {table}, true))"
+
+
+def _is_equal(merge: Merge, values: Mapping[str, str]) -> str:
+    """Return the condition that both rows are the same but for when and how they were loaded."""
+    pairs = []
+    for column in merge.columns.fields:
+        own, new = f"t.{_q(column.name)}", values[column.name]
+        if column.name in _HOW_LOADED:
+            continue
+        if new != "NULL" and _has_map(column.dataType):
+            own, new = (f"to_json({value}, map({_MAP_OPTIONS}))" for value in (own, new))
+        pairs.append(f"{own} <=> {new}")
+    return f"({' AND '.join(pairs)})"
+
+
+_HOW_LOADED = frozenset(TRACKING_COLUMNS) - {"_supa_deleted"}
+_MAP_OPTIONS = ", ".join(f'"{name}", "{value}"' for name, value in JSON_OPTIONS.items())
+"""Maps cannot be compared, and their JSON can."""
+
+
+def _has_map(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_has_map(field.dataType) for field in kind.fields)
+    return isinstance(kind, T.MapType) or (
+        isinstance(kind, T.ArrayType) and _has_map(kind.elementType)
+    )
+
+
+def count_untouched(
+    spark: SparkSession, rows: DataFrame, merge: Merge, before: DataFrame | None, written: int
+) -> Untouched:
+    """Count the rows that a MERGE left alone, of which it does not tell: why is asked again.
+
+    `before` is the table as it was, `written` how many rows the MERGE has changed.
+    """
+    if before is None or not set(merge.key) <= set(before.columns):
+        return Untouched()
+    if merge.cursor not in before.columns:
+        merge = replace(merge, cursor=None)
+    rows.createOrReplaceTempView(merge.view)
+    table = f"{merge.view}_t"
+    before.createOrReplaceTempView(table)
+    there = f"t.{_q(merge.key[0])} IS NOT NULL"
+    gone = f"NOT ({there}) AND s.{_q(_DELETE)}" if merge.deletes == "DELETE" else "false"
+    query = (
+        f"SELECT count(1), count_if({there} AND {_is_late(merge)}), count_if({gone}) "  # noqa: S608
+        f"FROM {_q(merge.view)} AS s LEFT JOIN {_q(table)} AS t ON {_on(merge)}"
+    )
+    try:
+        ((pairs, late, nothing),) = spark.sql(query, args=_arguments(merge)).collect()
+    finally:
+        for view in (merge.view, table):
+            spark.catalog.dropTempView(view)
+    return Untouched(unchanged=max(pairs - late - nothing - written, 0), ignored=late)
 
 
 def _arguments(merge: Merge) -> dict[str, Any]:
@@ -255,8 +348,9 @@ def stage(given: Stage) -> Staged:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
+    untouched = None
     if given.rows.columns.fields:
-        _write(given, java_table, summary)
+        untouched = _write(given, java_table, summary, base)
     head = _head(given)
     if head.id == begun:
         # Nothing to write is no commit of Spark's, and still one of ours (I8).
@@ -265,7 +359,8 @@ def stage(given: Stage) -> Staged:
     _check_rows(given, head)
     replaces = given.replaces or given.merges
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
-    return Staged(given.branch, base, head.id, mode, summary, _has_rows(given, head))
+    has_rows = _has_rows(given, head)
+    return Staged(given.branch, base, head.id, mode, summary, has_rows, untouched)
 
 
 def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict[str, str]:
@@ -295,7 +390,10 @@ def tracked(given: Stage) -> DataFrame:
     )
 
 
-def _write(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
+def _write(
+    given: Stage, java_table: Java, summary: Mapping[str, str], base: int | None
+) -> Untouched | None:
+    """Write the rows; return those that a MERGE has left alone, None where nothing is merged."""
     target = spark_name(given.table.schema, given.table.table, given.branch)
     columns = table_columns(given.spark, java_table)
     rows = conform(tracked(given), columns)
@@ -303,8 +401,7 @@ def _write(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
         # Also when all rows are replaced: a key is in the table once.
         rows = _latest(given, rows)
     if given.merges:
-        _merge(given, rows, target, columns.names, summary)
-        return
+        return _merge(given, rows, target, columns, summary, base)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
         rows = rows.where(~F.col(f"{HELPER_PREFIX}delete"))
@@ -315,6 +412,7 @@ def _write(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
         writer.overwrite(F.lit(True))
     else:
         writer.append()
+    return None
 
 
 def _latest(given: Stage, rows: DataFrame) -> DataFrame:
@@ -325,29 +423,42 @@ def _latest(given: Stage, rows: DataFrame) -> DataFrame:
 
 
 def _merge(
-    given: Stage, rows: DataFrame, target: str, columns: list[str], summary: Mapping[str, str]
-) -> None:
+    given: Stage,
+    rows: DataFrame,
+    target: str,
+    columns: T.StructType,
+    summary: Mapping[str, str],
+    base: int | None,
+) -> Untouched:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
+    merge = Merge(
+        target,
+        f"lakeload_{given.branch}",
+        columns,
+        given.rows.key,
+        given.rows.cursor,
+        given.table.deletes,
+        given.counted.bounds if given.counted else {},
+    )
     properties = {f"spark.sql.iceberg.snapshot-property.{n}": v for n, v in summary.items()}
     for name, value in properties.items():
         given.spark.conf.set(name, value)
     try:
-        run_merge(
-            given.spark,
-            rows,
-            Merge(
-                target,
-                f"lakeload_{given.branch}",
-                tuple(columns),
-                given.rows.key,
-                given.rows.cursor,
-                given.table.deletes,
-                given.counted.bounds if given.counted else {},
-            ),
-        )
+        merged = run_merge(given.spark, rows, merge)
     finally:
         for name in properties:
             given.spark.conf.unset(name)
+    head = _head(given)
+    written = merged_rows(head.summary) if head.id != base else 0
+    if merged == written:
+        return Untouched()
+    if merged is not None and merge.cursor is None and merge.deletes != "DELETE":
+        return Untouched(unchanged=max(merged - written, 0))
+    before = None
+    if base is not None:
+        name = spark_name(given.table.schema, given.table.table)
+        before = given.spark.read.option("versionAsOf", base).table(name)
+    return count_untouched(given.spark, rows, merge, before, written)
 
 
 def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
@@ -385,7 +496,7 @@ def _head(given: Stage) -> Snapshot:
 
 def _has_rows(given: Stage, head: Snapshot) -> bool:
     """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
-    if given.counted is not None:
+    if given.counted is not None and not given.merges:
         return given.counted.rows > 0
     return int(head.summary.get("added-records", "0")) > 0
 

@@ -133,7 +133,10 @@ class StagedIceberg:
         java_table = load_java(load.spark, table.schema, table.table)
         index = self._given.rows.prepared.index
         snapshot = published.snapshot
-        return loaded(load.spark, load.spec, table, java_table, snapshot, index=index)
+        untouched = self._staged.untouched
+        return loaded(
+            load.spark, load.spec, table, java_table, snapshot, index=index, untouched=untouched
+        )
 
     def abandon(self) -> None:
         """Drop the branch."""
