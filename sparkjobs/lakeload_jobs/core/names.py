@@ -61,6 +61,28 @@ def normalize(name: str, *, lower: bool = False, max_length: int = MAX_NAME_LENG
     return (text.lower() if lower else text)[:max_length]
 
 
+def spelling(name: str) -> str:
+    """Return what is the same for all spellings of one name, and for no other name.
+
+    Case, accents, separators and punctuation make no difference. A letter or sign that `normalize`
+    cannot write does: `日本` and `中国` are both `_`, and two names.
+    """
+    lost = []
+    latin = False
+    for char in unicodedata.normalize("NFC", name):
+        kind = unicodedata.category(char)
+        separates = kind[0] in "ZC" or kind in _SEPARATORS or char in "./\\:,;'\""
+        if normalize(char) != "_":
+            latin = True
+        elif not separates and not (kind[0] == "M" and latin):
+            lost.append(char.casefold())
+            latin = False
+    return " ".join((normalize(name, lower=True), *lost))
+
+
+_SEPARATORS = ("Pc", "Pd", "Ps", "Pe", "Pi", "Pf")
+
+
 def unique_names(
     names: Sequence[str], *, lower: bool = False, taken: Collection[str] = ()
 ) -> list[str]:

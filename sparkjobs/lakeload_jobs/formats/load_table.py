@@ -18,6 +18,7 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
+from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.sources.base import Slice, Source
 from lakeload_jobs.storage.backoff import pause
 
@@ -103,13 +104,14 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged.abandon()
         raise
     result = staged.commit(change)
-    return _told(result, opened, found, writer, staged)
+    return _told(result, opened, found, prepared.mapping, writer, staged)
 
 
 def _told(
     result: TableResult,
     opened: OpenTable,
     found: Slice,
+    mapping: ColumnMapping,
     writer: TableWriter,
     staged: StagedLoad,
 ) -> TableResult:
@@ -118,12 +120,13 @@ def _told(
     warnings = (
         *opened.warnings,
         *found.warnings,
+        *mapping.warnings,
         *writer.warnings,
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
     )
     if result.status == "NO_OP":
         return replace(result, warnings=warnings)
-    notes = (*_notes(found), *writer.notes, *result.notes)
+    notes = (*_notes(found), *mapping.notes, *writer.notes, *result.notes)
     reader, why_jvm = writer.reader, writer.why_jvm
     return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError
@@ -75,7 +76,10 @@ def _columns(
     found = source.slice(view.bookmark)
     expected = view.expected()
     rows = found.open(view.spark, expected.earlier, splits=view.takes_splits)
-    return view.describe(prepare_rows(spec, table, rows, expected))
+    prepared = prepare_rows(spec, table, rows, expected)
+    told = view.describe(prepared)
+    mapping = prepared.mapping
+    return replace(told, warnings=(*mapping.warnings, *mapping.notes, *told.warnings))
 
 
 def _result(

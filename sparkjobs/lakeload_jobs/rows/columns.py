@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.core.names import RESERVED_COLUMNS, did_you_mean, normalize, unique_names
+from lakeload_jobs.core.names import (
+    RESERVED_COLUMNS,
+    did_you_mean,
+    normalize,
+    spelling,
+    unique_names,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,10 @@ class ColumnMapping:
 
     columns: tuple[LoadedColumn, ...]
     key: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """Which columns continue others that were spelled in another way."""
+    warnings: tuple[str, ...] = ()
+    """Which columns are numbered, because another one has their name."""
 
     @property
     def column_map(self) -> dict[str, str]:
@@ -42,8 +52,9 @@ def map_columns(
     """Select, rename and normalise the columns of a table.
 
     `recorded` is the column map of earlier commits: it wins over computing again, and its targets
-    stay taken even when their source columns are gone. Raises `InvalidInput` for settings that
-    name no column, a key that is not loaded, nothing left, reserved and contradictory names.
+    stay taken even when their source columns are gone. Another spelling of a recorded name, one
+    that normalises to the same, is the same column. Raises `InvalidInput` for settings that name no
+    column, a key that is not loaded, nothing left, reserved, contradictory and ambiguous names.
     """
     _check_source(source_names)
     _check_settings(source_names, spec, primary_key)
@@ -55,7 +66,8 @@ def map_columns(
     if not selected:
         raise InvalidInput("`columns` leaves no column to load", hint="include one or more")
     fixed = _fixed(selected, spec.rename or {}, recorded or {}, lower=lower)
-    targets = _targets(selected, fixed, (recorded or {}).values(), lower=lower)
+    continued = _continued(selected, fixed, recorded or {})
+    targets = _targets(selected, {**fixed, **continued}, (recorded or {}).values(), lower=lower)
     _check_reserved(targets)
     for name in primary_key:
         if name not in targets:
@@ -64,7 +76,36 @@ def map_columns(
                 hint="take it out of `exclude`, or put it into `include`",
             )
     columns = tuple(LoadedColumn(name, targets[name]) for name in selected)
-    return ColumnMapping(columns, tuple(targets[name] for name in primary_key))
+    return ColumnMapping(
+        columns,
+        tuple(targets[name] for name in primary_key),
+        tuple(_continuations(continued, recorded or {})),
+        tuple(_numberings(selected, fixed, targets, recorded or {}, lower=lower)),
+    )
+
+
+class EarlierTypes(Mapping[str, str]):
+    """The types that source columns had in earlier loads, under any spelling of their names."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = dict(types)
+        self._spelled: dict[str, set[str]] = {}
+        for name, kind in types.items():
+            self._spelled.setdefault(spelling(name), set()).add(kind)
+
+    def __getitem__(self, name: str) -> str:
+        """Return the type of a name, else of the names that differ in spelling alone."""
+        if name not in self._types and len(kinds := self._spelled.get(spelling(name), ())) == 1:
+            return next(iter(kinds))
+        return self._types[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names as they were spelled."""
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._types)
 
 
 def _check_source(names: Sequence[str]) -> None:
@@ -102,8 +143,12 @@ def _fixed(
     lower: bool,
 ) -> dict[str, str]:
     """Return the targets that are given and not computed: recorded ones and renamed ones."""
-    fixed = {name: recorded[name] for name in selected if name in recorded}
-    owners = {target.lower(): source for source, target in recorded.items()}
+    fixed: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for name in selected:
+        # Of two spellings of one column in one source the first is that column.
+        if name in recorded and owners.setdefault(recorded[name].lower(), name) == name:
+            fixed[name] = recorded[name]
     for name in selected:
         if name not in rename:
             continue
@@ -122,6 +167,63 @@ def _fixed(
             )
         fixed[name] = target
     return fixed
+
+
+def _continued(
+    selected: Sequence[str], fixed: Mapping[str, str], recorded: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the recorded targets of names that are new in their spelling alone."""
+    spelled: dict[str, dict[str, str]] = {}
+    for source, target in recorded.items():
+        spelled.setdefault(spelling(source), {}).setdefault(target, source)
+    used = {target.lower() for target in fixed.values()}
+    continued: dict[str, str] = {}
+    for name in selected:
+        if name in fixed or name in recorded:
+            continue
+        known = spelled.get(spelling(name), {})
+        free = [target for target in known if target.lower() not in used]
+        if len(free) > 1:
+            listed = ", ".join(f"`{target}` (from `{known[target]}`)" for target in free)
+            raise InvalidInput(
+                f"column `{name}` is another spelling of more than one column of the table: "
+                f"{listed}",
+                hint=f"say which one it is with `columns: {{rename: {{{name}: {free[0]}}}}}`, or "
+                "give it a name of its own there",
+            )
+        if free:
+            continued[name] = free[0]
+            used.add(free[0].lower())
+    return continued
+
+
+def _continuations(continued: Mapping[str, str], recorded: Mapping[str, str]) -> Iterator[str]:
+    for name, target in continued.items():
+        before = next(
+            source
+            for source, known in recorded.items()
+            if known == target and spelling(source) == spelling(name)
+        )
+        told = f"column `{name}` is loaded into `{target}`, as `{before}` was"
+        yield f"{told}: another spelling of it"
+
+
+def _numberings(
+    selected: Sequence[str],
+    fixed: Mapping[str, str],
+    targets: Mapping[str, str],
+    recorded: Mapping[str, str],
+    *,
+    lower: bool,
+) -> Iterator[str]:
+    """Say which columns did not get the name they have by themselves, and whose it is."""
+    owners = {target.lower(): source for source, target in recorded.items()}
+    owners |= {targets[name].lower(): name for name in selected}
+    for name in selected:
+        own = normalize(name, lower=lower)
+        if name not in fixed and targets[name].lower() != own.lower() and own.lower() in owners:
+            owner = owners[own.lower()]
+            yield f"column `{name}` is loaded as `{targets[name]}`: `{own}` is column `{owner}`"
 
 
 def _targets(

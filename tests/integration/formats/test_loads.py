@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted
-from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, RunOptions
+from lakeload_jobs.contract.plan import TableColumns
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, RunOptions, TableSpec
+from lakeload_jobs.formats.registry import FORMATS
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.plan import look
+from lakeload_jobs.sources.registry import Sources
 from tests.integration.formats.worlds import World, incremental, load
 
 
@@ -61,6 +68,41 @@ def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:
     assert any("`old` is not in the source any more" in warning for warning in changed.warnings)
     found = {row["id"]: (row.get("old"), row.get("new")) for row in world.rows()}
     assert found == {1: (1, None), 2: (None, "x")}
+
+
+def test_a_column_in_another_spelling_goes_on_and_twins_are_numbered(world: World) -> None:
+    load(world, world.table(world.file("a.parquet", [{"Order ID": 1, "id": 10}])))
+
+    path = world.file("b.parquet", [{"order_id": 2, "ID": 20}])
+    spelled = load(world, world.table(path))
+    (planned,) = _plan(world, world.table(path))
+    twins = world.file("c.parquet", [{"order-id": 3, "id": 30, "Order.ID": 4}])
+    numbered = load(world, world.table(twins))
+    again = load(world, world.table(world.file("d.parquet", [{"ORDER ID": 5, "ID": 50}])))
+
+    assert (spelled.error, spelled.warnings) == (None, ())
+    assert any(
+        "`order_id` is loaded into `Order_ID`, as `Order ID` was" in n for n in spelled.notes
+    )
+    assert list(planned.columns)[:2] == ["Order_ID", "id"]
+    assert numbered.warnings == (
+        "column `Order.ID` is loaded as `Order_ID_1`: `Order_ID` is column `order-id`",
+    )
+    found = {row["id"]: (row["Order_ID"], row.get("Order_ID_1")) for row in world.rows()}
+    assert found == {10: (1, None), 20: (2, None), 30: (3, 4)}
+    # Spelled like two columns of the table, it could be either.
+    assert again.error is not None
+    assert "`ORDER ID` is another spelling of more than one column" in again.error.message
+
+
+def _plan(world: World, table: TableSpec) -> tuple[TableColumns, ...]:
+    spec = world.spec(table)
+    aws = AwsSession(spec.destination)
+    with (
+        closing(FORMATS[spec.destination.table_format].connect(world.spark, spec, aws)) as session,
+        EventLog(spec.events_path) as events,
+    ):
+        return look(session, Sources(spec, aws), spec, events)
 
 
 def test_a_change_that_is_forbidden_stops_the_load_before_a_row_is_written(world: World) -> None:

@@ -35,6 +35,7 @@ from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
 from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
+from lakeload_jobs.rows.columns import EarlierTypes
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
@@ -167,7 +168,8 @@ class IcebergTable:
             )
         recorded = dict(self._state.columns) if self._state else {}
         lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
-        return ExpectedColumns(earlier_types(self._facts, recorded), recorded, lower=lower)
+        earlier = EarlierTypes(earlier_types(self._facts, recorded))
+        return ExpectedColumns(earlier, recorded, lower=lower)
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load as the table would have them, and those it has."""

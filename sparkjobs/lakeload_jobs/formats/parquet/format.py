@@ -32,6 +32,7 @@ from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
+from lakeload_jobs.rows.columns import EarlierTypes
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
 
@@ -142,7 +143,7 @@ class ParquetTable:
         before, recorded = self._before, self._opened.column_map
         earlier = {name: before[target] for name, target in recorded.items() if target in before}
         lower = self._session.spec.destination.parquet.update_glue_catalog
-        return ExpectedColumns(earlier, recorded, lower=lower)
+        return ExpectedColumns(EarlierTypes(earlier), recorded, lower=lower)
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load, and those the table has."""

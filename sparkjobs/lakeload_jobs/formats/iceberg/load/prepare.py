@@ -101,7 +101,7 @@ def _spelled(
         for column in mapping.columns
     )
     key = tuple(names.get(name, name) for name in mapping.key)
-    return frame.toDF(*names.values()), ColumnMapping(columns, key)
+    return frame.toDF(*names.values()), replace(mapping, columns=columns, key=key)
 
 
 def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -> DataFrame:
