@@ -42,12 +42,7 @@ def destination_notes(model: Destination) -> Iterator[Finding]:
 def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield the modes and settings that files cannot have."""
     if data.get("schema_changes") == "EVOLVE":
-        yield Finding(
-            "`schema_changes: EVOLVE` needs table_format ICEBERG",
-            "`ADD_COLUMNS` is what append-only Parquet files can do",
-            ("schema_changes",),
-            "other-format",
-        )
+        yield _evolves(("schema_changes",))
     for i, table in tables:
         yield from _table(table, ("tables", i))
 
@@ -72,6 +67,8 @@ def _table(table: Table, at: Location) -> Iterator[Finding]:
         yield _append_only(table.mode, (*at, "mode"))
     elif table.cursor is not None:
         yield Finding(CURSOR, f"remove the line; {FILES_ONCE}", (*at, "cursor"), NOT_YET)
+    if table.schema_changes == "EVOLVE":
+        yield _evolves((*at, "schema_changes"))
     hints = {
         "partition_by": "Parquet files are laid out by `parquet.partition_strategy` of the "
         "destination",
@@ -82,6 +79,15 @@ def _table(table: Table, at: Location) -> Iterator[Finding]:
         if name in table.model_fields_set:
             message = f"`{name}` is a setting of table_format ICEBERG"
             yield Finding(message, hint, (*at, name), "other-format")
+
+
+def _evolves(at: Location) -> Finding:
+    return Finding(
+        "`schema_changes: EVOLVE` needs table_format ICEBERG",
+        "`ADD_COLUMNS` is what append-only Parquet files can do",
+        at,
+        "other-format",
+    )
 
 
 def _append_only(mode: str, at: Location) -> Finding:

@@ -109,6 +109,8 @@ class Table(TableSettings):
     """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
     table_properties: TableProperties = Field(default_factory=dict)
     """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
+    schema_changes: SchemaChanges | None = setting(None, "the pipeline's")
+    """What becomes of changed columns of this table; wins over the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""

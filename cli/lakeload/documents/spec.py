@@ -103,6 +103,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         deletes=table.deletes,
         partition_by=_partition_by(table),
         table_properties=dict(table.table_properties) or None,
+        schema_changes=table.schema_changes,
     )
 
 

@@ -229,6 +229,8 @@ class TableSpec:
     """None: not given. A table that exists then keeps its partition spec."""
     table_properties: dict[str, str] | None = None
     """At creation; they override those of the destination."""
+    schema_changes: SchemaChanges | None = None
+    """None: as the job says."""
 
     @property
     def target(self) -> str:
@@ -296,6 +298,10 @@ class JobSpec:
     """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""
     maintain: MaintainSpec | None = None
     """With `job` maintain: what is done with the tables."""
+
+    def schema_changes_of(self, table: TableSpec) -> SchemaChanges:
+        """Return what becomes of changed columns of a table."""
+        return table.schema_changes or self.schema_changes
 
     @property
     def label(self) -> str:

@@ -41,6 +41,16 @@ class ColumnMapping:
         return {column.source: column.target for column in self.columns}
 
 
+def added_column(name: str) -> str:
+    """Return the note of a column that a load adds to a table."""
+    return f"column `{name}` is new: it is null in the rows of earlier loads"
+
+
+def missing_column(name: str) -> str:
+    """Return the warning of a column that only the table has."""
+    return f"column `{name}` is not in the source any more: it is null in the rows of this load"
+
+
 def map_columns(
     source_names: Sequence[str],
     spec: ColumnsSpec,

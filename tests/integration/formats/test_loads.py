@@ -66,6 +66,7 @@ def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:
 
     assert changed.status == "LOADED"
     assert any("`old` is not in the source any more" in warning for warning in changed.warnings)
+    assert "column `new` is new: it is null in the rows of earlier loads" in changed.notes
     found = {row["id"]: (row.get("old"), row.get("new")) for row in world.rows()}
     assert found == {1: (1, None), 2: (None, "x")}
 
@@ -116,6 +117,9 @@ def test_a_change_that_is_forbidden_stops_the_load_before_a_row_is_written(world
     assert "`new`" in refused.error.message
     assert ids(world) == [1]
     assert world.left() == []
+
+    own = world.table(path, schema_changes="ADD_COLUMNS")
+    assert load(world, own, schema_changes="FAIL").status == "LOADED"
 
 
 def test_bad_values_become_null_and_are_counted_or_stop_the_load(world: World) -> None:

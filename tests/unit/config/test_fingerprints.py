@@ -166,6 +166,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "deletes": ("DELETE", ICEBERG),
         "partition_by": ((), ICEBERG),
         "table_properties": ({"a": "b"}, NEVER),
+        "schema_changes": ("FAIL", NEVER),
         "fingerprint": ("f", NEVER),
     },
     FilesInput: {

@@ -11,6 +11,8 @@ from lakeload.documents.format_rules import destination_findings
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.load import inspect_all, load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.launch.run_folder import create_run_folder
+from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -32,6 +34,7 @@ from tests.unit.config.documents import (
     pipeline,
     problems_of,
 )
+from tests.unit.launch.specs import ATTEMPT, SYNCED
 
 ICEBERG = f"{DESTINATION}table_format: ICEBERG\n"
 HEADERS = "{{type: REST, uri: https://h, headers: {{X-A: {}}}}}"
@@ -301,6 +304,25 @@ def test_defaults_follow_the_format_of_the_tables(tmp_path: Path) -> None:
     assert (document.nested, document.schema_changes) == ("NATIVE", "FAIL")
 
 
+def test_schema_changes_of_a_table_win_over_those_of_the_pipeline(tmp_path: Path) -> None:
+    two = """\
+tables:
+  - {table: a, path: a, schema_changes: ADD_COLUMNS}
+  - {table: b, path: b}
+"""
+    document = pipeline(tmp_path, PIPELINE + "schema_changes: FAIL\n" + two)
+    a, b = table_specs(document)
+    attempt = Attempt("monday", ATTEMPT, SYNCED)
+    destination = destination_spec(document.destination)
+    folder = create_run_folder(tmp_path, SYNCED, ATTEMPT)
+    spec = build_job_spec(document, destination, (a, b), attempt, folder)
+    assert [spec.schema_changes_of(table) for table in (a, b)] == ["ADD_COLUMNS", "FAIL"]
+
+    of_files = PIPELINE + two.replace("ADD_COLUMNS", "EVOLVE")
+    (problem,) = problems_of(tmp_path, of_files)
+    assert "`schema_changes: EVOLVE` needs table_format ICEBERG" in problem.message
+
+
 NESSIE = "{type: NESSIE, uri: https://h}"
 OTHER_LOADS = {
     "a mode": ("path: a", "path: a, mode: OVERWRITE"),
@@ -319,6 +341,7 @@ THE_SAME_LOAD = {
     "a format version": ("catalog:", "format_version: 3, catalog:"),
     "the block of the other format": ("iceberg:", "parquet: {partition_strategy: DAY}, iceberg:"),
     "schema changes": ("namespace", "schema_changes: FAIL\nnamespace"),
+    "schema changes of a table": ("path: a", "path: a, schema_changes: FAIL"),
 }
 
 

@@ -66,7 +66,7 @@ def judge(
     plan = compare(
         existing.columns,
         found.columns,
-        spec.schema_changes,
+        spec.schema_changes_of(table),
         table.mode,
         target=found.target,
         required=existing.required,
@@ -80,7 +80,7 @@ def judge(
         plan,
         existing.partitions,
         found.partition_by,
-        spec.schema_changes,
+        spec.schema_changes_of(table),
         target=found.target,
         columns=found.columns,
     )

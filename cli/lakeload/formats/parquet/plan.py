@@ -63,11 +63,11 @@ def plan_states(
 
 
 def judge(
-    found: TableColumns, existing: ExistingColumns, spec: JobSpec, _table: TableSpec
+    found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec
 ) -> SchemaFound:
     """Return what becomes of the columns: files cannot be changed, so columns are added, or are
     missing in new files. Raises `LakeloadError` for a change that is refused."""
-    change = check_schema_change(existing.columns, found.columns, spec.schema_changes)
+    change = check_schema_change(existing.columns, found.columns, spec.schema_changes_of(table))
     return SchemaFound(
         columns={},
         changes=(

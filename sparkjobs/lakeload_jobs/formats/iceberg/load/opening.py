@@ -35,6 +35,8 @@ from lakeload_jobs.formats.iceberg.rules.history import (
     check_state_rows,
     open_table,
 )
+from lakeload_jobs.formats.iceberg.rules.schema import shown
+from lakeload_jobs.rows.columns import added_column, missing_column
 
 
 @dataclass(frozen=True)
@@ -128,13 +130,10 @@ def _evolved(
         return Ready(opened, replace(rows, columns=StructType()))
     if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
         raise RetryLoad(f"somebody else has changed the definition of `{table.target}`")
-    warnings = tuple(
-        f"column `{'.'.join(path)}` is not in the source any more: it is null in the rows of this "
-        "load"
-        for path in plan.removed
-    )
+    warnings = tuple(missing_column(shown(path)) for path in plan.removed)
+    added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
-    notes = tuple(dict.fromkeys((*made.notes, *plan.notes, *told)))
+    notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
     return Ready(opened, rows, warnings, notes)
 
 

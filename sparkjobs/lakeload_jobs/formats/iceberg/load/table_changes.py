@@ -430,7 +430,7 @@ def plan_changes(
     plan = compare(
         facts.columns,
         columns,
-        spec.schema_changes,
+        spec.schema_changes_of(table),
         table.mode,
         target=table.target,
         required=facts.required,
@@ -444,7 +444,7 @@ def plan_changes(
         plan,
         facts.partitions,
         fitted.partition_by,
-        spec.schema_changes,
+        spec.schema_changes_of(table),
         target=table.target,
         columns=columns,
     )

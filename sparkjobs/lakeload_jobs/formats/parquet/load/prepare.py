@@ -20,11 +20,13 @@ from lakeload_jobs.sources.base import Reader
 class WrittenColumns:
     """Target names → Spark types, tracking columns included; none when the source has no columns.
 
-    `removed` are columns of the table that the source does not have any more. `direct` are the rows
-    where they can be read without Spark; `why_jvm` says why they cannot.
+    `added` are columns that the table did not have, `removed` those of the table that the source
+    does not have any more. `direct` are the rows where they can be read without Spark; `why_jvm`
+    says why they cannot.
     """
 
     types: dict[str, str] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     direct: DirectRows | None = None
     why_jvm: str = ""
@@ -55,13 +57,13 @@ def written_columns(
     }
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
     frame = prepared.frame if may_read else None
-    difference = _difference(frame, before, columns, spec.schema_changes)
-    removed, rows = tuple(difference.removed), prepared.rows
+    difference = _difference(frame, before, columns, spec.schema_changes_of(table))
+    added, removed, rows = difference.added, difference.removed, prepared.rows
     if not rows.repeatable:
-        return WrittenColumns(columns, removed, reader=rows.reader)
+        return WrittenColumns(columns, added, removed, reader=rows.reader)
     direct, why_jvm = direct_rows(spec, table, rows, prepared.mapping, prepared.frame)
     reader: Reader = "jvm" if direct is None else "direct"
-    return WrittenColumns(columns, removed, direct, why_jvm, reader)
+    return WrittenColumns(columns, added, removed, direct, why_jvm, reader)
 
 
 def _difference(

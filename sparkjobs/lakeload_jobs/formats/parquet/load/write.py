@@ -29,6 +29,7 @@ from lakeload_jobs.formats.parquet.load.stage import (
 from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.batches import map_batches
+from lakeload_jobs.rows.columns import added_column, missing_column
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
@@ -61,15 +62,16 @@ class ParquetWriter:
     load: ParquetLoad
     prepared: PreparedRows
     columns: WrittenColumns
-    notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which columns are new."""
+        return tuple(map(added_column, self.columns.added))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Which columns the rows lack."""
-        return tuple(
-            f"column `{name}` is not in the source any more: it is null in the rows of this load"
-            for name in self.columns.removed
-        )
+        return tuple(map(missing_column, self.columns.removed))
 
     @property
     def reader(self) -> Reader:
