@@ -106,7 +106,7 @@ class Destination(Model):
     """`true` for stores without conditional writes, and then for one writer at a time."""
     encryption: Encryption = Encryption()
     target_file_size: FileSize = 1 << 30
-    """Encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
+    """About the encoded size at which a file ends and the next begins, 1MiB to 64GiB."""
     table_format: TableFormat = "PARQUET"
     """Parquet files, which are appended to, or Iceberg tables, also replaced and changed by key."""
     glue_database_prefix: GluePrefix = ""

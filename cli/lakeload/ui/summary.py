@@ -116,7 +116,7 @@ def _grid(summary: Summary) -> Table:
         grid.add_row(
             Text(table.target),
             f"{table.rows:,}",
-            f"{len(table.files):,}",
+            f"{max(table.file_count, len(table.files)):,}",
             format_size(table.bytes),
             f"{table.seconds:.1f}",
             Text(table.status, STYLES.get(table.status, "")),

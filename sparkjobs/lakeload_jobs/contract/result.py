@@ -83,6 +83,8 @@ class TableResult:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: ErrorInfo | None = None
+    file_count: int = 0
+    """How many files there are, also where they are too many for `files` to name them."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -150,6 +151,27 @@ def test_a_file_ends_after_the_batch_that_fills_it() -> None:
     assert rows + left == 200_000
     assert sink.file.metadata.num_rows == rows
     assert 100_000 <= sink.size < 250_000
+
+
+@pytest.mark.parametrize("target", [1 << 20, 4 << 20])
+def test_a_file_is_about_as_large_as_it_is_to_be(target: int) -> None:
+    choose = random.Random(1)  # noqa: S311 - data, no secret
+    rows = 2000
+    batches = (
+        pa.RecordBatch.from_pydict(
+            {
+                "id": list(range(i * rows, (i + 1) * rows)),
+                "x": [choose.random() for _ in range(rows)],
+                "t": [f"name-{choose.randrange(50_000)}" for _ in range(rows)],
+            }
+        )
+        for i in range(400)
+    )
+    sink = Memory()
+
+    encode_file(next(batches), batches, sink, target_size=target)
+
+    assert 0.95 * target < sink.size < 1.05 * target
 
 
 def test_batches_are_pulled_only_as_the_encoder_needs_them() -> None:

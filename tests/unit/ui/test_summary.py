@@ -94,6 +94,13 @@ def test_of_an_iceberg_table_the_snapshot_and_the_changes_are_told() -> None:
     assert to_document(summary(LOADED))["tables"][0]["changes"] is None
 
 
+def test_files_that_are_too_many_to_be_named_are_counted() -> None:
+    many = replace(UPSERTED, files=(), file_count=512)
+    out, _ = texts(summary(many))
+    assert out[1].split()[2] == "512"
+    assert to_document(summary(many))["tables"][0]["file_count"] == 512
+
+
 def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
     out, err = texts(summary(LOADED, FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
     assert max(map(len, out)) <= 80

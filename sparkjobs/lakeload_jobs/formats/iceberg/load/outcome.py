@@ -43,6 +43,7 @@ def loaded(
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
         files=_files(spark, java_table, found, summary),
+        file_count=_number(summary, "added-data-files"),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=_with_untouched(changes(summary), untouched or Untouched()),
@@ -59,6 +60,7 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
         status="NO_OP",
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
+        file_count=_number(summary, "added-data-files"),
         snapshot_id=snapshot,
         changes=changes(summary),
     )

@@ -135,15 +135,20 @@ class _Feed:
     error: BaseException | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        group_bytes = 0
+        group_bytes = written_bytes = 0
         batch: pa.RecordBatch | None = self.first
         while batch is not None:
             before = self.rows // self.row_group_rows
             self.rows += batch.num_rows
             flushed = self.rows // self.row_group_rows != before
-            group_bytes = batch.nbytes if flushed else group_bytes + batch.nbytes
+            if flushed:
+                written_bytes, group_bytes = written_bytes + group_bytes, 0
+            group_bytes += batch.nbytes
             yield batch
-            if self.sink.size >= self.target_size or group_bytes > _SKEW * ROW_GROUP_BYTES:
+            # What the encoder still holds will shrink as what it has written did.
+            held = group_bytes * self.sink.size // written_bytes if written_bytes else 0
+            size = self.sink.size + held
+            if size >= self.target_size or group_bytes > _SKEW * ROW_GROUP_BYTES:
                 return
             try:
                 batch = next(self.rest, None)
@@ -176,8 +181,8 @@ def encode_file(
 ) -> int:
     """Encode one file from `first` and as much of `rest` as fits, and return its rows.
 
-    The file ends with the batch after which the sink holds `target_size` bytes; the encoder then
-    adds what its last row group still holds. Raises what `rest` or the sink raised.
+    The file ends with the batch after which what the sink and the encoder hold makes about
+    `target_size` bytes. Raises what `rest` or the sink raised.
     """
     group_bytes = min(ROW_GROUP_BYTES, max(target_size, 1))
     feed = _Feed(first, rest, sink, target_size, _row_group_rows(first, group_bytes))

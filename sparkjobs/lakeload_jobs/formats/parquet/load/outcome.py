@@ -90,6 +90,7 @@ def table_result(
         rows=record.rows,
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
+        file_count=len(record.files),
         index=record.index,
         notes=() if record.rows else (NO_ROWS,),
         error=_stale(catalog_error),
