@@ -167,6 +167,30 @@ def test_an_endpoint_of_aws_is_no_other_store(endpoint: str, told: bool) -> None
     assert any("not AWS's own" in note for note in said) is told
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "a: b",
+        "#c",
+        "{d}",
+        "% if e",
+        "on",
+        '"q"\\u',
+        "tab\t",
+        "\x7f\x85\u2028",
+        "ü/é/emoji😀",
+        "f = g",
+    ],
+)
+def test_a_prefix_of_any_letters_stands_in_the_documents_as_it_is(prefix: str) -> None:
+    destination = replace(SHAPES["parquet"].destination, prefix=prefix)
+    found = granting(destination, "s3:ListBucket")
+    assert found is not None
+    assert found.conditions == {"StringLike": {"s3:prefix": f"{prefix}/*"}}
+    composed = replace(SHAPES["parquet"], destination=destination).compose()
+    assert json.dumps(f"arn:aws:s3:::my-data-lake/{prefix}/*")[1:-1] in shell(composed)
+
+
 def test_an_account_given_takes_the_place_of_the_roles() -> None:
     destination = SHAPES["parquet-glue"].destination
     (_, glue) = role_policies(destination, PolicyOptions(account="555566667777"))

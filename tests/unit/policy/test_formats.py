@@ -179,6 +179,13 @@ def test_equals_signs_of_neighbours_align() -> None:
     )
 
 
+def test_text_that_looks_like_an_attribute_is_not_aligned() -> None:
+    text = "locals " + hcl({"a": ["x = 1", "long"], "longer": "y = 2", "b": "z"}) + "\n"
+    assert aligned(text) == (
+        'locals {\n  a = [\n    "x = 1",\n    "long",\n  ]\n  longer = "y = 2"\n  b      = "z"\n}\n'
+    )
+
+
 def test_a_value_revealed_stands_in_every_format() -> None:
     shape = SHAPES["parquet"]
     asked = replace(
