@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from lakeload.config.model import Called, Finding, Model, refusal, refusals
 from lakeload.config.scalars import Text
@@ -26,30 +26,13 @@ _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|\w+)|([<>(),:])|(\S))")
 MAX_PRECISION = 38
 
 
-@dataclass(frozen=True)
-class TypeProblem:
-    """Why a text is not a type."""
-
-    message: str
-    hint: str | None = None
-
-
-class _Refused(Exception):
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.problem = TypeProblem(message, hint)
-
-
-def type_problem(text: str) -> TypeProblem | None:
-    """Say why `text` is not a Spark SQL type that lakeload loads, or return None."""
+def check_type(text: str) -> str:
+    """Return `text` if it is a Spark SQL type that lakeload loads, else raise a refusal."""
     parser = _Parser(text)
-    try:
-        parser.type(depth=0)
-        if parser.next is not None:
-            raise parser.unexpected()
-    except _Refused as refused:
-        return refused.problem
-    return None
+    parser.type(depth=0)
+    if parser.next is not None:
+        raise parser.unexpected()
+    return text
 
 
 class _Parser:
@@ -64,16 +47,16 @@ class _Parser:
     def next(self) -> str | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
-    def unexpected(self) -> _Refused:
+    def unexpected(self) -> PydanticCustomError:
         where = "ends too early" if self.next is None else f"has an unexpected `{self.next}`"
-        return _Refused(
+        return refusal(
             f"the type `{shown(self._text)}` {where}",
             "types look like `decimal(12,2)`, `array<string>` or `struct<a: int, b: string>`",
         )
 
     def type(self, depth: int) -> None:
         if depth > 10:
-            raise _Refused("the type is nested more than 10 levels deep")
+            raise refusal("the type is nested more than 10 levels deep")
         name = self._take().lower()
         if name in _NESTED:
             self._nested(name, depth)
@@ -84,13 +67,13 @@ class _Parser:
             self._number(1, 2**31 - 1)
             self._expect(")")
         elif name in _LATER:
-            raise _Refused(f"the type `{name}` is not supported yet", "load it as `string`")
+            raise refusal(f"the type `{name}` is not supported yet", "load it as `string`")
         elif name not in _SIMPLE:
             if not re.fullmatch(r"\w+", name):
                 self._at -= 1
                 raise self.unexpected()
             known = sorted({*_SIMPLE, *_NESTED, "char", "varchar"})
-            raise _Refused(
+            raise refusal(
                 f"Spark SQL has no type `{shown(name)}`",
                 _SAME_THING.get(name) or did_you_mean(name, known),
             )
@@ -134,7 +117,7 @@ class _Parser:
             self._at -= 1
             raise self.unexpected()
         if len(token) > 10 or not low <= int(token) <= high:
-            raise _Refused(
+            raise refusal(
                 f"`{shown(token)}` is out of range in the type `{shown(self._text)}`",
                 f"it can be {low} to {high} here",
             )
@@ -168,13 +151,7 @@ _SAME_THING = {
 }
 
 
-def _column_type(given: str) -> str:
-    if problem := type_problem(given):
-        raise refusal(problem.message, problem.hint)
-    return given
-
-
-ColumnType = Annotated[Text, Called("Spark SQL type"), AfterValidator(_column_type)]
+ColumnType = Annotated[Text, Called("Spark SQL type"), AfterValidator(check_type)]
 
 
 class Columns(Model):

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import boto3
 import pytest
+from pydantic_core import PydanticCustomError
 
 from lakeload.config.document import Ambiguous, resolved
-from lakeload.documents.columns import type_problem
+from lakeload.config.model import FINDINGS
+from lakeload.documents.columns import check_type
 from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import load_destination
 from lakeload.documents.spark import OWNED, conf_finding
@@ -207,7 +209,7 @@ def test_unquoted_text_that_readers_of_yaml_disagree_about_is_ambiguous(text: st
     ],
 )
 def test_spark_types_are_read(text: str) -> None:
-    assert type_problem(text) is None
+    assert check_type(text) == text
 
 
 @pytest.mark.parametrize(
@@ -236,9 +238,10 @@ def test_spark_types_are_read(text: str) -> None:
     ],
 )
 def test_what_is_no_spark_type_is_explained(text: str, message: str, hint: str | None) -> None:
-    problem = type_problem(text)
+    with pytest.raises(PydanticCustomError) as refused:
+        check_type(text)
 
-    assert problem is not None
+    (problem,) = (refused.value.context or {})[FINDINGS]
     assert message in problem.message
     assert hint is None or hint in (problem.hint or "")
 
