@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from lakeload.commands.options import Conf, Master, Output, PipelineFile, Tables, parse_age
+from lakeload.config.document import quoted
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -258,7 +259,7 @@ def with_steps(
         if name not in possible:
             known = name in get_args(Step)
             why = f"is no step for tables of {table_format}" if known else "is no step"
-            there = "there are " + ", ".join(f"`{step}`" for step in possible)
+            there = f"there are {quoted(possible)}"
             raise InvalidInput(f"`--only {name}` {why}", hint=did_you_mean(name, possible) or there)
     steps = tuple(step for step in possible if not named or step in named)
     flags = {

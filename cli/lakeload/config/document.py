@@ -390,9 +390,10 @@ def type_hint(place: KeyLocation, expected: str) -> str | None:
     return None
 
 
-def quoted(names: Sequence[str]) -> str:
-    """Return `a`, `b`, `c`."""
-    return ", ".join(f"`{name}`" for name in names)
+def quoted(names: Sequence[str], most: int | None = None) -> str:
+    """Return `a`, `b`, `c`; of more than `most` only how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if most and len(names) > most else shown
 
 
 def listed(names: Sequence[str]) -> str | None:

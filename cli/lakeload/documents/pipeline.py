@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from lakeload.config.document import Ambiguous
+from lakeload.config.document import Ambiguous, quoted
 from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
 from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
@@ -72,7 +72,7 @@ def _tracking(given: Any) -> Any:
     return tuple(name for name in TRACKING_COLUMNS if name in given)
 
 
-_ALL_TRACKING = "there are " + ", ".join(f"`{name}`" for name in TRACKING_COLUMNS)
+_ALL_TRACKING = f"there are {quoted(TRACKING_COLUMNS)}"
 
 PartitionText = Annotated[Text, Called("partition field"), AfterValidator(_partition_field)]
 Tracking = Annotated[

@@ -22,8 +22,12 @@ from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 
-class Inspects(Protocol):
-    """What a job would find. Reads only. Each may raise what opening the catalog raises."""
+class FormatCommands(Protocol):
+    """What a job would find, and operations on the tables of a pipeline or destination after it.
+
+    Each raises what opening the catalog raises. An operation raises `InvalidInput` for a request
+    that the format cannot serve, `Refused`, `AwsError`.
+    """
 
     def inspect(
         self, session: AwsSession, tables: Sequence[TableSpec], request: InspectionRequest
@@ -39,13 +43,6 @@ class Inspects(Protocol):
         local: bool,
     ) -> tuple[TablePlan, ...]:
         """Return what a load would do; with a `local` master the input files are counted."""
-
-
-class Operates(Protocol):
-    """Operations on the tables of a pipeline or destination, after the load.
-
-    Each raises `InvalidInput` for a request that the format cannot serve, `Refused`, `AwsError`.
-    """
 
     def runs(self, request: TablesRequest, limit: int, /) -> RunsReport:
         """Return the newest `limit` jobs of all tables together."""
@@ -63,18 +60,10 @@ class Operates(Protocol):
     def reset(self, request: TablesRequest, /, *, with_log: bool, act: bool) -> ResetReport:
         """Remove what the pipeline has loaded; without `act` say what would go."""
 
-
-class Maintains(Protocol):
-    """Maintenance of tables that are loaded often."""
-
     def maintain(
         self, destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec, /
     ) -> Maintained | None:
         """Take the steps, or say what they would do; None where a Spark job does it."""
-
-
-class FormatCommands(Inspects, Operates, Maintains, Protocol):
-    """All of it."""
 
     @property
     def judge(self) -> Judge:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
+from lakeload.config.document import quoted
 from lakeload.formats.inspection import TableState
 from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
@@ -231,8 +232,7 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
 
 def _nothing_there(found: InputFound) -> ErrorInfo:
     """Return the error of a load whose input is not there, in the words of the load."""
-    paths = ", ".join(f"`{path}`" for path in found.missing)
-    message = found.why.message if found.why else f"there is no input at {paths}"
+    message = found.why.message if found.why else f"there is no input at {quoted(found.missing)}"
     hint = found.why.hint if found.why else None
     more = len(found.missing) - 1
     message += f" (nor at {more} other paths)" if more > 0 else ""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
+from lakeload.config.document import quoted
 from lakeload.launch.outcome import (
     Cause,
     Ending,
@@ -146,13 +147,9 @@ def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
     first = tables[0]
     more = f", nor those of {len(absent) - 1} other tables" if len(absent) > 1 else ""
     raise Refused(
-        f"the input files of `{first.source}` are not there: {_listed(absent[0])}{more}",
+        f"the input files of `{first.source}` are not there: {quoted(absent[0])}{more}",
         hint="relative paths start at the folder of the pipeline document",
     )
-
-
-def _listed(paths: Iterable[str]) -> str:
-    return ", ".join(f"`{path}`" for path in paths)
 
 
 AGAIN = "run it again: what was done stays, and a step that was not finished has changed nothing"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lakeload.config.document import quoted
 from lakeload.documents.load import PipelineDocument
 from lakeload.launch.run_folder import RunFolder, dead_attempts
 from lakeload_jobs.contract.errors import InvalidInput
@@ -77,7 +78,7 @@ def select_tables(
             names = [table.source for table in tables]
             raise InvalidInput(
                 f"`{f'{option} {glob}'.strip()}` matches no table of the pipeline",
-                hint=did_you_mean(glob, names) or f"there are {_listed(names)}",
+                hint=did_you_mean(glob, names) or f"there are {quoted(names, 10)}",
             )
     return tuple(
         table
@@ -115,8 +116,8 @@ def _check_full_refresh(
     if appended:
         verb = "is" if len(appended) == 1 else "are"
         raise InvalidInput(
-            f"`--full-refresh`: {_listed(appended)} {verb} appended to, and a refresh would take "
-            "rows away",
+            f"`--full-refresh`: {quoted(appended, 10)} {verb} appended to, and a refresh would "
+            "take rows away",
             hint=f"{_INSTEAD}; `--table` chooses the tables with another mode",
         )
 
@@ -156,8 +157,3 @@ def build_job_spec(
             else ()
         ),
     )
-
-
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

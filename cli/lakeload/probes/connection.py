@@ -161,7 +161,14 @@ class ConnectionTest:
         self._destination = destination
         self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
         tested = session or AwsSession(destination, label="test-connection")
-        session, objects = _clients(destination, options, tested)
+        session = tested.waiting(
+            connect_timeout=options.connect_timeout,
+            read_timeout=options.read_timeout,
+            max_attempts=options.attempts,
+        )
+        # What the store can do is for the probes to say, with objects of their own.
+        conditional, waits = not destination.single_writer, Waits(answer=options.connect_timeout)
+        objects = Objects(session, destination, waits=waits, conditional=conditional)
         self._objects = ProbeObjects(destination, session, objects)
         self._catalog = _catalog_checks(destination, session, options)
         of_catalog = self._catalog.probes() if self._catalog else []
@@ -197,24 +204,6 @@ class ConnectionTest:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
         return CheckVerdict(tuple(self._results), self._left_behind, seconds)
-
-
-def _clients(
-    destination: DestinationSpec, options: ConnectionOptions, tested: AwsSession
-) -> tuple[AwsSession, Objects]:
-    session = tested.waiting(
-        connect_timeout=options.connect_timeout,
-        read_timeout=options.read_timeout,
-        max_attempts=options.attempts,
-    )
-    objects = Objects(
-        session,
-        destination,
-        waits=Waits(answer=options.connect_timeout),
-        # What the store can do is for the probes to say, with objects of their own.
-        conditional=not destination.single_writer,
-    )
-    return session, objects
 
 
 def _knowing_surroundings(probe: Probe, destination: DestinationSpec) -> Probe:

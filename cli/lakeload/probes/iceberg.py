@@ -286,12 +286,9 @@ class ProbeNessie:
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Delete the branch; return what could not be removed."""
         with self._writing.ended(deadline):
-            if not self._tried or succeeds(self._remove, deadline):
+            if not self._tried or succeeds(self.drop, deadline):
                 return ()
         return (f"Nessie's branch `{self.branch}`",)
-
-    def _remove(self) -> None:
-        self.drop()
 
 
 TABLE = "probe"

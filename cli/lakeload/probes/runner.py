@@ -244,7 +244,7 @@ def within(call: Callable[[], T], deadline: Deadline) -> T:
     return outcome[0]
 
 
-def succeeds(call: Callable[[], None], deadline: Deadline) -> bool:
+def succeeds(call: Callable[[], object], deadline: Deadline) -> bool:
     """Return whether `call` ended well before the deadline."""
     try:
         within(call, deadline)

@@ -34,6 +34,8 @@ STYLES = {
     "NO_OP": "green",
     "LOADED_CATALOG_STALE": "yellow",
     "FAILED": "red",
+    "SKIPPED": "yellow",
+    "INTERRUPTED": "yellow",
     "DONE": "green",
 }
 

@@ -14,19 +14,11 @@ from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
 from lakeload.ui.errors import say, show_trouble
+from lakeload.ui.progress import STYLES
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import RowChanges, TableResult
 from lakeload_jobs.core.sizes import format_size
-
-STYLES = {
-    "LOADED": "green",
-    "NO_OP": "green",
-    "LOADED_CATALOG_STALE": "yellow",
-    "FAILED": "red",
-    "SKIPPED": "yellow",
-    "INTERRUPTED": "yellow",
-}
 
 
 @dataclass(frozen=True)

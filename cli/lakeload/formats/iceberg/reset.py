@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lakeload.config.document import quoted
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
@@ -168,9 +169,8 @@ def check_droppable(facts: TableFacts, pipeline: str) -> None:
             hint=by_hand,
         )
     if others := _others(facts, pipeline):
-        names = ", ".join(f"`{name}`" for name in others)
         raise LoadFailed(
-            f"the table also holds rows of pipeline {names}, and it would go as a whole",
+            f"the table also holds rows of pipeline {quoted(others)}, and it would go as a whole",
             hint=f"delete this pipeline's rows with SQL, by `_supa_job_id`; or, {by_hand}",
         )
     if strangers := _strangers(facts):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from lakeload.config.document import quoted
 from lakeload.formats.parquet.tables import ParquetTables, open_tables
 from lakeload.formats.reports import (
     DamagedJob,
@@ -253,7 +254,7 @@ def _no_such_job(
     where = f"`{lake.tables[0].target}`" if many == 1 else f"any of the {many} tables"
     hint = did_you_mean(job_id, damaged)
     if hint is None and damaged:
-        hint = "damaged are " + ", ".join(f"`{job}`" for job in damaged[:10])
+        hint = f"damaged are {quoted(damaged[:10])}"
     return InvalidInput(
         f"`--{decision} {job_id}`: no job of this id is damaged in {where}",
         hint=hint or "no job is damaged: `lakeload recover` without this flag is enough",

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakeload.config.document import quoted
 from lakeload.documents.load import DestinationDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.tables import TableRef, TableSet, TablesRequest, enter, open_pipeline
@@ -66,12 +67,13 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
     """
     tables = [TableRef(_target(found), found) for found in find_tables(objects, prefix)]
     names = [table.target for table in tables]
+    there = f"there are {quoted(names, 10)}" if names else "no table has been loaded there yet"
     for glob in globs:
         if not any(fnmatch.fnmatchcase(name, glob) for name in names):
             root = objects.url(prefix)
             raise InvalidInput(
                 f"`--table {glob}` matches no table with a log in `{root}`",
-                hint=did_you_mean(glob, names) or _there_are(names),
+                hint=did_you_mean(glob, names) or there,
             )
     return [
         table
@@ -82,11 +84,3 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
 
 def _target(location: TableLocation) -> str:
     return f"{location.schema}.{location.table}" if location.schema else location.table
-
-
-def _there_are(names: Sequence[str], most: int = 10) -> str:
-    if not names:
-        return "no table has been loaded there yet"
-    shown = ", ".join(f"`{name}`" for name in names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"there are {shown}{more}"
