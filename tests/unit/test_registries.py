@@ -5,6 +5,7 @@ mypy does not look for missing keys: a further member would be found by its firs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from importlib.resources import files
 from typing import get_args
@@ -14,11 +15,19 @@ import pytest
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
+from lakeload.launch.outcome import _signs
 from lakeload.probes import connection as catalogs
 from lakeload.probes.causes import known_causes
+from lakeload.probes.glue import ProbeIcebergTables
+from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
+from lakeload.probes.runner import _rows
+from lakeload.probes.s3 import ProbeBucket, ProbeObjects
+from lakeload.probes.sts import ProbeIdentity
+from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
 from lakeload_jobs.formats.iceberg.catalogs import opening
+from lakeload_jobs.formats.iceberg.catalogs.errors import Said
 from lakeload_jobs.formats.iceberg.load import catalog_settings
 
 
@@ -50,3 +59,38 @@ def test_init_has_a_template_for_the_block_of_every_format() -> None:
     templates = files("lakeload.init")
     blocks = [rules.BLOCK for rules in FORMAT_RULES.values() if rules.BLOCK]
     assert all((templates / f"{block}.yml.jinja").is_file() for block in blocks)
+
+
+_OWNERS = {
+    "sts": ProbeIdentity,
+    "clock": ProbeIdentity,
+    "bucket": ProbeBucket,
+    "objects": ProbeObjects,
+    "glue": ProbeIcebergTables,
+    "rest": ProbeCatalog,
+    "nessie": ProbeNessie,
+}
+
+
+def test_every_check_calls_a_method_and_needs_checks_that_there_are() -> None:
+    rows = _rows()
+    assert set(rows) == set(_OWNERS)
+    names = {row["name"] for table in rows.values() for row in table}
+    for table, owner in _OWNERS.items():
+        for row in rows[table]:
+            assert callable(getattr(owner, row["call"])), row
+            assert set(row.get("needs", ())) <= names, row
+
+
+def test_every_text_of_a_catalog_and_every_code_of_another_name_has_causes() -> None:
+    known = known_causes()
+    assert set(known.said) == {said.name for said in Said}
+    assert set(known.same) <= set(known.aws)
+    assert not {code for codes in known.same.values() for code in codes} & set(known.aws)
+
+
+def test_every_sign_in_a_log_has_an_exit_code() -> None:
+    for sign in _signs():
+        assert re.compile(sign["pattern"])
+        assert ExitCode(sign["exit_code"]) is not ExitCode.OK
+        assert sign["message"]
