@@ -65,10 +65,10 @@ def sync(
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)
-        console.note(f"job {attempt.job_id}")
         options = RunOptions(reload, full_refresh, limit, document.model.table_handling)
         tables = select_tables(table_specs(document, options), table or ())
         check_options(tables, document.destination.model.table_format, options)
+        console.note(f"job {attempt.job_id}")
         context = Context(os.environ, stop, console.err, console.quiet())
         # From here on boto3 is imported, which takes longer than everything before it.
         from lakeload.commands.sync_once import LoadJob, sync_once

@@ -153,11 +153,12 @@ def _git(path: Path, *arguments: str) -> bool:
 
 
 _HEAD = """\
-# Secrets of destination.yml. Fill them in, in single quotes: NAME='value'. Then, in each shell:
+# Secrets of destination.yml. Fill them in, in single quotes and without the #: NAME='value'.
+# Then, in each shell:
 #   set -a; . {path}; set +a
 # Keep this file out of version control.
 """
-_ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"^\s*(?:#\s*)?(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
 
 
 def dotenv_text(variables: Sequence[Variable], path: str) -> str:
@@ -172,7 +173,7 @@ def shell_path(path: Path) -> str:
 
 
 def missing_from(text: str, variables: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the variables that an existing file does not assign."""
+    """Return the variables that an existing file does not assign, nor has a line to fill in for."""
     given = set(_ASSIGNMENT.findall(text))
     return tuple(variable for variable in variables if variable.name not in given)
 
@@ -183,7 +184,8 @@ def extended(text: str, variables: Sequence[Variable]) -> str:
 
 
 def _lines(variables: Sequence[Variable]) -> str:
-    return "".join(f"\n# {variable.about}\n{variable.name}=\n" for variable in variables)
+    # Commented out: a line without a value would erase a variable that the shell has.
+    return "".join(f"\n# {variable.about}\n# {variable.name}=\n" for variable in variables)
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,8 @@ def preflight(connections: Connections) -> None:
     """Make sure that the role can be assumed and the prefix listed, and that a catalog other than
     Glue lets us in; writes nothing.
 
-    Raises `Refused` with what AWS said, and in the hint what to do.
+    Raises `Refused` with what AWS said, and in the hint what to do; `InvalidInput` for a secret
+    that is not there.
     """
     # A load that gives up has to be started again by somebody: try more often than a test does.
     destination = connections.destination
@@ -298,7 +299,8 @@ def preflight(connections: Connections) -> None:
     )
     for result in ConnectionTest(destination, options, connections.before_spark).run():
         if result.failure is not None:
-            raise Refused(
+            here = result.failure.code == InvalidInput.__name__
+            raise (InvalidInput if here else Refused)(
                 result.failure.message,
                 hint=_advice(result.probe, result.failure),
                 retryable=result.failure.retryable,

@@ -22,6 +22,7 @@ from lakeload.formats.plan import (
 from lakeload.launch.spec import Attempt
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.core.sizes import counted, format_size
 
@@ -80,7 +81,7 @@ def show_text(
         say(err, "warning", warning)
     if not quiet:
         say(err, "note", "nothing was written")
-        for line in _reading(readers, file):
+        for line in _reading(readers, file) if exit_code_of(plans) == ExitCode.OK else ():
             say(err, "note", line)
 
 

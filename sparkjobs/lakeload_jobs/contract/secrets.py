@@ -62,10 +62,11 @@ def resolve_locally(reference: SecretReference) -> Secret:
 
 
 def _from_variable(name: str) -> Secret:
-    value = os.environ.get(name, "")
+    value = os.environ.get(name)
     if not value:
+        state = "not set" if value is None else "set and empty"
         raise InvalidInput(
-            f"the environment variable `{name}` is not set",
+            f"the environment variable `{name}` is {state}",
             hint=f"export {name}=… before running this command; lakeload reads no `.env`, a shell "
             "does: `set -a; . ./.env; set +a`",
         )

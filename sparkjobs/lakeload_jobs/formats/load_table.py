@@ -124,11 +124,19 @@ def _told(
         *writer.warnings,
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
     )
+    said = result.error.message if result.error else ""
+    warnings = tuple(_unless_said(warning, said) for warning in warnings)
     if result.status == "NO_OP":
         return replace(result, warnings=warnings)
     notes = (*_notes(found), *mapping.notes, *writer.notes, *result.notes)
     reader, why_jvm = writer.reader, writer.why_jvm
     return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
+
+
+def _unless_said(warning: str, error: str) -> str:
+    """Return a warning without its reason where the error names the same, such as a denial."""
+    what, _, reason = warning.partition(": ")
+    return what if reason and reason in error else warning
 
 
 def _notes(found: Slice) -> tuple[str, ...]:

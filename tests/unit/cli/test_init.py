@@ -140,7 +140,7 @@ def test_a_secrets_file_that_is_there_only_gets_what_it_lacks(tmp_path: Path) ->
     text = (tmp_path / ".env").read_text()
     assert text.startswith("export LAKELOAD_CLIENT_ID='mine'\nOTHER=1\n")
     assert text.count("LAKELOAD_CLIENT_ID=") == 1
-    assert "\nLAKELOAD_CLIENT_SECRET=\n" in text
+    assert "\n# LAKELOAD_CLIENT_SECRET=\n" in text
     assert (tmp_path / ".gitignore").read_text() == "*.log\n.env\n"
 
     result = init(str(tmp_path), *FLAGS, *flags, "--force")

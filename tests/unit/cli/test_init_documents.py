@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,7 +102,17 @@ def test_a_shell_reads_the_secrets_by_the_line_that_is_printed(
     for folder in (Path(), Path("a b'c")):
         init(str(folder), *FLAGS, "--role-arn", ROLE)
         file = folder / ".env"
-        file.write_text(file.read_text().replace("_ID=", "_ID='a b$c'"))
+        script = f'. {shlex.quote(str(file.absolute()))}; printf %s "$LAKELOAD_EXTERNAL_ID"'
+        unfilled = subprocess.run(
+            ["sh", "-c", script],
+            env={**os.environ, "LAKELOAD_EXTERNAL_ID": "kept"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert unfilled.stdout == "kept"
+        name = "LAKELOAD_EXTERNAL_ID="
+        file.write_text(file.read_text().replace(f"# {name}", f"{name}'a b$c'"))
         answers = interview({**REQUIRED, "role_arn": ROLE}, {"name": "n"}, None)
         line = next_steps(answers, folder)[0].command
 

@@ -128,3 +128,9 @@ def test_different_errors_stay_apart() -> None:
     ]
     _, err = shown(*wrong, quiet=True)
     assert err == ["error: shop.a: a is bad", "error: shop.b: b is bad"]
+
+
+def test_how_to_read_tables_is_no_matter_while_something_is_in_the_way() -> None:
+    wrong = replace(ORDERS, action="REFUSED", error=ErrorInfo("LoadFailed", "no way", 3))
+    _, err = shown(wrong)
+    assert err == ["error: supaflow_postgres.orders: no way", "note: nothing was written"]

@@ -188,7 +188,8 @@ class OpenParquetTable(ParquetTable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the log and the catalog have to say."""
-        return (*self._opened.warnings, *lagging(self._opened.catalog_error), *self._unasked)
+        behind = lagging(self._opened.catalog_error, self._unasked)
+        return (*self._opened.warnings, *behind)
 
     def keep(self, found: Slice) -> TableResult:
         """Report that nothing is new; commit the state where that makes the next run quicker."""

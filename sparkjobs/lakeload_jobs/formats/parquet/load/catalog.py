@@ -38,8 +38,11 @@ def catalog_stale(error: LakeloadError) -> FollowUpFailed:
     )
 
 
-def lagging(error: LakeloadError | None) -> tuple[str, ...]:
-    """Return the warning that the catalog still lags behind jobs of before."""
+def lagging(error: LakeloadError | None, unasked: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the warning that the catalog still lags behind jobs of before, then `unasked`, those
+    of `check_catalog`. A reason that both have is told once."""
     if error is None:
-        return ()
-    return (f"the catalog does not show all of earlier jobs yet: {error.message}",)
+        return unasked
+    behind = "the catalog does not show all of earlier jobs yet"
+    told = any(error.message in warning for warning in unasked)
+    return (behind if told else f"{behind}: {error.message}", *unasked)

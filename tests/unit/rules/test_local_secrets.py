@@ -1,0 +1,22 @@
+"""References to secrets of this machine that lead nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput
+from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
+
+
+@pytest.mark.parametrize(("value", "what"), [(None, "is not set"), ("", "is set and empty")])
+def test_a_variable_without_a_value_is_told_for_what_it_is(
+    value: str | None, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAKE_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("LAKE_KEY", value)
+
+    with pytest.raises(InvalidInput, match=f"`LAKE_KEY` {what}") as caught:
+        resolve_locally(SecretReference("env", "LAKE_KEY"))
+
+    assert caught.value.exit_code == ExitCode.INVALID
