@@ -143,6 +143,9 @@ class ProbeResult:
     detail: str = ""
     """What was found, or why the probe was skipped."""
     failure: Failure | None = None
+    blocked_by: str = ""
+    """The probe that failed, or was skipped for such a reason, and without which this one says
+    nothing."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,8 @@ def run_probes(
             continue
         if blocking := next((name for name in probe.needs if name in missing), None):
             missing.add(probe.name)
-            yield ProbeResult(probe, Status.SKIPPED, detail=f"needs `{blocking}`")
+            why = f"needs `{blocking}`"
+            yield ProbeResult(probe, Status.SKIPPED, detail=why, blocked_by=blocking)
             continue
         result = _run(probe, deadline)
         if result.failure is not None:

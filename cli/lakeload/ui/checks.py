@@ -155,6 +155,12 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> str:
     return "\n".join(lines or [first]).replace(_HARD_SPACE, " ")
 
 
+def _not_asked(names: Sequence[str]) -> str:
+    """Say in one line which checks nobody could make after what failed."""
+    checks = "1 check was" if len(names) == 1 else f"{len(names)} checks were"
+    return f"{checks} not made, because of what failed: {', '.join(names)}"
+
+
 class ChecksView:
     """Shows results as they come: a live table on a terminal, one line each elsewhere.
 
@@ -182,11 +188,14 @@ class ChecksView:
     def __exit__(self, *exception: object) -> None:
         if self._live:
             self._live.stop()
+        elif self._lines and self._blocked():
+            head = f"{Status.SKIPPED:8} "
+            console.answer(_wrapped(_not_asked(self._blocked()), head, " " * len(head)))
 
     def add(self, result: ProbeResult) -> None:
         """Show one result."""
         self._results.append(result)
-        if self._lines:
+        if self._lines and not result.blocked_by:
             console.answer(line(result, self._name_width))
 
     def _table(self) -> Table:
@@ -196,6 +205,8 @@ class ChecksView:
         table.add_column(ratio=1, overflow="fold")
         table.add_column(justify="right", no_wrap=True)
         for result in self._results:
+            if result.blocked_by:
+                continue
             mark, style = MARKS[result.status]
             told = Text(proves(result), "dim" if result.status is Status.SKIPPED else "")
             name = Text(result.probe.name, style)
@@ -203,7 +214,12 @@ class ChecksView:
         for number, probe in enumerate(self._probes[len(self._results) :]):
             ahead = Text("…" if number == 0 else " ")
             table.add_row(ahead, Text(probe.name, "dim"), Text(probe.proves, "dim"), "")
+        if blocked := self._blocked():
+            table.add_row("-", "", Text(_not_asked(blocked), "dim"), "")
         return table
+
+    def _blocked(self) -> list[str]:
+        return [result.probe.name for result in self._results if result.blocked_by]
 
 
 def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, file: Path) -> None:

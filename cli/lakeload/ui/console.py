@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from lakeload_jobs.contract.errors import InvalidInput
@@ -37,6 +38,15 @@ class Stream(Console):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.file.fileno())
             os.close(nowhere)
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print; a table that no terminal shows has no blanks at the ends of its lines."""
+        if self.is_terminal or not any(isinstance(one, Table) for one in objects):
+            return super().print(*objects, **settings)
+        with self.capture() as captured:
+            super().print(*objects, **settings)
+        lines = captured.get().splitlines()
+        return super().print("\n".join(line.rstrip() for line in lines), soft_wrap=True)
 
     def __exit__(self, *exception: Any) -> None:
         """Write what was printed inside of the block."""

@@ -18,7 +18,7 @@ from rich.text import Text
 from lakeload.config.problems import InvalidDocuments
 from lakeload.config.secret_names import looks_secret, masked, printable
 from lakeload.ui import console
-from lakeload.ui.problems import problems_json, problems_text, summary
+from lakeload.ui.problems import MAX_WIDTH, problems_json, problems_text, summary, wrapped
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo
 
@@ -31,10 +31,23 @@ _STYLES = {
 
 
 def say(err: Console, label: str, text: str, *, strong: bool = False) -> None:
-    """Write `label: text`, whatever is in the text, as one line."""
+    """Write `label: text`, whatever is in the text: in lines that fit a terminal, else as one."""
     style = _STYLES.get(label, "dim")
-    told = (printable(text), "bold" if strong else "")
+    told = (_fitted(err, label, printable(text)), "bold" if strong else "")
     err.print(Text.assemble((f"{label}:", style), " ", told), soft_wrap=True)
+
+
+def _fitted(err: Console, label: str, text: str) -> str:
+    """Return text that follows `label: `, wrapped between words on a terminal, which would break
+    them. Indented lines are to be copied and stay whole."""
+    if not err.is_terminal:
+        return text
+    width, indent = min(err.width, MAX_WIDTH), " " * (len(label) + 2)
+    lines = (
+        line if line.startswith(" ") else wrapped(line, width, indent, indent)[len(indent) :]
+        for line in text.split("\n")
+    )
+    return "\n".join(lines)
 
 
 def show_trouble(
@@ -70,10 +83,10 @@ def show_error(error: LakeloadError) -> None:
 def error_text(error: LakeloadError) -> Text:
     """Return message and hint, ready for a terminal."""
     text = Text("error:", "bold red")
-    text.append(" " + _printable_lines(error.message), "bold")
+    text.append(" " + _fitted(console.err, "error", _printable_lines(error.message)), "bold")
     if error.hint:
         text.append("\n hint:", "green")
-        text.append(" " + _printable_lines(error.hint))
+        text.append(" " + _fitted(console.err, " hint", _printable_lines(error.hint)))
     return text
 
 

@@ -18,14 +18,14 @@ _STYLES: dict[Severity, str] = {
     "warning": "bold yellow",
     "note": "bold cyan",
 }
-_MAX_WIDTH = 100
+MAX_WIDTH = 100
 _SHOWN = 100
 _HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def problems_text(problems: Sequence[Problem], width: int) -> Text:
     """Return the problems one below the other, at most 100 of them, wrapped at `width`."""
-    width = min(width, _MAX_WIDTH)
+    width = min(width, MAX_WIDTH)
     parts = [problem_text(problem, width) for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:
         parts.append(Text(f"… and {len(problems) - _SHOWN} more"))
@@ -38,7 +38,7 @@ def problem_text(problem: Problem, width: int) -> Text:
     text = Text()
     text.append(f"{problem.severity}:", style)
     first = len(problem.severity) + 2
-    text.append(_wrapped(problem.message, width, " " * first, " " * 4)[first - 1 :], "bold")
+    text.append(wrapped(problem.message, width, " " * first, " " * 4)[first - 1 :], "bold")
     gutter = max((len(str(snippet.line)) for snippet in problem.snippets), default=1)
     text.append(f"\n{'':{gutter}}--> ", "blue")
     text.append(position(problem))
@@ -126,10 +126,10 @@ def _append_hint(text: Text, hint: str, gutter: int, width: int) -> None:
         if line.startswith(" "):
             text.append(line)
         else:
-            text.append(_wrapped(line, width, rest, rest + "  " * (i > 0))[len(rest) :])
+            text.append(wrapped(line, width, rest, rest + "  " * (i > 0))[len(rest) :])
 
 
-def _wrapped(text: str, width: int, first: str, rest: str) -> str:
+def wrapped(text: str, width: int, first: str, rest: str) -> str:
     """Wrap between words, but not within backticks."""
     kept = re.sub(r"`[^`]*`", lambda match: match[0].replace(" ", _HARD_SPACE), text)
     lines = textwrap.wrap(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -83,3 +84,29 @@ def test_what_is_left_behind_is_part_of_the_one_line() -> None:
         "connection failed at list (AccessDenied); s3://lake/shop: 1 failed in 1.0 s; "
         "left behind: s3://lake/_lakeload/probe/x"
     )
+
+
+def test_what_could_not_be_asked_is_one_line_after_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failed = _result(FAILURE)
+    blocked = [
+        replace(
+            _result(None),
+            probe=replace(failed.probe, name=f"check-{number}"),
+            status=Status.SKIPPED,
+            detail="needs `list`",
+            blocked_by="list",
+        )
+        for number in range(25)
+    ]
+    with check_text.ChecksView([failed.probe, *(one.probe for one in blocked)]) as view:
+        for result in (failed, *blocked):
+            view.add(result)
+    shown = capsys.readouterr().out.splitlines()
+
+    assert shown[0].startswith("failed   list ")
+    about = [line for line in shown if line.startswith("skipped")]
+    assert about[0].startswith("skipped  25 checks were not made, because of what failed: check-0,")
+    assert len(about) == 1
+    assert len(shown) < 10

@@ -1,0 +1,84 @@
+"""What terminals and pipes get: whole words within the width, and no blanks at ends of lines."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from lakeload.ui import console
+from lakeload.ui.console import Stream
+from lakeload.ui.errors import error_text, show_trouble
+from lakeload_jobs.contract.errors import Refused
+
+LONG = Refused(
+    "listing `s3://lake/shop/`: access denied (`AccessDenied`, HTTP 403): "
+    + "the identity is not authorized to perform it " * 4,
+    hint="give\n  --bucket NAME  "
+    + "a line to be copied stays as long as it is " * 3
+    + "\nand allow it "
+    + "in the policy of the role or user " * 4,
+)
+
+
+def stream(kind: type[Console], *, terminal: bool) -> Console:
+    return kind(
+        file=io.StringIO(),
+        width=80,
+        force_terminal=terminal,
+        color_system=None,
+        markup=False,
+        highlight=False,
+    )
+
+
+def lines(shown: Console) -> list[str]:
+    assert isinstance(shown.file, io.StringIO)
+    return shown.file.getvalue().splitlines()
+
+
+def test_a_terminal_gets_an_error_in_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = stream(Stream, terminal=True)
+    monkeypatch.setattr(console, "err", err)
+    err.print(error_text(LONG), soft_wrap=True)
+    shown = lines(err)
+
+    copied = [line for line in shown if "--bucket" in line]
+    assert len(copied) == 1
+    assert all(len(line) <= 80 for line in shown if line not in copied)
+    assert shown[1].startswith("       ")
+    words = re.findall(r"\S+", f"error: {LONG.message} hint: {LONG.hint}")
+    assert re.findall(r"\S+", " ".join(shown)) == words
+
+
+def test_a_terminal_gets_the_error_of_a_table_in_lines_that_fit() -> None:
+    err = stream(Stream, terminal=True)
+    show_trouble(err, "shop.orders", Refused(LONG.message))
+    assert len(lines(err)) > 2
+    assert all(len(line) <= 80 for line in lines(err))
+
+
+def test_a_pipe_gets_an_error_as_one_line() -> None:
+    err = stream(Stream, terminal=False)
+    show_trouble(err, "shop.orders", Refused(LONG.message))
+    assert lines(err) == [f"error: shop.orders: {LONG.message}"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_table_in_a_pipe_has_no_blanks_at_the_ends_of_lines(terminal: bool) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("table")
+    table.add_column("status")
+    table.add_row("orders", "LOADED_CATALOG_STALE")
+    table.add_row("visits", "OK")
+    out = stream(Stream, terminal=terminal)
+    out.print(table)
+    assert [line.rstrip() for line in lines(out)] == [
+        "table   status",
+        "orders  LOADED_CATALOG_STALE",
+        "visits  OK",
+    ]
+    assert terminal or lines(out)[2] == "visits  OK"
