@@ -4,6 +4,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
+# Tests start hundreds of Pythons, and each would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The newest Python that Spark 4.1 supports and that can make a virtual environment.
 ifndef PYTHON
 PYTHON := $(shell for python in python3.13 python3.12 python3.11 python3.14 python3; do \

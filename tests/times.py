@@ -61,6 +61,8 @@ def measure(arguments: tuple[str, ...], workers: int) -> Cost:
             *arguments,
         ],
         cwd=ROOT,
+        # As `make test` does.
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
