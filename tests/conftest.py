@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,13 +39,21 @@ def pytest_configure() -> None:
             signal.signal(number, lambda *_: None)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet; pytest's own look through all of them for a free name."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def isolation(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     """Hide the developer's AWS, Spark, proxy and terminal settings; return the test's own HOME."""
     for name in list(os.environ):
         if is_foreign(name):
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     # Without it the default chain asks the instance metadata service, where there may be one.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
