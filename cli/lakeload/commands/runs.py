@@ -13,6 +13,8 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 if TYPE_CHECKING:
+    from lakeload.documents.load import DestinationDocument, PipelineDocument
+    from lakeload.formats.tables import TablesRequest
     from lakeload.launch.run_folder import LocalRun
 
 
@@ -50,10 +52,12 @@ def runs(
 
     commands, request = request_of("runs", file, table or ())
     report = commands.runs(request, limit)
+    running = _running(request)
     if output is OutputFormat.JSON:
-        console.show_json(to_document(report))
+        console.show_json(to_document(report, running))
     else:
-        show_text(report, str(file), console.out, console.err, verbose=console.verbose())
+        verbose = console.verbose()
+        show_text(report, str(file), console.out, console.err, verbose=verbose, running=running)
     raise typer.Exit(report.exit_code)
 
 
@@ -63,18 +67,31 @@ def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputF
 
     found = matching(past_runs(runs_directory(os.environ)), globs)
     if file is not None:
-        found = _of_file(file, found)
+        from lakeload.documents.load import load_either
+
+        found = _of_document(load_either(file, os.environ), found)
     if output is OutputFormat.JSON:
         console.show_json(local_document(found[:limit]))
     else:
         show_local(found[:limit], console.out, console.err)
 
 
-def _of_file(file: Path, found: tuple[LocalRun, ...]) -> tuple[LocalRun, ...]:
-    """Return the runs of this pipeline, or into this destination."""
-    from lakeload.documents.load import DestinationDocument, load_either
+def _running(request: TablesRequest) -> tuple[LocalRun, ...]:
+    """Return the loads of this machine whose Spark is at work, also where the command that started
+    it is gone: nothing in the lake tells of them before they commit."""
+    from lakeload.launch.run_folder import matching, past_runs, runs_directory
 
-    document = load_either(file, os.environ)
+    found = matching(past_runs(runs_directory(os.environ)), request.globs)
+    loads = tuple(run for run in found if run.outcome == "RUNNING" and run.job == "load")
+    return _of_document(request.document, loads)
+
+
+def _of_document(
+    document: PipelineDocument | DestinationDocument, found: tuple[LocalRun, ...]
+) -> tuple[LocalRun, ...]:
+    """Return the runs of this pipeline, or into this destination."""
+    from lakeload.documents.load import DestinationDocument
+
     if isinstance(document, DestinationDocument):
         place = (document.model.bucket, document.model.prefix)
         return tuple(run for run in found if (run.bucket, run.prefix) == place)

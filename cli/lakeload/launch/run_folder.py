@@ -125,8 +125,9 @@ def _last_written(folder: Path) -> float:
     return max(times)
 
 
-LocalOutcome = Literal["SUCCEEDED", "FAILED", "NO_RESULT"]
-"""NO_RESULT: the run goes on, or ended before its driver could write a result."""
+LocalOutcome = Literal["SUCCEEDED", "FAILED", "RUNNING", "NO_RESULT"]
+"""RUNNING: the driver lives, whatever became of the command that started it. NO_RESULT: it is
+starting, or ended before it could write a result."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,8 @@ class LocalRun:
     seconds: float | None
     folder: Path
     log: Path
+    job: str = "load"
+    """What Spark was started for: `load`, `plan` or `maintain`."""
 
 
 def past_runs(runs: Path) -> tuple[LocalRun, ...]:
@@ -176,6 +179,10 @@ def _is_gone(events: Path) -> bool:
         return False
 
 
+def _without_result(events: Path) -> Literal["RUNNING", "NO_RESULT"]:
+    return "RUNNING" if events.exists() and not _is_gone(events) else "NO_RESULT"
+
+
 def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, ...]:
     """Return the runs with a table whose source name matches one of the globs; all without any."""
     return tuple(
@@ -200,10 +207,11 @@ def _read(folder: RunFolder) -> LocalRun | None:
             bucket=str(spec["destination"]["bucket"]),
             prefix=str(spec["destination"]["prefix"]),
             tables=tuple(str(table["source"]) for table in spec["tables"]),
-            outcome=ended.status if ended else "NO_RESULT",
+            outcome=ended.status if ended else _without_result(folder.events),
             seconds=(ended.finished_at - ended.started_at).total_seconds() if ended else None,
             folder=folder.path,
             log=folder.log,
+            job=str(spec.get("job", "load")),
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError, CodecError):
         return None

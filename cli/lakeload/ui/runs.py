@@ -22,17 +22,19 @@ STATE_STYLES = {"done": "green", "reset": "dim", "damaged": "bold red"}
 OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
     "FAILED": ("failed", "red"),
-    "NO_RESULT": ("no result: it still runs, or was killed", "yellow"),
+    "RUNNING": ("is running", "yellow"),
+    "NO_RESULT": ("no result: it is starting, or was killed", "yellow"),
 }
 
 
-def to_document(report: RunsReport) -> dict[str, Any]:
+def to_document(report: RunsReport, running: Sequence[LocalRun] = ()) -> dict[str, Any]:
     """Return the JSON document of `runs --output json`; keys are only ever added."""
     return {
         "exit_code": int(report.exit_code),
         "runs": [to_json(run.document) for run in report.runs],
         **to_json(report.document),
         "errors": [trouble_document(failed.target, failed.error) for failed in report.errors],
+        "running": [_local_document(run) for run in running],
     }
 
 
@@ -41,8 +43,25 @@ def local_document(runs: Sequence[LocalRun]) -> dict[str, Any]:
     return {"exit_code": 0, "runs": [_local_document(run) for run in runs]}
 
 
-def show_text(report: RunsReport, file: str, out: Console, err: Console, *, verbose: bool) -> None:
-    """Write the jobs, newest first, to stdout; what could not be read, and hints, to stderr."""
+def show_text(
+    report: RunsReport,
+    file: str,
+    out: Console,
+    err: Console,
+    *,
+    verbose: bool,
+    running: Sequence[LocalRun] = (),
+) -> None:
+    """Write the jobs, newest first, to stdout; what could not be read, and hints, to stderr.
+
+    `running` are loads of this machine that have not committed yet.
+    """
+    for load in running:
+        about = f"  job {load.job_id}  pipeline {printable(load.pipeline)}  "
+        words, style = OUTCOMES["RUNNING"]
+        line = Text.assemble((minute(load.started_at), "bold"), about, (words, style))
+        out.print(line, soft_wrap=True)
+        out.print(Text(f"  {printable(str(load.log))}", "dim"), soft_wrap=True)
     for job in by_job(report.runs):
         out.print(
             Text.assemble(
@@ -61,7 +80,7 @@ def show_text(report: RunsReport, file: str, out: Console, err: Console, *, verb
         out.print(Text(printable(line), "dim"), soft_wrap=True)
     for failed in report.errors:
         show_trouble(err, failed.target, failed.error)
-    if not report.runs and not report.errors:
+    if not report.runs and not report.errors and not running:
         err.print("nothing has been loaded yet", soft_wrap=True)
     _show_hint(report, f"lakeload recover {shlex.quote(file)}", err)
 

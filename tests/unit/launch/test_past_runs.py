@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
+import pytest
+
+from lakeload.commands.runs import _running
+from lakeload.documents.load import DestinationDocument, PipelineDocument, load_pipeline
+from lakeload.formats.tables import TablesRequest
 from lakeload.launch.run_folder import dead_attempts, matching, past_runs
 from lakeload.launch.spec import author
 from lakeload_jobs.jobs.event_log import EventLog
@@ -89,3 +95,35 @@ def test_an_attempt_is_dead_when_its_driver_was_there_and_is_gone(tmp_path: Path
         assert dead_attempts(tmp_path) == ("failed",)
     assert dead_attempts(tmp_path) == ("killed", "failed")
     assert dead_attempts(tmp_path / "nowhere") == ()
+
+
+def test_a_load_whose_command_was_killed_is_running_while_its_driver_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pipeline.yml").write_text(
+        "version: 1\nname: shop\n"
+        "destination: {version: 1, bucket: lake, region: us-east-1, prefix: a/b}\n"
+        "source: {type: FILES, format: CSV}\ntables: [{table: orders, path: x.csv}]\n"
+    )
+    document = load_pipeline(tmp_path / "pipeline.yml", {})
+    monkeypatch.setenv("LAKELOAD_RUN_DIR", str(tmp_path / "runs"))
+    write_folder(tmp_path / "runs", "starting")
+    planned = write_folder(tmp_path / "runs", "planned", job="plan")
+    others = write_folder(tmp_path / "runs", "others", pipeline="other")
+    ours = write_folder(tmp_path / "runs", "ours")
+
+    def running(document: PipelineDocument | DestinationDocument, *globs: str) -> list[str]:
+        return [run.job_id for run in _running(TablesRequest("runs", document, globs, print))]
+
+    with contextlib.ExitStack() as drivers:
+        for folder in (planned, others, ours):
+            drivers.enter_context(EventLog(str(folder / "events.jsonl")))
+        assert running(document) == ["job-ours"]
+        assert running(document.destination) == ["job-others", "job-ours"][::-1]
+        assert running(document, "visits*") == ["job-ours"]
+        assert running(document, "nothing*") == []
+        outcomes = {run.job_id: run.outcome for run in past_runs(tmp_path / "runs")}
+        assert outcomes["job-ours"] == "RUNNING"
+        assert outcomes["job-starting"] == "NO_RESULT"
+    assert running(document) == []
+    assert {run.outcome for run in past_runs(tmp_path / "runs")} == {"NO_RESULT"}

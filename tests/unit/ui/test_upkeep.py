@@ -123,10 +123,20 @@ def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
     assert lines(out) == [
         "2026-11-21 10:15  job job-1  pipeline shop  succeeded in 12.3 s",
         "  /runs/r1/l",
-        "2026-11-21 10:15  job job-1  pipeline shop  no result: it still runs, or was killed",
+        "2026-11-21 10:15  job job-1  pipeline shop  no result: it is starting, or was killed",
         "  /runs/r1/l",
     ]
     assert runs_ui.local_document((killed,))["runs"][0]["seconds"] is None
+
+    alive = replace(killed, outcome="RUNNING")
+    out, err = console(), console()
+    runs_ui.show_text(report((), (), ()), "p.yml", out, err, verbose=False, running=(alive,))
+    assert lines(out) == [
+        "2026-11-21 10:15  job job-1  pipeline shop  is running",
+        "  /runs/r1/l",
+    ]
+    assert lines(err) == []
+    assert runs_ui.to_document(report((), (), ()), (alive,))["running"][0]["job_id"] == "job-1"
 
 
 def test_a_damaged_job_names_its_keys_and_both_ways_on() -> None:
