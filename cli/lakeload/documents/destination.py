@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -23,7 +24,7 @@ from lakeload.config.scalars import (
 from lakeload.config.secret_names import shown
 from lakeload.documents.iceberg import Iceberg
 from lakeload_jobs.contract.spec import PartitionStrategy, TableFormat
-from lakeload_jobs.core.aws_partitions import regions
+from lakeload_jobs.core.aws_partitions import AWS_DOMAINS, domain, regions
 from lakeload_jobs.core.names import nearest
 
 
@@ -141,6 +142,24 @@ def region_notes(model: Destination) -> Iterator[Finding]:
     if not (known or model.endpoint_url or model.endpoints.s3):
         hint = "AWS has regions such as `us-east-1`; set `endpoint_url` for another store"
         yield Finding(_not_of_aws(model.region), hint, ("region",), "unknown-region")
+
+
+def own_store(url: str) -> bool:
+    """Whether an S3 endpoint is that of a store other than AWS's: one of a VPC is AWS's own."""
+    return bool(url) and not (urlsplit(url).hostname or "").endswith(AWS_DOMAINS)
+
+
+def role_notes(model: Destination) -> Iterator[Finding]:
+    """Yield that a role is assumed at AWS's STS, where the bucket is another store's."""
+    s3 = model.endpoint_url or model.endpoints.s3
+    if model.credentials.role_arn and own_store(s3) and not model.endpoints.sts:
+        host = f"sts.{model.region}.{domain(model.region)}"
+        yield Finding(
+            f"the role is assumed at AWS (`{host}`), and the bucket is at `{shown(s3)}`",
+            f"a store with roles of its own has an STS: add `endpoints: {{sts: {shown(s3)}}}`",
+            ("credentials", "role_arn"),
+            "sts-of-aws",
+        )
 
 
 def _meant_region(region: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lakeload.config.model import Finding
 from lakeload.documents import iceberg_rules, parquet_rules
-from lakeload.documents.destination import Destination, region_findings, region_notes
+from lakeload.documents.destination import Destination, region_findings, region_notes, role_notes
 from lakeload.documents.pipeline import Numbered
 from lakeload_jobs.contract.spec import DestinationSpec, TableFormat, TableSpec
 
@@ -71,6 +71,7 @@ def destination_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
 def destination_notes(model: Destination) -> Iterator[Finding]:
     """Yield what is no mistake, and yet may surprise; of blocks, those not in use."""
     yield from region_notes(model)
+    yield from role_notes(model)
     own = FORMAT_RULES[model.table_format]
     for rules in FORMAT_RULES.values():
         if rules is not own and rules.BLOCK in model.model_fields_set:

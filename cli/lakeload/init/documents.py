@@ -12,6 +12,7 @@ from typing import cast
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from lakeload.config.document import resolved
+from lakeload.documents.destination import own_store
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
@@ -32,6 +33,7 @@ def documents(answers: Answers) -> dict[str, str]:
         "format": traits,
         "block": FORMAT_RULES[traits.name].BLOCK,
         "settings": catalog_settings(given),
+        "own_store": own_store(answers.endpoint_url or ""),
         "located": catalog is not None and catalog.located,
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],

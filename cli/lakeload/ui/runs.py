@@ -57,11 +57,7 @@ def show_text(
     `running` are loads of this machine that have not committed yet.
     """
     for load in running:
-        about = f"  job {load.job_id}  pipeline {printable(load.pipeline)}  "
-        words, style = OUTCOMES["RUNNING"]
-        line = Text.assemble((minute(load.started_at), "bold"), about, (words, style))
-        out.print(line, soft_wrap=True)
-        out.print(Text(f"  {printable(str(load.log))}", "dim"), soft_wrap=True)
+        _show_one(load, out)
     for job in by_job(report.runs):
         out.print(
             Text.assemble(
@@ -88,17 +84,21 @@ def show_text(
 def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
     """Write this machine's runs, newest first, each with its log, to stdout."""
     for run in runs:
-        words, style = OUTCOMES[run.outcome]
-        took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
-        line = Text.assemble(
-            (minute(run.started_at), "bold"),
-            f"  job {run.job_id}  pipeline {printable(run.pipeline)}  ",
-            (f"{words}{took}", style),
-        )
-        out.print(line, soft_wrap=True)
-        out.print(Text(f"  {printable(str(run.log))}", "dim"), soft_wrap=True)
+        _show_one(run, out)
     if not runs:
         err.print("this machine has no run folders", soft_wrap=True)
+
+
+def _show_one(run: LocalRun, out: Console) -> None:
+    words, style = OUTCOMES[run.outcome]
+    took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
+    line = Text.assemble(
+        (minute(run.started_at), "bold"),
+        f"  job {run.job_id}  pipeline {printable(run.pipeline)}  ",
+        (f"{words}{took}", style),
+    )
+    out.print(line, soft_wrap=True)
+    out.print(Text(f"  {printable(str(run.log))}", "dim"), soft_wrap=True)
 
 
 def _grid(job: JobRuns) -> Table:

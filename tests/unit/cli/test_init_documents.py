@@ -56,6 +56,23 @@ def test_what_it_writes_validates_without_a_note_for_every_source(
         assert table.primary_key == (("id", "line no") if answers.primary_key else ())
 
 
+@pytest.mark.parametrize(
+    ("url", "sts"),
+    [
+        ("http://minio:9000", "http://minio:9000"),
+        ("https://b.vpce-1.s3.us-east-1.vpce.amazonaws.com", None),
+    ],
+)
+def test_a_role_of_another_store_is_assumed_there(
+    url: str, sts: str | None, tmp_path: Path
+) -> None:
+    write(tmp_path, {"endpoint_url": url, "role_arn": ROLE})
+
+    document = load_pipeline(tmp_path / "pipeline.yml", {})
+    assert destination_spec(document.destination).endpoints.sts == sts
+    assert document.warnings == ()
+
+
 @pytest.mark.parametrize("catalog", CATALOGS)
 def test_what_it_writes_validates_for_every_identity(catalog: str, tmp_path: Path) -> None:
     for identity in IDENTITIES.values():

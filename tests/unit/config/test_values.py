@@ -335,3 +335,25 @@ def test_a_destination_prefix_that_a_namespace_replaces_is_noted(
 
     assert [problem.severity for problem in found] == ["note"] * noted
     assert all("has no effect" in problem.message for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "noted"),
+    [
+        ("endpoint_url: http://minio:9000\n", True),
+        ("endpoints: {s3: 'http://minio:9000'}\n", True),
+        ("endpoints: {s3: 'http://minio:9000', sts: 'http://minio:9000'}\n", False),
+        ("endpoint_url: https://bucket.vpce-1.s3.us-east-1.vpce.amazonaws.com\n", False),
+        ("", False),
+    ],
+)
+def test_a_role_of_another_store_is_not_assumed_at_aws_unnoticed(
+    endpoints: str, noted: bool, tmp_path: Path
+) -> None:
+    role = "credentials: {role_arn: 'arn:aws:iam::123456789012:role/R'}\n"
+
+    found = problems_of(tmp_path, f"{DESTINATION}{endpoints}{role}")
+
+    assert [(one.severity, one.key) for one in found] == [("note", "credentials.role_arn")] * noted
+    assert all("sts.us-east-1.amazonaws.com" in problem.message for problem in found)
+    assert all("`endpoints: {sts: http://minio:9000}`" in (one.hint or "") for one in found)
