@@ -91,6 +91,27 @@ def test_a_new_key_needs_rows_that_have_it(loads: Loads) -> None:
     assert loads.read().schema().identifier_field_names() == {"id"}
 
 
+def test_a_new_key_is_also_what_the_table_is_sorted_by(loads: Loads) -> None:
+    def sorted_by(name: str) -> list[str]:
+        table = loads.read(name)
+        schema, order = table.schema(), table.sort_order()
+        return [schema.find_column_name(field.source_id) or "" for field in order.fields]
+
+    rows = [{"a": 1, "b": 2, "c": 3}]
+    for name in ("orders", "own"):
+        table = loads.table(loads.file(rows), name=name, primary_key=("a",), mode="UPSERT")
+        loads.loaded(table)
+    loads.spark.sql(f"ALTER TABLE lake.`{loads.schema}`.own WRITE LOCALLY ORDERED BY c DESC")
+
+    for name in ("orders", "own"):
+        key = {"primary_key": ("b", "a"), "mode": "UPSERT"}
+        loads.loaded(loads.table(loads.file(rows), name=name, **key))
+
+    # An order that another has given to the table stays.
+    assert (sorted_by("orders"), sorted_by("own")) == (["b", "a"], ["c"])
+    assert loads.read().schema().identifier_field_names() == {"a", "b"}
+
+
 def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
 

@@ -276,6 +276,8 @@ def apply_plan(
     with _told(f"changing the columns of `{target}`"):
         if plan.changes_columns:
             _change_columns(spark, transaction.updateSchema(), plan, incoming)
+        if plan.set_identifiers and _is_sorted_by(transaction.table(), plan.sorted_by):
+            _sort_by(spark, transaction, plan.set_identifiers)
         if plan.repartition is not None:
             _repartition(spark, transaction, plan.repartition)
         transaction.commitTransaction()
@@ -353,10 +355,27 @@ def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -
     _add(spark, update, made.partition_by)
     update.commit()
     if made.order is not None:
-        order = transaction.replaceSortOrder()
-        for name in made.key:
-            order.asc(name)
-        order.commit()
+        _sort_by(spark, transaction, made.key)
+
+
+def _is_sorted_by(table: Java, names: Sequence[str]) -> bool:
+    """Whether a table has the sort order that lakeload gives to a table of this key."""
+    schema, fields = table.schema(), table.sortOrder().fields()
+    found = [
+        (schema.findColumnName(field.sourceId()), str(field.transform()), str(field.direction()))
+        for field in fields
+    ]
+    plain = all(one[1:] == ("identity", "ASC") for one in found)
+    # Identifier fields have no order of their own.
+    return bool(found) and plain and {name for name, _, _ in found} == set(names)
+
+
+def _sort_by(spark: SparkSession, transaction: Java, names: Sequence[str]) -> None:
+    order, api = transaction.replaceSortOrder(), jvm(spark).org.apache.iceberg
+    for name in names:
+        # py4j does not find the method that takes a name alone.
+        order.asc(api.expressions.Expressions.ref(name), api.NullOrder.NULLS_FIRST)
+    order.commit()
 
 
 def _kept(before: Java, now: Java) -> set[str]:

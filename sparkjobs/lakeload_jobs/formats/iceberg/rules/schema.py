@@ -486,6 +486,9 @@ class SchemaPlan:
     ask `with_nulls` what becomes of the plan."""
     set_identifiers: tuple[str, ...] | None = None
     """The new identifier fields; None leaves them as they are."""
+    sorted_by: tuple[str, ...] = ()
+    """The identifier fields so far: where the table is sorted by them, as `lakeload` makes it, it
+    is sorted by the new ones from then on."""
     removed: tuple[Path, ...] = ()
     """Columns, or fields in them, that the load does not have: filled with null."""
     replace: bool = False
@@ -569,6 +572,7 @@ def compare(
         make_optional=tuple(_relaxed(changes, stays)) if policy == "EVOLVE" else (),
         require=key.require,
         set_identifiers=key.identifiers,
+        sorted_by=tuple(identifiers) if key.identifiers else (),
         removed=tuple(change.path for change in changes if isinstance(change, RemovedColumn)),
         notes=key.notes,
     )
