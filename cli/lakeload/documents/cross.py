@@ -44,6 +44,7 @@ def pipeline_findings(
         _repeated_sources(tables),
         source_type_of(data).findings(data.get("source"), tables),
         _target_findings(tables, data, destination),
+        _type_conflicts(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -102,6 +103,23 @@ def _repeated_sources(tables: Numbered) -> Iterator[Finding]:
                 ("tables", i, "table"),
                 "duplicate-table",
             )
+
+
+def _type_conflicts(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse new columns for values of other types where no column may be added."""
+    for i, table in tables:
+        changes = table.schema_changes or data.get("schema_changes")
+        conflict = table.on_type_conflict or data.get("on_type_conflict")
+        if changes == "FAIL" and conflict == "NEW_COLUMN":
+            own = "on_type_conflict" in table.model_fields_set
+            yield Finding(
+                "`on_type_conflict: NEW_COLUMN` adds columns, and `schema_changes` is FAIL",
+                "write `schema_changes: ADD_COLUMNS`, or `on_type_conflict: FAIL`",
+                ("tables", i, "on_type_conflict") if own else ("on_type_conflict",),
+                "contradiction",
+            )
+            if not own:
+                return
 
 
 def _target_findings(

@@ -34,6 +34,7 @@ from lakeload_jobs.contract.spec import (
     Mode,
     Nested,
     OnBadValue,
+    OnTypeConflict,
     SchemaChanges,
     TableHandling,
 )
@@ -111,6 +112,8 @@ class Table(TableSettings):
     """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
     schema_changes: SchemaChanges | None = setting(None, "the pipeline's")
     """What becomes of changed columns of this table; wins over the pipeline's."""
+    on_type_conflict: OnTypeConflict | None = setting(None, "the pipeline's")
+    """What becomes of values of another type in this table; wins over the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -159,6 +162,8 @@ class Pipeline(Model):
     """The first load into a folder that has files: `FAIL`, or `APPEND` to them."""
     schema_changes: SchemaChanges | None = setting(None, "`ADD_COLUMNS`; `EVOLVE` with ICEBERG")
     """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
+    on_type_conflict: OnTypeConflict = "FAIL"
+    """Values whose type a column cannot take: an error, or loaded into a `NEW_COLUMN`."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

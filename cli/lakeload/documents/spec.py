@@ -23,6 +23,7 @@ from lakeload_jobs.contract.spec import (
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
+    OnTypeConflict,
     PartitionField,
     RunOptions,
     TableSpec,
@@ -104,6 +105,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         partition_by=_partition_by(table),
         table_properties=dict(table.table_properties) or None,
         schema_changes=table.schema_changes,
+        on_type_conflict=table.on_type_conflict,
     )
 
 
@@ -147,6 +149,7 @@ def load_fingerprint(
             "on_bad_value": model.on_bad_value,
             "tracking_columns": model.tracking_columns,
             "table": {**_table(written), **rules.table_identity(written)},
+            **_type_conflicts(written.on_type_conflict or model.on_type_conflict),
             **rules.destination_identity(destination),
             **_run(options),
         }
@@ -167,6 +170,11 @@ def _table(table: TableSpec) -> Mapping[str, Any]:
         # Fingerprints have always covered the empty one of the table itself.
         "fingerprint": "",
     }
+
+
+def _type_conflicts(policy: OnTypeConflict) -> Mapping[str, Any]:
+    # As with `_run`.
+    return {} if policy == "FAIL" else {"on_type_conflict": policy}
 
 
 def _columns(columns: ColumnsSpec) -> Mapping[str, Any]:

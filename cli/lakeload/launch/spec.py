@@ -149,6 +149,7 @@ def build_job_spec(
         reader=pipeline.spark.reader,
         on_bad_value=pipeline.on_bad_value,
         schema_changes=document.schema_changes,
+        on_type_conflict=pipeline.on_type_conflict,
         tracking_columns=pipeline.tracking_columns,
         author=author(),
         dead_attempts=(

@@ -31,6 +31,7 @@ Nested = Literal["JSON", "NATIVE"]
 ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
 OnBadValue = Literal["FAIL", "NULL"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
+OnTypeConflict = Literal["FAIL", "NEW_COLUMN"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
@@ -231,6 +232,8 @@ class TableSpec:
     """At creation; they override those of the destination."""
     schema_changes: SchemaChanges | None = None
     """None: as the job says."""
+    on_type_conflict: OnTypeConflict | None = None
+    """None: as the job says."""
 
     @property
     def target(self) -> str:
@@ -288,6 +291,7 @@ class JobSpec:
     nested: Nested = "NATIVE"
     on_bad_value: OnBadValue = "FAIL"
     schema_changes: SchemaChanges = "ADD_COLUMNS"
+    on_type_conflict: OnTypeConflict = "FAIL"
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
     author: str = ""
     """`user@host` that started the job."""
@@ -302,6 +306,10 @@ class JobSpec:
     def schema_changes_of(self, table: TableSpec) -> SchemaChanges:
         """Return what becomes of changed columns of a table."""
         return table.schema_changes or self.schema_changes
+
+    def on_type_conflict_of(self, table: TableSpec) -> OnTypeConflict:
+        """Return what becomes of values whose type a column of the table cannot take."""
+        return table.on_type_conflict or self.on_type_conflict
 
     @property
     def label(self) -> str:

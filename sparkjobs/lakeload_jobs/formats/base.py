@@ -20,12 +20,14 @@ from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.result import IndexKind, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.sources.base import Reader, Rows, Slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 
 class RetryLoad(Exception):
@@ -59,21 +61,29 @@ class ExpectedColumns:
     """How a table wants its columns, from what earlier loads made of them.
 
     `earlier` are the Spark types of source columns, `recorded` their target names; `lower` says
-    that new names are in lower case.
+    that new names are in lower case. `types` are the Spark types of the table's columns, where
+    Spark has them, and `takes` says whether the column of a name takes values of a type; None:
+    there is no table yet, or its columns are replaced.
     """
 
     earlier: Mapping[str, str] = field(default_factory=dict)
     recorded: Mapping[str, str] = field(default_factory=dict)
     lower: bool = False
+    types: Mapping[str, str] = field(default_factory=dict)
+    takes: Callable[[str, DataType], bool] | None = None
 
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows under their target names and in the types that are written, with helper columns."""
+    """Rows under their target names and in the types that are written, with helper columns.
+
+    `misfits` tells of the columns whose type the table's column cannot take.
+    """
 
     rows: Rows
     mapping: ColumnMapping
     frame: DataFrame
+    misfits: Misfits = field(default_factory=dict)
 
     @property
     def index(self) -> IndexKind:

@@ -10,6 +10,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
 from lakeload_jobs.formats.spool import SpooledRows, spooled
+from lakeload_jobs.formats.type_conflicts import resolve_conflicts
 from lakeload_jobs.rows.casts import written_frame
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
 from lakeload_jobs.sources.base import Rows, Slice, Source
@@ -61,11 +62,19 @@ class LoadInput:
 
 
 def prepare_rows(
-    spec: JobSpec, table: TableSpec, rows: Rows, expected: ExpectedColumns
+    spec: JobSpec,
+    table: TableSpec,
+    rows: Rows,
+    expected: ExpectedColumns,
+    *,
+    may_read: bool = True,
 ) -> PreparedRows:
     """Return the rows under their target names; without columns there are no rows either.
 
-    Raises `InvalidInput` for settings that the source does not bear out.
+    `may_read`: rows may be looked into where their types do not fit those of the table.
+
+    Raises `InvalidInput` for settings that the source does not bear out, and `LoadFailed` for types
+    that cannot be loaded as `on_type_conflict` says.
     """
     if not rows.names:
         return _without_columns(rows)
@@ -87,7 +96,9 @@ def prepare_rows(
     if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
         frame = frame.coalesce(1).limit(spec.options.limit)
-    return PreparedRows(rows, mapping, frame)
+    prepared = PreparedRows(rows, mapping, frame)
+    policy = spec.on_type_conflict_of(table)
+    return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
 
 
 def _without_columns(rows: Rows) -> PreparedRows:

@@ -151,6 +151,62 @@ def _renamed(kind: T.DataType, rename: Rename) -> T.DataType:
     return kind
 
 
+def filled(column: Column, now: T.DataType, table: T.DataType) -> Column:
+    """Return a value with structs that have every field of the table's, in its order: fields that
+    are absent are null. Others than the table's are left out."""
+    if not _lacks(now, table):
+        return column
+    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
+        own = {field.name.lower(): field for field in now.fields}
+        fields = []
+        for field in table.fields:
+            given = own.get(field.name.lower())
+            value = (
+                F.lit(None).cast(field.dataType)
+                if given is None
+                else filled(column.getField(given.name), given.dataType, field.dataType)
+            )
+            fields.append(value.alias(field.name))
+        return F.when(column.isNotNull(), F.struct(*fields))
+    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
+        element, wanted = now.elementType, table.elementType
+        return F.transform(column, lambda value: filled(value, element, wanted))
+    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
+        value_type, value_wanted = now.valueType, table.valueType
+        return F.transform_values(column, lambda _, v: filled(v, value_type, value_wanted))
+    return column
+
+
+def _lacks(now: T.DataType, table: T.DataType) -> bool:
+    """Whether a struct at some depth has other fields than the table's, or in another order."""
+    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
+        if now.names != table.names:
+            return True
+        pairs = zip(now.fields, table.fields, strict=True)
+        return any(_lacks(one.dataType, other.dataType) for one, other in pairs)
+    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
+        return _lacks(now.elementType, table.elementType)
+    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
+        return _lacks(now.valueType, table.valueType)
+    return False
+
+
+def fills(now: T.DataType, table: T.DataType) -> bool:
+    """Return whether `filled` makes a value of one type one of the other, with nothing lost."""
+    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
+        known = {field.name.lower(): field.dataType for field in table.fields}
+        return all(
+            field.name.lower() in known and fills(field.dataType, known[field.name.lower()])
+            for field in now.fields
+        )
+    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
+        return fills(now.elementType, table.elementType)
+    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
+        same = now.keyType.simpleString() == table.keyType.simpleString()
+        return same and fills(now.valueType, table.valueType)
+    return now.simpleString() == table.simpleString()
+
+
 def cast_types(frame: DataFrame, types: Mapping[str, str], on_bad_value: OnBadValue) -> DataFrame:
     """Cast the columns that `columns.types` names, in place.
 

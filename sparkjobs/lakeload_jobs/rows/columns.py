@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec
@@ -14,6 +14,7 @@ from lakeload_jobs.core.names import (
     spelling,
     unique_names,
 )
+from lakeload_jobs.core.type_conflicts import split_variants, variants_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class LoadedColumn:
 
     source: str
     target: str
+    instead_of: str | None = None
+    """The table's column that these are the values of, where it cannot take their type."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,22 @@ class ColumnMapping:
     """Which columns continue others that were spelled in another way."""
     warnings: tuple[str, ...] = ()
     """Which columns are numbered, because another one has their name."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """The columns that have values of other types, as the column map names them."""
 
     @property
     def column_map(self) -> dict[str, str]:
         """Source → target, as it is stored with the commit."""
-        return {column.source: column.target for column in self.columns}
+        columns = {column.source: column.instead_of or column.target for column in self.columns}
+        return {**columns, **self.variants}
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The targets, in lower case, that have values of a column that is loaded: it is not gone
+        where another of them has the values of this load."""
+        names = {column.instead_of or column.target for column in self.columns}
+        others = (name for target in names for name in variants_of(target, self.variants))
+        return frozenset(name.lower() for name in (*names, *others))
 
 
 def added_column(name: str) -> str:
@@ -75,9 +89,11 @@ def map_columns(
     ]
     if not selected:
         raise InvalidInput("`columns` leaves no column to load", hint="include one or more")
-    fixed = _fixed(selected, spec.rename or {}, recorded or {}, lower=lower)
-    continued = _continued(selected, fixed, recorded or {})
-    targets = _targets(selected, {**fixed, **continued}, (recorded or {}).values(), lower=lower)
+    taken = (recorded or {}).values()
+    recorded, variants = split_variants(recorded or {})
+    fixed = _fixed(selected, spec.rename or {}, recorded, lower=lower)
+    continued = _continued(selected, fixed, recorded)
+    targets = _targets(selected, {**fixed, **continued}, taken, lower=lower)
     _check_reserved(targets)
     for name in primary_key:
         if name not in targets:
@@ -89,8 +105,9 @@ def map_columns(
     return ColumnMapping(
         columns,
         tuple(targets[name] for name in primary_key),
-        tuple(_continuations(continued, recorded or {})),
-        tuple(_numberings(selected, fixed, targets, recorded or {}, lower=lower)),
+        tuple(_continuations(continued, recorded)),
+        tuple(_numberings(selected, fixed, targets, recorded, lower=lower)),
+        variants,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
 from lakeload_jobs.sources.registry import Sources
-from tests.integration.formats.worlds import World, incremental, load
+from tests.integration.formats.worlds import ParquetWorld, World, incremental, load
 
 
 def ids(world: World) -> list[int]:
@@ -94,6 +95,108 @@ def test_a_column_in_another_spelling_goes_on_and_twins_are_numbered(world: Worl
     # Spelled like two columns of the table, it could be either.
     assert again.error is not None
     assert "`ORDER ID` is another spelling of more than one column" in again.error.message
+
+
+def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
+    world: World,
+) -> None:
+    def table(name: str, number: int, amount: object, **more: Any) -> TableSpec:
+        path = world.file(name, [{"id": number, "Amount": amount}])
+        return world.table(path, on_type_conflict="NEW_COLUMN", **more)
+
+    assert load(world, table("1.parquet", 1, 10)).error is None
+    text = table("2.parquet", 2, "n/a")
+    (planned,) = _plan(world, text)
+    first = load(world, text)
+    back = load(world, table("3.parquet", 3, 30))
+    fraction = load(world, table("4.parquet", 4, 10.5))
+    again = load(world, table("5.parquet", 5, "7 or 8"))
+    other = world.file("6.parquet", [{"id": 6, "AMOUNT": "as text"}])
+    spelled = load(world, world.table(other, on_type_conflict="NEW_COLUMN"))
+
+    assert [one.error for one in (first, back, fraction, again, spelled)] == [None] * 5
+    assert "Amount_string" in planned.columns
+    assert "Amount" not in planned.columns
+    (said,) = first.warnings
+    assert "its values are loaded into `Amount_string` (`on_type_conflict`)" in said
+    assert said in planned.warnings
+    assert back.warnings == ()
+    assert [len(one.warnings) for one in (fraction, again, spelled)] == [1, 1, 1]
+    names = ("Amount", "Amount_string", "Amount_double")
+    assert {row["id"]: tuple(row.get(name) for name in names) for row in world.rows()} == {
+        1: (10, None, None),
+        2: (None, "n/a", None),
+        3: (30, None, None),
+        4: (None, None, 10.5),
+        5: (None, "7 or 8", None),
+        6: (None, "as text", None),
+    }
+
+    key = world.file("7.parquet", [{"id": "x"}])
+    keyed = world.table(key, on_type_conflict="NEW_COLUMN", primary_key=("id",))
+    refused = load(world, keyed)
+    assert refused.error is not None
+    assert "cannot move a column of `primary_key`" in refused.error.message
+    closed = load(world, table("8.parquet", 8, True), schema_changes="FAIL")
+    assert closed.error is not None
+    assert "Amount_boolean" in closed.error.message
+    assert world.left() == []
+
+
+def test_what_does_not_fit_is_named_with_ways_out_that_work(world: World) -> None:
+    load(world, world.table(world.file("a.parquet", [{"id": 1, "n": 10, "t": "x"}])))
+    path = world.file("b.parquet", [{"id": 2, "n": "20", "t": "x"}, {"id": 3, "n": "n/a"}])
+    refused = load(world, world.table(path))
+    assert refused.error is not None
+    assert "the first value that does not fit is `n/a`" in refused.error.message
+    assert ids(world) == [1]
+    assert world.left() == []
+    hint = refused.error.hint or ""
+    assert "`on_type_conflict: NEW_COLUMN`" in hint
+    assert "`columns.exclude`" in hint
+    assert load(world, world.table(path, on_type_conflict="NEW_COLUMN")).error is None
+    columns = ColumnsSpec(exclude=("n",))
+    assert load(world, world.table(path, columns=columns)).error is None
+
+    path = world.file("c.parquet", [{"id": 4, "n": "30", "t": "x"}])
+    fitting = load(world, world.table(path))
+    assert fitting.error is not None
+    assert "every value of this load fits the table's type" in fitting.error.message
+    assert "with `columns.types`" in (fitting.error.hint or "")
+    columns = ColumnsSpec(types={"n": "bigint"})
+    assert load(world, world.table(path, columns=columns)).error is None
+    assert {row["id"]: row.get("n") for row in world.rows()} == {1: 10, 2: None, 3: None, 4: 30}
+
+
+def test_a_nested_field_that_is_absent_is_null(world: World) -> None:
+    native = {"nested": "NATIVE"}
+    one = [{"id": 1, "a": {"s": "x", "t": 1}, "l": [{"u": 1, "v": "b"}]}]
+    two: list[dict[str, Any]] = [
+        {"id": 2, "a": {"t": 2}, "l": [{"v": "c"}, None]},
+        {"id": 3, "a": None, "l": []},
+    ]
+    assert load(world, world.table(world.file("a.parquet", one)), **native).error is None
+
+    absent = load(world, world.table(world.file("b.parquet", two)), **native)
+
+    assert absent.error is None
+    assert {row["id"]: (row["a"], row["l"]) for row in world.rows()} == {
+        1: ({"s": "x", "t": 1}, [{"u": 1, "v": "b"}]),
+        2: ({"s": None, "t": 2}, [{"u": None, "v": "c"}, None]),
+        3: (None, []),
+    }
+    more = [{"id": 4, "a": {"s": "y", "t": 4, "w": 1.5}}]
+    path = world.file("c.parquet", more)
+    new = load(world, world.table(path), **native)
+    if isinstance(world, ParquetWorld):
+        assert new.error is not None
+        assert "on_type_conflict: NEW_COLUMN" in (new.error.hint or "")
+        own = load(world, world.table(path, on_type_conflict="NEW_COLUMN"), **native)
+        assert own.error is None
+        assert [row["a_struct"] for row in world.rows() if row["id"] == 4] == [more[0]["a"]]
+    else:
+        assert "column `a.w` is new: it is null in the rows of earlier loads" in new.notes
+        assert [row["a"] for row in world.rows() if row["id"] == 4] == [more[0]["a"]]
 
 
 def _plan(world: World, table: TableSpec) -> tuple[TableColumns, ...]:

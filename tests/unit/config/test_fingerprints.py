@@ -167,6 +167,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "partition_by": ((), ICEBERG),
         "table_properties": ({"a": "b"}, NEVER),
         "schema_changes": ("FAIL", NEVER),
+        "on_type_conflict": ("NEW_COLUMN", ALWAYS),
         "fingerprint": ("f", NEVER),
     },
     FilesInput: {
@@ -306,7 +307,7 @@ def test_a_changed_field_makes_another_load_or_does_not(
 
 
 def test_every_setting_of_a_pipeline_takes_part_or_consciously_does_not() -> None:
-    by_itself = {"name", "nested", "on_bad_value", "tracking_columns"}
+    by_itself = {"name", "nested", "on_bad_value", "on_type_conflict", "tracking_columns"}
     in_the_specs = {"destination", "destination_prefix", "namespace", "source", "tables"}
     not_at_all = {"version", "concurrency", "table_handling", "schema_changes", "spark"}
 

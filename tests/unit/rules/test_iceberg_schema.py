@@ -246,7 +246,15 @@ _TABLE = {"id": "long", "amount": "decimal(10, 2)", "city": "string"}
 
 _MESSAGES: dict[str, Callable[[], Any]] = {
     "A type that Iceberg cannot change": lambda: _compare(
-        _TABLE, {"id": "long", "amount": "double", "city": "int"}
+        _TABLE,
+        {"id": "long", "amount": "double", "city": "int"},
+        misfits={"amount": "19.999", "city": None},
+    ),
+    "The same where every value fits the table's type": lambda: _compare(
+        _TABLE, {**_TABLE, "amount": "double"}, misfits={"amount": None}
+    ),
+    "The same in a column of the key": lambda: _compare(
+        _TABLE, {**_TABLE, "id": "string"}, keys=["id"], misfits={"id": "n/a"}
     ),
     "The same where rows are replaced, and `schema_changes` is not EVOLVE": lambda: _compare(
         _TABLE, {"id": "long", "amount": "double", "city": "string"}, "ADD_COLUMNS", "OVERWRITE"

@@ -67,7 +67,8 @@ def judge(
 ) -> SchemaFound:
     """Return what becomes of the columns: files cannot be changed, so columns are added, or are
     missing in new files. Raises `LakeloadError` for a change that is refused."""
-    change = check_schema_change(existing.columns, found.columns, spec.schema_changes_of(table))
+    policy = spec.schema_changes_of(table)
+    change = check_schema_change(existing.columns, found.columns, policy, key=found.keys)
     return SchemaFound(
         columns={},
         changes=(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
@@ -28,13 +29,14 @@ from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import earlier_types, fit_rows
-from lakeload_jobs.formats.iceberg.load.table_changes import definition
+from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
 from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
+from lakeload_jobs.formats.iceberg.rules.schema import takes_type
 from lakeload_jobs.rows.columns import EarlierTypes
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
@@ -79,9 +81,7 @@ class IcebergSession:
             self._rounds[table.source] += 1
         spark = self._session_for(table)
         spec = self.spec
-        replaces = table.mode == "OVERWRITE" or (
-            spec.options.full_refresh and table.mode == "UPSERT"
-        )
+        replaces = replaces_rows(spec, table)
         given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         return OpenIceberg(given, open_load(spark, spec, table, job))
@@ -135,6 +135,11 @@ class IcebergSession:
         return own
 
 
+def replaces_rows(spec: JobSpec, table: TableSpec) -> bool:
+    """Return whether a load replaces every row of its table."""
+    return table.mode == "OVERWRITE" or (spec.options.full_refresh and table.mode == "UPSERT")
+
+
 class IcebergTable:
     """An Iceberg table as its metadata tells of it; `facts` None where there is none."""
 
@@ -169,7 +174,29 @@ class IcebergTable:
         recorded = dict(self._state.columns) if self._state else {}
         lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
         earlier = EarlierTypes(earlier_types(self._facts, recorded))
-        return ExpectedColumns(earlier, recorded, lower=lower)
+        if self._facts is None:
+            return ExpectedColumns(earlier, recorded, lower)
+        types = earlier_types(self._facts, {name: name for name in self._facts.columns})
+        return ExpectedColumns(earlier, recorded, lower, types, self._takes(types))
+
+    def _takes(self, types: Mapping[str, str]) -> Callable[[str, DataType], bool] | None:
+        """Return what says whether a column takes values of a type; None where a load replaces the
+        columns with the rows."""
+        given, facts = self._given, self._facts
+        policy = given.spec.schema_changes_of(given.table)
+        if facts is None or (policy == "EVOLVE" and replaces_rows(given.spec, given.table)):
+            return None
+        spelled = {name.lower(): name for name in facts.columns}
+
+        def takes(name: str, kind: DataType) -> bool:
+            own = spelled.get(name.lower())
+            if own is None or types.get(own) == kind.simpleString():
+                return True
+            schema = iceberg_schema(given.spark, StructType([StructField("c", kind)]))
+            now = schema_columns(given.spark, schema)["c"]
+            return takes_type(facts.columns[own], now, policy)
+
+        return takes
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load as the table would have them, and those it has."""

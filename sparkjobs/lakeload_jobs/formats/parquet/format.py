@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
@@ -143,7 +144,12 @@ class ParquetTable:
         before, recorded = self._before, self._opened.column_map
         earlier = {name: before[target] for name, target in recorded.items() if target in before}
         lower = self._session.spec.destination.parquet.update_glue_catalog
-        return ExpectedColumns(EarlierTypes(earlier), recorded, lower=lower)
+        kinds = {name.lower(): kind for name, kind in before.items()}
+
+        def takes(name: str, kind: DataType) -> bool:
+            return kinds.get(name.lower(), kind.simpleString()) == kind.simpleString()
+
+        return ExpectedColumns(EarlierTypes(earlier), recorded, lower, before, takes)
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load, and those the table has."""

@@ -7,11 +7,12 @@ is what Athena, Spark and Glue refuse to read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import SchemaChanges
+from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,14 @@ def schema_difference(before: Mapping[str, str], now: Mapping[str, str]) -> Sche
 
 
 def check_schema_change(
-    before: Mapping[str, str], now: Mapping[str, str], policy: SchemaChanges
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    policy: SchemaChanges,
+    misfits: Misfits = NOTHING_ASKED,
+    key: Sequence[str] = (),
 ) -> SchemaDifference:
-    """Return the difference when `policy` allows it; else raise `LoadFailed` naming each column.
+    """Return the difference when `policy` allows it; else raise `LoadFailed` naming each column,
+    with what `misfits` tells of its values. `key` are the columns of the primary key.
 
     FAIL allows removed columns only; the others add columns. Parquet files cannot be widened
     after they are written, so EVOLVE refuses changed types here as well.
@@ -65,11 +71,13 @@ def check_schema_change(
     if difference.changed:
         shown = ", ".join(
             f"`{change.name}` was `{change.before}` and is `{change.now}`"
+            + misfit_clause(change.name, misfits)
             for change in difference.changed
         )
+        names = [change.name for change in difference.changed]
         raise LoadFailed(
             f"the types of columns changed: {shown}",
-            hint="set the earlier type with `columns.types`, or load into a table of another name",
+            hint=", or ".join(ways_out(names, misfits, key, adds=policy != "FAIL")),
         )
     if difference.added and policy == "FAIL":
         shown = ", ".join(f"`{name}`" for name in difference.added)

@@ -130,7 +130,9 @@ def _evolved(
         return Ready(opened, replace(rows, columns=StructType()))
     if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
         raise RetryLoad(f"somebody else has changed the definition of `{table.target}`")
-    warnings = tuple(missing_column(shown(path)) for path in plan.removed)
+    families = rows.mapping.families
+    gone = (shown(path) for path in plan.removed)
+    warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))

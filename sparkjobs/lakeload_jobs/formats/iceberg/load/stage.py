@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -46,7 +46,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
-from lakeload_jobs.rows.casts import JSON_OPTIONS
+from lakeload_jobs.rows.casts import JSON_OPTIONS, filled
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
@@ -68,47 +68,9 @@ def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
     for field in frame.schema.fields:
         value = F.col(f"`{field.name}`")
         if not field.name.startswith(HELPER_PREFIX) and field.name in known:
-            value = _shaped(value, field.dataType, known[field.name]).alias(field.name)
+            value = filled(value, field.dataType, known[field.name]).alias(field.name)
         values.append(value)
     return frame.select(*values)
-
-
-def _shaped(column: Column, now: T.DataType, table: T.DataType) -> Column:
-    if not _lacks(now, table):
-        return column
-    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
-        own = {field.name.lower(): field for field in now.fields}
-        fields = []
-        for field in table.fields:
-            given = own.get(field.name.lower())
-            value = (
-                F.lit(None).cast(field.dataType)
-                if given is None
-                else _shaped(column.getField(given.name), given.dataType, field.dataType)
-            )
-            fields.append(value.alias(field.name))
-        return F.when(column.isNotNull(), F.struct(*fields))
-    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
-        element, wanted = now.elementType, table.elementType
-        return F.transform(column, lambda value: _shaped(value, element, wanted))
-    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
-        value_type, value_wanted = now.valueType, table.valueType
-        return F.transform_values(column, lambda _, v: _shaped(v, value_type, value_wanted))
-    return column
-
-
-def _lacks(now: T.DataType, table: T.DataType) -> bool:
-    """Whether a struct at some depth has other fields than the table's, or in another order."""
-    if isinstance(now, T.StructType) and isinstance(table, T.StructType):
-        if now.names != table.names:
-            return True
-        pairs = zip(now.fields, table.fields, strict=True)
-        return any(_lacks(one.dataType, other.dataType) for one, other in pairs)
-    if isinstance(now, T.ArrayType) and isinstance(table, T.ArrayType):
-        return _lacks(now.elementType, table.elementType)
-    if isinstance(now, T.MapType) and isinstance(table, T.MapType):
-        return _lacks(now.valueType, table.valueType)
-    return False
 
 
 logger = logging.getLogger(__name__)

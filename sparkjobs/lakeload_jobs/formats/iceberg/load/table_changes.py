@@ -458,6 +458,7 @@ def plan_changes(
         incoming_required=made.key,
         full_refresh=spec.options.full_refresh,
         empty=is_empty(facts, branch),
+        misfits=fitted.prepared.misfits,
     )
     plan = with_partitions(
         plan,

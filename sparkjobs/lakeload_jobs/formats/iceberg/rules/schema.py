@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
+from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
 from lakeload_jobs.formats.iceberg.rules.partitions import (
     Repartition,
     check_repartition,
@@ -327,6 +328,17 @@ def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[
         yield kind(path, str(table), str(load))
 
 
+def takes_type(table: str, load: str, policy: SchemaChanges) -> bool:
+    """Return whether a column of the type `table` takes values of the type `load`, widened where
+    `policy` allows that."""
+    for change in type_changes((), parse_type(table), parse_type(load)):
+        if isinstance(change, Incompatible):
+            return False
+        if isinstance(change, Widened) and policy != "EVOLVE":
+            return False
+    return True
+
+
 def spelled_in(columns: Mapping[str, str], path: Path) -> Path:
     """Return a path as these columns spell it: names that differ in case alone are one.
 
@@ -396,13 +408,17 @@ def shown(path: Path) -> str:
 
 
 def schema_problems(
-    changes: Sequence[Change], key: KeyChange, policy: SchemaChanges, identifiers: Collection[str]
+    changes: Sequence[Change],
+    key: KeyChange,
+    policy: SchemaChanges,
+    identifiers: Collection[str],
+    misfits: Misfits = NOTHING_ASKED,
 ) -> list[str]:
     """Return what `policy` does not allow. `identifiers` are those of the table afterwards."""
     problems = [
         problem
         for change in changes
-        if (problem := _problem(change, policy, identifiers)) is not None
+        if (problem := _problem(change, policy, identifiers, misfits)) is not None
     ]
     if key.problem is not None:
         problems.append(key.problem)
@@ -419,9 +435,11 @@ def schema_hint(
     identifiers: Collection[str],
     *,
     replaces: bool,
+    misfits: Misfits = NOTHING_ASKED,
+    keys: Sequence[str] = (),
 ) -> str:
     """Return what would let the load through."""
-    stuck = any(isinstance(change, Incompatible) for change in changes)
+    stuck = [change.path[0] for change in changes if isinstance(change, Incompatible)]
     keyless = any(_takes_key_away(change, identifiers) for change in changes)
     ways = []
     if policy != "EVOLVE" and (replaces or not (stuck or keyless or key.problem)):
@@ -431,8 +449,7 @@ def schema_hint(
         )
         ways.append(f"set `schema_changes: {'ADD_COLUMNS' if only_new else 'EVOLVE'}`")
     if stuck:
-        ways.append("give the column the type it has in the table with `columns.types`")
-        ways.append("load it under another name with `columns.rename`")
+        ways += ways_out(stuck, misfits, keys, adds=policy != "FAIL")
     elif policy == "FAIL" and any(isinstance(change, Added) for change in changes):
         ways.append("leave the new columns out with `columns.exclude`")
     if keyless:
@@ -444,17 +461,20 @@ def schema_hint(
     return ", or ".join(ways)
 
 
-def _problem(change: Change, policy: SchemaChanges, identifiers: Collection[str]) -> str | None:
+def _problem(
+    change: Change, policy: SchemaChanges, identifiers: Collection[str], misfits: Misfits
+) -> str | None:
     name = f"`{shown(change.path)}`"
     if isinstance(change, Incompatible):
         return (
             f"{name} is `{change.before}` in the table and `{change.now}` in the load, and Iceberg "
-            "cannot change the one into the other"
+            f"cannot change the one into the other{misfit_clause(shown(change.path), misfits)}"
         )
     if isinstance(change, Widened) and policy != "EVOLVE":
         return (
             f"{name} is `{change.before}` in the table and `{change.now}` in the load; it could be "
             f"widened, and `schema_changes` is {policy}"
+            f"{misfit_clause(shown(change.path), misfits)}"
         )
     if isinstance(change, Added) and policy == "FAIL":
         return f"{name} of type `{change.type}` is new, and `schema_changes` is FAIL"
@@ -540,6 +560,7 @@ def compare(
     incoming_required: Collection[str] = (),
     full_refresh: bool = False,
     empty: bool = False,
+    misfits: Misfits = NOTHING_ASKED,
 ) -> SchemaPlan:
     """Return the steps for a load into a table, or raise `LoadFailed` naming column and types.
 
@@ -547,6 +568,7 @@ def compare(
     case, as Glue and Athena do. `required` and `identifiers` are those of the table, `keys` the
     primary key of the load (none: the identifiers stay). Spark calls nearly every column nullable;
     `incoming_required` names those that are not. `empty` tables may be given required columns.
+    `misfits` tells of values that do not fit, for messages.
     """
     key = key_change(
         existing, incoming, required, identifiers, keys, mode, target=target, empty=empty
@@ -557,14 +579,16 @@ def compare(
     changes = tuple(type_changes((), table, load))
     replaces = mode == "OVERWRITE" or full_refresh
     stays = {name.lower() for name in (identifiers if key.identifiers is None else key.identifiers)}
-    problems = schema_problems(changes, key, policy, stays)
+    problems = schema_problems(changes, key, policy, stays, misfits)
     if problems and replaces and policy == "EVOLVE":
         names, notes = identifier_fields(incoming, keys, mode, target=target)
         return SchemaPlan(set_identifiers=names, replace=True, notes=notes)
     if problems:
         raise LoadFailed(
             f"the columns of the load do not fit those of `{target}`: {'; '.join(problems)}",
-            hint=schema_hint(changes, key, policy, stays, replaces=replaces),
+            hint=schema_hint(
+                changes, key, policy, stays, replaces=replaces, misfits=misfits, keys=keys
+            ),
         )
     return SchemaPlan(
         add=tuple(change for change in changes if isinstance(change, Added)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
+from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.parquet.load.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
@@ -57,8 +58,11 @@ def written_columns(
     }
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
     frame = prepared.frame if may_read else None
-    difference = _difference(frame, before, columns, spec.schema_changes_of(table))
-    added, removed, rows = difference.added, difference.removed, prepared.rows
+    policy, misfits = spec.schema_changes_of(table), prepared.misfits
+    difference = _difference(frame, before, columns, policy, misfits, prepared.mapping.key)
+    families = prepared.mapping.families
+    removed = tuple(name for name in difference.removed if name.lower() not in families)
+    added, rows = difference.added, prepared.rows
     if not rows.repeatable:
         return WrittenColumns(columns, added, removed, reader=rows.reader)
     direct, why_jvm = direct_rows(spec, table, rows, prepared.mapping, prepared.frame)
@@ -71,11 +75,13 @@ def _difference(
     before: Mapping[str, str],
     columns: dict[str, str],
     policy: SchemaChanges,
+    misfits: Misfits,
+    key: Sequence[str],
 ) -> SchemaDifference:
     """Check the schema change. A source without rows has no types worth a complaint: a CSV file
     with a header alone is all text."""
     try:
-        return check_schema_change(before, columns, policy)
+        return check_schema_change(before, columns, policy, misfits, key)
     except LoadFailed:
         if frame is not None and frame.isEmpty():
             return SchemaDifference()

@@ -1,0 +1,77 @@
+"""Columns whose values are of another type than the table's column (`on_type_conflict`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+from lakeload_jobs.core.names import unique_names
+
+Misfits: TypeAlias = Mapping[str, str | None]
+"""Target in lower case → the first value of the load that does not fit the table's type; None where
+every value fits. A column that is not in it was not asked."""
+NOTHING_ASKED: Misfits = MappingProxyType({})
+
+_MARK = "\0variant\0"
+"""No source has a column of such a name."""
+
+
+def variant_key(target: str, kind: str) -> str:
+    """Return the key under which the column map names the column that has the values of type `kind`
+    in place of the column `target`."""
+    return f"{_MARK}{target}\0{kind}"
+
+
+def variants_of(target: str, recorded: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that have values in place of the column `target`, the oldest first."""
+    return tuple(name for key, name in recorded.items() if key.startswith(variant_key(target, "")))
+
+
+def split_variants(recorded: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of sources in a column map, and what else is in it."""
+    names = {name: target for name, target in recorded.items() if not name.startswith(_MARK)}
+    return names, {key: target for key, target in recorded.items() if key not in names}
+
+
+def variant_name(target: str, kind: str, *, lower: bool, taken: Collection[str]) -> str:
+    """Return the name of the column for values of type `kind`: `amount_string`, `at_decimal`."""
+    family = re.split(r"[<(]", kind, maxsplit=1)[0]
+    return unique_names([f"{target}_{family}"], lower=lower, taken=taken)[0]
+
+
+def misfit_clause(name: str, misfits: Misfits) -> str:
+    """Return what is known of the values of a column, as the end of a sentence."""
+    if name.lower() not in misfits:
+        return ""
+    value = misfits[name.lower()]
+    if value is None:
+        return "; every value of this load fits the table's type"
+    return f"; the first value that does not fit is `{value}`"
+
+
+def ways_out(
+    names: Sequence[str], misfits: Misfits, fixed: Collection[str] = (), *, adds: bool = True
+) -> list[str]:
+    """Return what lets a load through whose columns `names` are of other types.
+
+    `fixed` are columns whose values have to stay in them: those of the key. `adds`: the table may
+    get new columns.
+    """
+    stays = {name.lower() for name in fixed}
+    asked = [name.lower() for name in names]
+    ways = []
+    if all(misfits.get(name, "") is None for name in asked):
+        ways.append("give the column the type it has in the table with `columns.types`")
+    if stays & set(asked):
+        ways.append("load into a table of another `name`")
+        return ways
+    also = "" if adds else " and `schema_changes: ADD_COLUMNS`"
+    ways.append(
+        f"set `on_type_conflict: NEW_COLUMN`{also}, which loads the values into a column of their "
+        "own"
+    )
+    if len(ways) == 1:
+        ways.append("leave the column out with `columns.exclude`")
+    return ways

@@ -1,0 +1,165 @@
+"""What becomes of columns whose type the table's column cannot take (`on_type_conflict`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
+from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variants_of
+from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
+from lakeload_jobs.rows.casts import filled, fills
+from lakeload_jobs.rows.columns import LoadedColumn
+
+_LONGEST_VALUE = 60
+_MOST_ASKED = 3
+"""Columns whose values are looked into: each is a pass over the rows until one is found."""
+_NESTED = (T.StructType, T.ArrayType, T.MapType)
+
+
+def resolve_conflicts(
+    prepared: PreparedRows,
+    expected: ExpectedColumns,
+    table: TableSpec,
+    policy: OnTypeConflict,
+    *,
+    may_read: bool,
+) -> PreparedRows:
+    """Return the rows with nested fields that are absent filled with null, and with columns that
+    the table cannot take under names of their own, where `policy` asks for that.
+
+    Under FAIL only `misfits` are found: what is refused, the format knows. Rows are looked into
+    where they `may_read`. Raises `LoadFailed` for a column whose values must stay in it.
+    """
+    prepared = replace(prepared, frame=_with_absent_fields(prepared.frame, expected))
+    conflicts = _conflicts(prepared, expected)
+    if not conflicts or (may_read and prepared.frame.isEmpty()):
+        # A source without rows has no types worth a complaint.
+        return prepared
+    if policy == "NEW_COLUMN":
+        _check_movable(conflicts, prepared, table)
+        return _in_columns_of_their_own(prepared, expected, conflicts)
+    if not may_read:
+        return prepared
+    misfits: dict[str, str | None] = {}
+    for column in conflicts[:_MOST_ASKED]:
+        before = expected.types.get(_spelled(column.target, expected))
+        if before is not None:
+            found = _first_misfit(prepared.frame, column.target, before)
+            misfits |= {} if found is _UNKNOWN else {column.target.lower(): found}
+    return replace(prepared, misfits=misfits)
+
+
+def _with_absent_fields(frame: DataFrame, expected: ExpectedColumns) -> DataFrame:
+    known = {name.lower(): kind for name, kind in expected.types.items()}
+    values = {}
+    for field in frame.schema.fields:
+        before, kind = known.get(field.name.lower()), field.dataType
+        if before is None or not isinstance(kind, _NESTED) or before == kind.simpleString():
+            continue
+        table = T.DataType.fromDDL(before)
+        if fills(kind, table):
+            values[field.name] = filled(F.col(f"`{field.name}`"), kind, table)
+    return frame.withColumns(values) if values else frame
+
+
+def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[LoadedColumn]:
+    takes, kinds = expected.takes, prepared.frame.schema
+    if takes is None:
+        return []
+    columns = prepared.mapping.columns
+    return [column for column in columns if not takes(column.target, kinds[column.target].dataType)]
+
+
+def _check_movable(
+    conflicts: Sequence[LoadedColumn], prepared: PreparedRows, table: TableSpec
+) -> None:
+    fields = {field.column for field in table.partition_by or ()}
+    for column in conflicts:
+        for setting, stays in (
+            ("primary_key", column.target in prepared.mapping.key),
+            ("cursor", column.source == table.cursor),
+            ("partition_by", column.source in fields),
+        ):
+            if stays:
+                kind = prepared.frame.schema[column.target].dataType.simpleString()
+                raise LoadFailed(
+                    f"column `{column.target}` is of another type in the table than `{kind}`, and "
+                    f"`on_type_conflict: NEW_COLUMN` cannot move a column of `{setting}`",
+                    hint="give it the type of the table with `columns.types`, or load into a table "
+                    "of another `name`",
+                )
+
+
+def _in_columns_of_their_own(
+    prepared: PreparedRows, expected: ExpectedColumns, conflicts: Sequence[LoadedColumn]
+) -> PreparedRows:
+    mapping, frame = prepared.mapping, prepared.frame
+    variants = dict(mapping.variants)
+    taken = {*expected.types, *expected.recorded.values(), *frame.columns}
+    moved: dict[str, LoadedColumn] = {}
+    warnings = []
+    for column in conflicts:
+        kind = frame.schema[column.target].dataType
+        name = _variant(column.target, kind, expected)
+        if name is None:
+            text = kind.simpleString()
+            name = variant_name(column.target, text, lower=expected.lower, taken=taken)
+            variants[variant_key(column.target, text)] = name
+            taken.add(name)
+        moved[column.source] = replace(column, target=name, instead_of=column.target)
+        before = expected.types.get(_spelled(column.target, expected), "of another type")
+        warnings.append(
+            f"column `{column.target}` is `{kind.simpleString()}` in this load and `{before}` in "
+            f"the table: its values are loaded into `{name}` (`on_type_conflict`)"
+        )
+    names = {moved[column.source].instead_of: moved[column.source].target for column in conflicts}
+    columns = tuple(moved.get(column.source, column) for column in mapping.columns)
+    mapping = replace(
+        mapping,
+        columns=columns,
+        warnings=(*mapping.warnings, *warnings),
+        variants=variants,
+    )
+    frame = frame.toDF(*(names.get(name, name) for name in frame.columns))
+    return replace(prepared, mapping=mapping, frame=frame)
+
+
+def _variant(target: str, kind: T.DataType, expected: ExpectedColumns) -> str | None:
+    """Return the column that has such values in place of `target`; None where there is none yet."""
+    names = variants_of(target, expected.recorded)
+    exact = [name for name in names if expected.types.get(name) == kind.simpleString()]
+    taking = (name for name in names if expected.takes is None or expected.takes(name, kind))
+    return next(iter(exact), None) or next(taking, None)
+
+
+def _spelled(target: str, expected: ExpectedColumns) -> str:
+    return next((name for name in expected.types if name.lower() == target.lower()), target)
+
+
+_UNKNOWN = "\0"
+
+
+def _first_misfit(frame: DataFrame, name: str, before: str) -> str | None:
+    """Return the first value of a column that is lost as the type `before`; None where every value
+    fits, `_UNKNOWN` where that cannot be asked."""
+    kind, value = frame.schema[name].dataType, F.col(f"`{name}`")
+    try:
+        cast = value.try_cast(before)
+        lost = cast.isNull()
+        if not isinstance(kind, T.StringType):
+            lost |= ~cast.try_cast(kind).eqNullSafe(value)
+        elif before == "date":
+            # The text of a timestamp would be cut.
+            lost |= F.length(value) > len("2026-11-22")
+        rows = frame.where(value.isNotNull() & lost).select(value.try_cast("string")).head(1)
+    except (PySparkException, Py4JError):
+        return _UNKNOWN
+    return str(rows[0][0])[:_LONGEST_VALUE] if rows else None
