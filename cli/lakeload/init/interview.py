@@ -17,7 +17,7 @@ from lakeload.config.credentials import Credentials
 from lakeload.config.document import listed, quoted
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.secret_names import shown
-from lakeload.documents.destination import Destination
+from lakeload.documents.destination import Destination, region_findings
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
 from lakeload.init.documents import (
@@ -188,9 +188,9 @@ def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | No
         choices = question.choices_for(known)
         default = _default(defaults, question, known)
         if flag is not None:
-            known[question.name] = _checked_flag(question, choices, flag)
+            known[question.name] = _checked_flag(question, choices, flag, known)
         elif ask is not None and question.asked and not _settled(question, known):
-            known[question.name] = _asked(question, choices, default, ask)
+            known[question.name] = _asked(question, choices, default, ask, known)
         elif default is None:
             if question.follows not in [item.name for item in missing]:
                 missing.append(question)
@@ -213,25 +213,29 @@ def _settled(question: Question, known: Mapping[str, str]) -> bool:
     return question.name == "credentials" and bool(known.get("role_arn") or known.get("profile"))
 
 
-def _asked(question: Question, choices: tuple[str, ...], default: str | None, ask: Ask) -> str:
+def _asked(
+    question: Question, choices: tuple[str, ...], default: str | None, ask: Ask, known: Given
+) -> str:
     finding: Finding | None = None
     while True:
         value = ask(question, choices, default, finding).strip()
         begun = [choice for choice in choices if value and choice.startswith(value.upper())]
         value = begun[0] if len(begun) == 1 else _choice(value, choices) or value
-        finding = _finding(question, choices, value)
+        finding = _finding(question, choices, value, known)
         if finding is None:
             return value
 
 
-def _checked_flag(question: Question, choices: tuple[str, ...], value: str) -> str:
+def _checked_flag(question: Question, choices: tuple[str, ...], value: str, known: Given) -> str:
     value = _choice(value, choices) or value
-    if finding := _finding(question, choices, value):
+    if finding := _finding(question, choices, value, known):
         raise InvalidInput(f"`{question.flag}`: {finding.message}", hint=finding.hint)
     return value
 
 
-def _finding(question: Question, choices: tuple[str, ...], value: str) -> Finding | None:
+def _finding(
+    question: Question, choices: tuple[str, ...], value: str, known: Given
+) -> Finding | None:
     if choices:
         hint = did_you_mean(value, choices) or listed(choices)
         return None if value in choices else Finding(f"`{shown(value)}` is not a choice", hint)
@@ -243,7 +247,11 @@ def _finding(question: Question, choices: tuple[str, ...], value: str) -> Findin
         # A reference to the environment is checked with the whole document.
         return None
     model, setting = question.setting.split(".")
-    return value_finding(_MODELS[model], setting, value)
+    found = value_finding(_MODELS[model], setting, value)
+    if found is None and question.name == "region":
+        # Whose region it is, an endpoint decides: that is no matter of the value alone.
+        return next(region_findings({**known, "region": value}), None)
+    return found
 
 
 def _choice(value: str, choices: tuple[str, ...]) -> str | None:

@@ -82,7 +82,7 @@ def show_error(error: LakeloadError) -> None:
 
 def error_text(error: LakeloadError) -> Text:
     """Return message and hint, ready for a terminal."""
-    text = Text("error:", "bold red")
+    text = Text.assemble(("error:", "bold red"))
     text.append(" " + _fitted(console.err, "error", _printable_lines(error.message)), "bold")
     if error.hint:
         text.append("\n hint:", "green")

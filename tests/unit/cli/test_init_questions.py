@@ -132,6 +132,24 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path) -> None:
     assert document.destination.model.glue_database_prefix == "supaflow"
 
 
+def test_a_misspelt_region_is_asked_for_again(tmp_path: Path) -> None:
+    answers = ["my-data-lake", "us-esat-1", "us-east-1", "\x04"]
+
+    code, screen = at_a_terminal(["init", "lake"], answers, tmp_path)
+
+    assert code == 2, screen
+    assert "did you mean `us-east-1`?" in screen
+    assert screen.index("did you mean") < screen.index("Path below the bucket")
+
+
+def test_a_region_of_another_store_is_no_misspelt_one() -> None:
+    flags = {**REQUIRED, "region": "us-esat-1"}
+    with pytest.raises(InvalidInput, match="`--region`"):
+        interview(flags, {"name": "n"}, None)
+    store = {**flags, "endpoint_url": "http://minio:9000"}
+    assert interview(store, {"name": "n"}, None).region == "us-esat-1"
+
+
 def test_nobody_is_asked_with_no_input(tmp_path: Path) -> None:
     code, screen = at_a_terminal(["init", "--no-input"], [], tmp_path)
 

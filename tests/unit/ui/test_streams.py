@@ -82,3 +82,10 @@ def test_a_table_in_a_pipe_has_no_blanks_at_the_ends_of_lines(terminal: bool) ->
         "visits  OK",
     ]
     assert terminal or lines(out)[2] == "visits  OK"
+
+
+def test_the_colour_of_an_error_ends_with_its_label() -> None:
+    text = error_text(Refused("no", hint="do"))
+    styles = [(text.plain[span.start : span.end].strip(), str(span.style)) for span in text.spans]
+    assert str(text.style) == ""
+    assert styles == [("error:", "bold red"), ("no", "bold"), ("hint:", "green")]
