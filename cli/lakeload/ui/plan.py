@@ -92,7 +92,8 @@ def _troubles(plans: Sequence[TablePlan]) -> Iterator[tuple[list[str], ErrorInfo
 
     def add(plan: TablePlan, error: ErrorInfo, *, warning: bool) -> None:
         texts = [error.message, error.hint or ""]
-        for name in (plan.target, plan.target.replace(".", "/", 1), plan.table):
+        # `schema.table` and, in an ARN, `schema/table`: a name alone may be a word of the text.
+        for name in (plan.target, plan.target.replace(".", "/", 1)) if "." in plan.target else ():
             texts = [text.replace(name, "") for text in texts]
         key = (texts[0], texts[1], warning)
         found.setdefault(key, ([], error, warning))[0].append(plan.target)

@@ -121,6 +121,15 @@ def test_one_denial_of_several_tables_is_said_once_with_their_names() -> None:
     assert err[1].startswith(" hint: allow `glue:GetTable`")
 
 
+def test_one_text_is_one_line_whatever_the_tables_are_called() -> None:
+    error = ErrorInfo("AwsError", "asking Glue: access denied to a thing", 3)
+    unasked = CatalogPlan("shop", "x", unasked=error)
+    plain = replace(ORDERS, iceberg=None, incremental=None, catalog=unasked)
+    plans = [replace(plain, table=name, target=f"shop.{name}") for name in ("a", "thing", "s")]
+    _, err = shown(*plans, quiet=True)
+    assert err == ["warning: shop.a, shop.thing, shop.s: asking Glue: access denied to a thing"]
+
+
 def test_different_errors_stay_apart() -> None:
     wrong = [
         replace(ORDERS, target=f"shop.{name}", error=ErrorInfo("LoadFailed", f"{name} is bad", 1))
