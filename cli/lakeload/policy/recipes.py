@@ -35,6 +35,7 @@ from lakeload_jobs.contract.traits import (
 from lakeload_jobs.core.aws_partitions import domain
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import unique_names
+from lakeload_jobs.core.types import timestamp_unit
 from lakeload_jobs.formats.iceberg.rules.catalogs import (
     nessie_api_uri,
     rest_warehouse,
@@ -273,4 +274,5 @@ def _type(kind: str, nested: Nested) -> str:
     """Return Glue's type of a declared one; nested values are text where `nested` is JSON."""
     if nested == "JSON" and kind.strip().lower().startswith(("struct", "array", "map")):
         return "string"
-    return glue_type(kind)
+    given = timestamp_unit(kind)
+    return glue_type(given[0] if given else kind)

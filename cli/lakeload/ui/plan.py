@@ -162,9 +162,10 @@ def _details(plan: TablePlan) -> list[str]:
 
 
 def _reader(plan: TablePlan) -> str:
-    """Say who would read the rows, and why it is Spark."""
+    """Say who would read the rows, and why they pass through Spark."""
     if plan.reader == "direct":
-        return "read without Spark's reader"
+        through = f"; rows pass through Spark: {plan.why_jvm}" if plan.why_jvm else ""
+        return f"read without Spark's reader{through}"
     return f"read by Spark: {plan.why_jvm}"
 
 

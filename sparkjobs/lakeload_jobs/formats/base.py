@@ -77,12 +77,14 @@ class ExpectedColumns:
 class PreparedRows:
     """Rows under their target names and in the types that are written, with helper columns.
 
+    `counts` are the rows of each partition of `frame`, where they are known without reading it;
     `misfits` tells of the columns whose type the table's column cannot take.
     """
 
     rows: Rows
     mapping: ColumnMapping
     frame: DataFrame
+    counts: tuple[int, ...] | None = None
     misfits: Misfits = field(default_factory=dict)
 
     @property

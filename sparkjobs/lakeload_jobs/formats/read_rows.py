@@ -93,10 +93,11 @@ def prepare_rows(
         where=table.where,
         deleted_when=table.deleted_when,
     )
+    counts = rows.counts if table.where is None else None
     if spec.options.limit is not None:
         # One partition, read in order and only as far as needed; a shuffle would read them all.
-        frame = frame.coalesce(1).limit(spec.options.limit)
-    prepared = PreparedRows(rows, mapping, frame)
+        frame, counts = frame.coalesce(1).limit(spec.options.limit), None
+    prepared = PreparedRows(rows, mapping, frame, counts)
     policy = spec.on_type_conflict_of(table)
     return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
 

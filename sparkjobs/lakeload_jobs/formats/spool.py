@@ -36,6 +36,7 @@ class SpooledRows:
 
     splits: Splits | None = None
     why_no_splits = ""
+    counts: tuple[int, ...] | None = None
     repeatable = False
 
     def __init__(self, rows: Rows, spool: DataFrame, frame: DataFrame, ends: Sequence[Any]) -> None:

@@ -335,4 +335,5 @@ def _spec(folder: Path) -> JobSpec:
         ),
         events_path=str(folder / "events.jsonl"),
         result_path=str(folder / "result.json"),
+        reader="JVM",  # What Arrow reads needs no class of Java.
     )

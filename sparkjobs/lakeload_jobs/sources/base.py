@@ -70,9 +70,9 @@ class Slice(Protocol):
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Return the rows. `earlier` are the types that columns had in earlier loads: a source that
-        infers types keeps to them where it can. Without `splits` nobody
-        asks for `Rows.splits` of repeatable rows.
+        """Return the rows. `earlier` are the types that columns had in earlier loads: a source
+        keeps to them where it can. Without `splits` nobody asks for `Rows.splits` of repeatable
+        rows.
 
         Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
         """
@@ -96,11 +96,15 @@ class Rows(Protocol):
 
     @property
     def splits(self) -> Splits | None:
-        """The same rows, read by Python inside the tasks; None where only Spark can read them."""
+        """The same rows, read by Python inside the tasks; None where only Spark can make them."""
 
     @property
     def why_no_splits(self) -> str:
-        """Why only Spark can read the rows, as a clause; '' where there are splits."""
+        """Why rows pass through Spark, as a clause; '' where there are splits."""
+
+    @property
+    def counts(self) -> tuple[int, ...] | None:
+        """The rows of each partition of `frame`, where they are known without reading it."""
 
     @property
     def repeatable(self) -> bool:

@@ -88,6 +88,7 @@ class StreamRows:
     names: tuple[str, ...] = ("tape", "number")
     reader: Reader = "direct"
     why_no_splits: str = ""
+    counts: tuple[int, ...] | None = None
     repeatable: bool = False
     count_reads_all_columns: bool = False
 

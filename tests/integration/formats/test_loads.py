@@ -31,7 +31,7 @@ def test_a_job_that_is_in_is_told_and_not_loaded_again(world: World) -> None:
     again = world.run(replace(spec, attempt_id=str(uuid.uuid4()))).tables[0]
 
     assert (first.status, first.rows, first.index) == ("LOADED", 2, "dense")
-    assert first.reader == world.reader
+    assert first.reader == "direct"
     assert (again.status, again.rows, again.snapshot_id) == ("NO_OP", 2, first.snapshot_id)
     assert ids(world) == [1, 2]
     assert sorted(row["_supa_index"] for row in world.rows()) == [1, 2]

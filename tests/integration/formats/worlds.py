@@ -15,7 +15,6 @@ from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import StagedIceberg
 from lakeload_jobs.formats.parquet.load.write import StagedParquet
-from lakeload_jobs.sources.base import Reader
 from tests.inputs import files_of
 from tests.integration.iceberg.conftest import Loads
 from tests.integration.job.conftest import Job
@@ -27,8 +26,6 @@ class World(Protocol):
     """One table, `orders`, in a place of the test's own."""
 
     spark: SparkSession
-    reader: Reader
-    """Who reads its Parquet files."""
 
     def file(self, name: str, rows: list[dict[str, Any]]) -> str:
         """Write a Parquet file and return its path."""
@@ -67,8 +64,6 @@ def load(world: World, table: TableSpec, **changes: Any) -> TableResult:
 
 class ParquetWorld:
     """A table of Parquet files."""
-
-    reader: Reader = "direct"
 
     def __init__(self, job: Job, patch: Callable[[object, str, object], None]) -> None:
         self.spark = job.spark
@@ -110,8 +105,6 @@ class ParquetWorld:
 
 class IcebergWorld:
     """An Iceberg table in a REST catalog."""
-
-    reader: Reader = "jvm"
 
     def __init__(self, loads: Loads, patch: Callable[[object, str, object], None]) -> None:
         self.spark = loads.spark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -351,12 +352,6 @@ def _plain(twins: Twins, **changes: Any) -> TableSpec:
 
 
 FALLBACKS: dict[str, tuple[Callable[[Twins], TableSpec], str]] = {
-    "where": (lambda twins: _plain(twins, where="a > 1"), "`where` is SQL"),
-    "deleted_when": (lambda twins: _plain(twins, deleted_when="a > 1"), "`deleted_when` is SQL"),
-    "cast": (
-        lambda twins: _plain(twins, columns=ColumnsSpec(types={"a": "string"})),
-        "column `a` is `int64` in",
-    ),
     "calendar": (_legacy, "Julian calendar"),
     "option": (
         lambda twins: _plain(twins, options={"datetimeRebaseMode": "LEGACY"}),
@@ -386,11 +381,102 @@ def test_what_only_spark_can_read_is_read_by_spark_and_says_why(twins: Twins, na
     assert twins.seen(auto) == twins.seen(jvm)
 
 
-def test_nested_values_as_text_are_written_by_spark(twins: Twins) -> None:
-    auto = twins.load(_plain(twins), "AUTO", nested="JSON")
+THROUGH_SPARK: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "where": ({"where": "a > 1"}, {}, "`where` is SQL of Spark"),
+    "deleted_when": ({"deleted_when": "a > 1"}, {}, "`deleted_when` is SQL of Spark"),
+    "cast": ({"columns": ColumnsSpec(types={"a": "string"})}, {}, "casts column `a`"),
+    "nested": ({}, {"nested": "JSON"}, "column `s` is written as `string`"),
+}
 
-    assert (auto.error, auto.reader) == (None, "jvm")
-    assert "column `s` is written as `string`" in auto.why_jvm
+
+@pytest.mark.parametrize("name", THROUGH_SPARK)
+def test_rows_that_arrow_reads_may_pass_through_spark(twins: Twins, name: str) -> None:
+    settings, changes, reason = THROUGH_SPARK[name]
+    given = _plain(twins, **settings)
+
+    jvm, direct = (twins.load(given, reader, **changes) for reader in ("JVM", "DIRECT"))
+
+    assert (jvm.error, direct.error) == (None, None)
+    assert (jvm.reader, direct.reader) == ("jvm", "direct")
+    assert reason in direct.why_jvm
+    assert twins.seen(direct) == twins.seen(jvm)
+
+
+def test_what_spark_does_not_read_is_refused_where_it_has_to(twins: Twins) -> None:
+    path = twins.files(table(a=[1], t=pa.array([0], pa.time64("us"))))
+    given = twins.job.table(path, file_format="PARQUET")
+
+    refused = twins.load(given, "JVM")
+    without = twins.load(replace(given, columns=ColumnsSpec(exclude=("t",))), "JVM")
+
+    assert refused.error is not None
+    assert f"column `t` of `{path}/0.parquet` is TIME in us" in refused.error.message
+    assert refused.error.hint == "set `spark.reader: AUTO`"
+    assert (without.error, twins.job.values(without)) == (None, [{"a": 1}])
+
+
+def test_types_of_sparks_own_are_read_by_spark(twins: Twins) -> None:
+    twins.job.spark.sql(
+        """select parse_json('{"a":1,"b":[1.5,"x",null]}') v, interval '1-2' year to month m,
+        interval '1 02:03:04.5' day to second d"""
+    ).coalesce(1).write.mode("overwrite").parquet(str(twins.folder))
+    given = twins.job.table(str(twins.folder), file_format="PARQUET")
+
+    result = twins.load(given, "AUTO")
+
+    assert (result.error, result.reader) == (None, "jvm")
+    assert "is a variant" in result.why_jvm
+    assert twins.job.values(result) == [
+        {
+            "v": '{"a":1,"b":[1.5,"x",null]}',
+            "m": "INTERVAL '1-2' YEAR TO MONTH",
+            "d": "INTERVAL '1 02:03:04.5' DAY TO SECOND",
+        }
+    ]
+
+
+def test_variants_of_several_writers_are_one_column_of_json(twins: Twins) -> None:
+    for number, value in enumerate(("{'a': 1, 'b': [1.5, 2]}", "'x'", "5")):
+        duckdb.sql(
+            f"copy (select {number} id, {value}::variant v) "
+            f"to '{twins.folder}/{number}.parquet' (format parquet)"
+        )
+    given = twins.job.table(str(twins.folder), file_format="PARQUET")
+
+    result = twins.load(given, "AUTO")
+
+    assert (result.error, result.reader) == (None, "jvm")
+    rows = sorted(twins.job.values(result), key=lambda row: row["id"])
+    assert [json.loads(row["v"]) for row in rows] == [{"a": 1, "b": [1.5, 2]}, "x", 5]
+
+
+def test_both_readers_widen_types_of_several_files(twins: Twins) -> None:
+    path = twins.files(
+        Case(
+            [
+                pa.table(
+                    {
+                        "n": pa.array([1, None], pa.int32()),
+                        "u": pa.array([255, None], pa.uint8()),
+                        "f": pa.array([0.1, None], pa.float32()),
+                        "d": pa.array([Decimal("1.5"), None], pa.decimal128(5, 1)),
+                        "e": pa.array([7, None], pa.int16()),
+                    }
+                ),
+                pa.table(
+                    {
+                        "e": pa.array([Decimal("1.25")], pa.decimal128(9, 2)),
+                        "d": pa.array([Decimal("1.125")], pa.decimal128(9, 3)),
+                        "f": [0.1],
+                        "u": [2**40],
+                        "n": [2**40],
+                    }
+                ),
+            ]
+        )
+    )
+
+    twins.equal(twins.job.table(path, file_format="PARQUET"))
 
 
 def test_the_reader_may_be_chosen(twins: Twins) -> None:

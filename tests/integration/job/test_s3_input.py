@@ -155,6 +155,24 @@ def test_folders_bring_columns_and_two_stars_go_deep(job: Job, source: Bucket) -
     assert sorted(row["id"] for row in job.values(results["deep"])) == [1, 2]
 
 
+def test_what_spark_does_not_read_in_s3_is_named_and_may_be_left_out(
+    job: Job, source: Bucket
+) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": [1], "t": pa.array([0], pa.time64("us"))}), sink)
+    path = source.put("exports/a.parquet", sink.getvalue().to_pybytes())
+    table = source.table(job, path, file_format="PARQUET")
+
+    refused = job.load_one(table)
+    result = job.load_one(replace(table, columns=ColumnsSpec(exclude=("t",))))
+
+    assert refused.error is not None
+    assert f"column `t` of `{path}` is TIME in us" in refused.error.message
+    assert "the files are in S3" in refused.error.message
+    assert (result.error, job.values(result)) == (None, [{"id": 1}])
+    assert result.why_jvm == "the files are in S3"
+
+
 def test_many_objects_are_read_by_their_folder(
     job: Job, source: Bucket, make_proxy: MakeProxy
 ) -> None:

@@ -13,10 +13,11 @@ import sqlglot
 from botocore.validate import ParamValidator
 from sqlglot import exp
 
-from lakeload.policy.recipes import Engine, RecipeRequest, recipes
+from lakeload.policy.recipes import Engine, RecipeRequest, declared_columns, recipes
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
+    ColumnsSpec,
     DestinationSpec,
     IcebergSpec,
     ParquetSpec,
@@ -286,3 +287,9 @@ def test_render_value_like_a_mark_of_templates_stays_a_value() -> None:
     ]
     (newest,) = (one for one in shown if one.title.endswith("the newest version of each row"))
     assert "id\n### title\n> why\n$ command\n% if x" in newest.why
+
+
+def test_numbers_that_become_timestamps_are_declared_as_such() -> None:
+    table = replace(ORDERS, columns=ColumnsSpec(types={"at": "timestamp(ms)"}))
+
+    assert declared_columns(table, (), "NATIVE").types == {"at": "timestamp"}

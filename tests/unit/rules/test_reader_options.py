@@ -10,7 +10,7 @@ from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_pr
 
 @pytest.mark.parametrize("file_format", ["CSV", "NDJSON", "JSON", "PARQUET"])
 def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) -> None:
-    names = READER_OPTIONS[file_format]
+    names = [name for name in READER_OPTIONS[file_format] if name != "on_loss"]
 
     assert option_problems(file_format, dict.fromkeys(names, "1")) == []
     assert option_problems(file_format, {name.upper(): "1" for name in names}) == []
@@ -45,3 +45,11 @@ def test_options_that_lose_rows_silently_are_refused(option: str) -> None:
 def test_lines_or_whole_files_is_the_formats_choice() -> None:
     assert option_problems("CSV", {"multiLine": "true"}) == []
     assert [p.option for p in option_problems("NDJSON", {"multiLine": "true"})] == ["multiLine"]
+
+
+def test_the_value_of_on_loss_is_checked() -> None:
+    (problem,) = option_problems("PARQUET", {"on_loss": "ROUND"})
+
+    assert problem.message == "the reader option `on_loss: ROUND` has no such value"
+    assert problem.hint == "it is FAIL or TRUNCATE"
+    assert option_problems("PARQUET", {"ON_LOSS": "truncate"}) == []

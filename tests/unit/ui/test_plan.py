@@ -143,3 +143,15 @@ def test_how_to_read_tables_is_no_matter_while_something_is_in_the_way() -> None
     wrong = replace(ORDERS, action="REFUSED", error=ErrorInfo("LoadFailed", "no way", 3))
     _, err = shown(wrong)
     assert err == ["error: supaflow_postgres.orders: no way", "note: nothing was written"]
+
+
+def test_it_is_said_who_reads_and_what_passes_through_spark() -> None:
+    def said(reader: str, why_jvm: str) -> str:
+        out, _ = shown(replace(ORDERS, reader=reader, why_jvm=why_jvm))
+        return next(line.strip() for line in out if "read " in line)
+
+    assert said("direct", "") == "read without Spark's reader"
+    assert said("direct", "a cast") == (
+        "read without Spark's reader; rows pass through Spark: a cast"
+    )
+    assert said("jvm", "the files are in S3") == "read by Spark: the files are in S3"

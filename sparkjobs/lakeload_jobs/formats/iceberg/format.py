@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
@@ -164,13 +163,7 @@ class IcebergTable:
         return bookmark_of(self._given.objects, self._state, full_refresh=full_refresh)
 
     def expected(self) -> ExpectedColumns:
-        """Return the types and names of earlier loads. Raises `InvalidInput` where Spark is not to
-        read: nobody else writes these tables."""
-        if self._given.spec.reader == "DIRECT":
-            raise InvalidInput(
-                "the table cannot be read with `spark.reader: DIRECT`: Spark writes Iceberg tables",
-                hint="`spark.reader: AUTO` lets Spark read where it has to",
-            )
+        """Return the types and names of earlier loads."""
         recorded = dict(self._state.columns) if self._state else {}
         lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
         earlier = EarlierTypes(earlier_types(self._facts, recorded))
@@ -214,6 +207,8 @@ class IcebergTable:
             partition_by=rows.partition_by,
             existing=_existing(self._facts, branch) if self._facts else None,
             warnings=made.notes,
+            reader=prepared.rows.reader,
+            why_jvm=prepared.rows.why_no_splits,
         )
 
 

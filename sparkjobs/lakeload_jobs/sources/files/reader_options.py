@@ -29,7 +29,7 @@ _JSON = (
     *("allowUnquotedFieldNames", "dropFieldIfAllNull", "maxNestingDepth", "maxNumLen"),
     *("maxStringLen", "prefersDecimal", "primitivesAsString"),
 )
-_PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema")
+_PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema", "on_loss")
 _AVRO = (
     *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType", "ignoreExtension"),
     *("positionalFieldMatching", "recursiveFieldMaxDepth", "stableIdentifierPrefixForUnionType"),
@@ -43,7 +43,7 @@ READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
     "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
     "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
 }
-"""The options each format accepts, as Spark 4.1 documents them."""
+"""The options each format accepts, as Spark 4.1 documents them, and lakeload's own `on_loss`."""
 
 _REFUSED = {
     "mode": "`on_bad_value` decides: FAIL reads with FAILFAST, NULL with PERMISSIVE",
@@ -55,6 +55,9 @@ _REFUSED = {
     "multiline": "`format: JSON` reads whole files, `format: NDJSON` reads one record a line",
     "compression": "the file name's ending (`.gz`, `.bz2`, `.zst`, …) decides",
 }
+
+
+_VALUES = {"on_loss": ("FAIL", "TRUNCATE")}
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,13 @@ def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list
     """Return every option of `options` that the format does not accept."""
     known = {name.lower() for name in READER_OPTIONS[file_format]}
     problems = []
-    for option in options:
+    for option, value in options.items():
         name = option.lower()
         if name in known:
+            choices = _VALUES.get(name)
+            if choices is not None and str(value).upper() not in choices:
+                message = f"the reader option `{option}: {value}` has no such value"
+                problems.append(OptionProblem(option, message, f"it is {' or '.join(choices)}"))
             continue
         if name in _REFUSED:
             message = f"the reader option `{option}` belongs to lakeload"

@@ -25,6 +25,7 @@ from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rows
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -52,12 +53,16 @@ class IcebergWriter:
 
     load: IcebergLoad
     ready: Ready
-    why_jvm: str = ""
 
     @property
     def reader(self) -> Reader:
         """Who reads the rows; it is Spark that writes them."""
         return self.ready.rows.prepared.rows.reader
+
+    @property
+    def why_jvm(self) -> str:
+        """Why Spark reads them."""
+        return self.ready.rows.prepared.rows.why_no_splits
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,11 +77,15 @@ class IcebergWriter:
     def count(self) -> Counted:
         """Count rows and bad values, and find the bounds that a MERGE looks within."""
         table, rows = self.load.table, self.ready.rows
+        bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
+        counts = rows.prepared.counts
+        if counts is not None and not bounded and BAD_VALUES_HELPER not in rows.frame.columns:
+            return Counted(counts)
         return count_rows(
             rows.frame,
             all_columns=bool(rows.columns.fields) and rows.prepared.rows.count_reads_all_columns,
             bad_values=True,
-            bounded=rows.key if table.mode == "UPSERT" and not self.load.replaces else (),
+            bounded=bounded,
         )
 
     def stage(self, counted: Counted | None) -> StagedIceberg:

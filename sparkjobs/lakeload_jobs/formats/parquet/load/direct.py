@@ -14,15 +14,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
 
 
 class OnlySpark(Exception):
-    """Only Spark can make the rows that are written; the message says why, as a clause."""
+    """Only Spark makes the rows that are written; the message says why, as a clause."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,11 @@ class ReadWritten:
 def direct_rows(
     spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, frame: DataFrame
 ) -> tuple[DirectRows | None, str]:
-    """Return the rows of `frame`, read without Spark; else None, and why only Spark can.
-
-    Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
-    """
+    """Return the rows of `frame`, none of which passes through Spark; else None, and why."""
     try:
         return _direct(spec, table, rows, mapping, frame), ""
     except OnlySpark as reason:
-        refuse_direct(spec, str(reason))
         return None, str(reason)
-
-
-def refuse_direct(spec: JobSpec, reason: str) -> None:
-    """Raise `InvalidInput` if nothing but the direct reader may read."""
-    if spec.reader == "DIRECT":
-        raise InvalidInput(
-            f"the table cannot be read with `spark.reader: DIRECT`: {reason}",
-            hint="`spark.reader: AUTO` lets Spark read where it has to",
-        )
 
 
 def _direct(
@@ -104,10 +91,11 @@ def _direct(
     for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
         if value is not None:
             raise OnlySpark(f"`{setting}` is SQL of Spark")
-    names = tuple(column.source for column in mapping.columns)
+    helpers = (BAD_VALUES_HELPER,) if BAD_VALUES_HELPER in rows.frame.columns else ()
+    names = (*(column.source for column in mapping.columns), *helpers)
     try:
         read = to_arrow_schema(StructType([rows.frame.schema[name] for name in names]))
-        written = to_arrow_schema(StructType(frame.schema.fields[: len(names)]))
+        written = to_arrow_schema(frame.schema)
     except PySparkException as error:
         raise OnlySpark("a column has a type that only Spark has") from error
     for name, field in zip(names, written, strict=True):

@@ -46,8 +46,7 @@ def written_columns(
 
     `may_read`: a schema change that is forbidden may look whether there is a row at all.
 
-    Raises `LoadFailed` for schema changes that `schema_changes` forbids, and `InvalidInput` where
-    `spark.reader: DIRECT` asks for what is not possible.
+    Raises `LoadFailed` for schema changes that `schema_changes` forbids.
     """
     if not prepared.mapping.columns:
         return WrittenColumns()
@@ -66,8 +65,7 @@ def written_columns(
     if not rows.repeatable:
         return WrittenColumns(columns, added, removed, reader=rows.reader)
     direct, why_jvm = direct_rows(spec, table, rows, prepared.mapping, prepared.frame)
-    reader: Reader = "jvm" if direct is None else "direct"
-    return WrittenColumns(columns, added, removed, direct, why_jvm, reader)
+    return WrittenColumns(columns, added, removed, direct, why_jvm, rows.reader)
 
 
 def _difference(

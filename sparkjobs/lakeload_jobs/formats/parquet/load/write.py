@@ -87,6 +87,8 @@ class ParquetWriter:
         """Return the rows of each partition, or None where one partition needs no count."""
         if self.columns.direct is not None:
             return Counted(self.columns.direct.counts)
+        if self.prepared.counts is not None:
+            return Counted(self.prepared.counts)
         frame = self.prepared.frame
         if partition_count(frame) <= 1:
             return None

@@ -8,7 +8,7 @@ wrote decides, as long as the values at hand can be read as it without loss.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,7 @@ def _number_fits(inferred: str, earlier: str) -> bool:
     return earlier == "double" and digits <= 15
 
 
+NO_TYPES: Mapping[str, str] = {}
 _CORRUPT = HELPER_PREFIX + "corrupt"
 
 
@@ -83,6 +84,7 @@ class FilesRows:
     reader: Reader = "jvm"
     splits: Splits | None = None
     why_no_splits: str = ""
+    counts: tuple[int, ...] | None = None
     repeatable: bool = True
 
     def check_unchanged(self) -> None:
@@ -101,11 +103,12 @@ def open_files(
     *,
     s3: S3Source | None = None,
     files: Sequence[FileState] | None = None,
-    earlier: Mapping[str, str] | None = None,
+    earlier: Mapping[str, str] = NO_TYPES,
     filtered: bool = False,
 ) -> FilesRows:
-    """Open a table's files. Its schema comes from `columns.types`, headers, footers and, where
-    these do not say it, from reading the data once. `s3` is needed for `s3://` paths alone.
+    """Open the files of a table, of other formats than Parquet. Its schema comes from
+    `columns.types`, headers and, where these do not say it, from reading the data once. `s3` is
+    needed for `s3://` paths alone.
     `files` are those that are read, some of what `list_files` returned; None lists them here.
     `earlier` are the types that source columns had in earlier loads; inference keeps to them where
     it can (sources.files.spark.reader). `filtered`: some rows are left out for what is in them.
@@ -113,7 +116,7 @@ def open_files(
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
     """
-    _check_options(source)
+    check_options(source)
     if files is None:
         files = list_files(source, s3.readers if s3 else None)
     listed = tuple(files)
@@ -121,24 +124,50 @@ def open_files(
         s3.connect(spark, source, listed)
     check_text(spark, source, listed, s3)
     types = columns.types or {}
+
+    def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
+        given = _Given(source, listed, paths, s3)
+        return _open(_with_mode(reader, source, on_bad_value), given, types, on_bad_value, earlier)
+
+    frame, names = read_listed(spark, source, listed, read)
+    all_columns = _rows_need_all_columns(source) or filtered
+    return FilesRows(frame, names, listed, all_columns, source, s3)
+
+
+Read = Callable[[DataFrameReader, tuple[str, ...]], tuple[DataFrame, tuple[str, ...]]]
+"""Opens paths as Spark takes them; returns the frame and the names of the source's columns."""
+
+
+def read_listed(
+    spark: SparkSession, source: FilesInput, listed: Sequence[FileState], read: Read
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return what `read` opens, which is the files that were listed and no other.
+
+    Raises `LoadFailed` where Spark reads others.
+    """
     opening = shortest(spark, source, listed)
+    own = {name: value for name, value in source.options.items() if name.lower() != "on_loss"}
     while True:
-        reader = _reader(spark, source, on_bad_value).options(**opening.options)
+        reader = spark.read
+        if source.format == "CSV":
+            # RFC 4180: a quote inside quotes is doubled. Spark's own default is a backslash, with
+            # which it would keep doubled quotes as data, without a word.
+            reader = reader.option("escape", '"')
+        reader = reader.options(**own).options(**opening.options)
         if base := partition_base(listed, source.options):
             reader = reader.option("basePath", spark_path(base, literal=False))
-        given = _Given(source, listed, opening.paths, s3)
-        frame, names = _open(reader, given, types, on_bad_value, earlier or {})
-        if opening.by_name or not _difference(frame, listed):
+        frame, names = read(reader, opening.paths)
+        different = _difference(frame, listed)
+        if not different:
+            return frame, names
+        if opening.by_name:
             break
         opening = by_name(listed)  # a file was added to the folder meanwhile
-    if different := _difference(frame, listed):
-        raise LoadFailed(
-            f"Spark and lakeload do not agree on whether `{different}` is to be read",
-            hint="is it being renamed or moved? else the reader options that choose files "
-            "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
-        )
-    all_columns = _rows_need_all_columns(source) or (filtered and source.format != "PARQUET")
-    return FilesRows(frame, names, listed, all_columns, source, s3)
+    raise LoadFailed(
+        f"Spark and lakeload do not agree on whether `{different}` is to be read",
+        hint="is it being renamed or moved? else the reader options that choose files "
+        "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
+    )
 
 
 @dataclass(frozen=True)
@@ -163,8 +192,8 @@ def _open(
     if source.format in TYPED_FORMATS:
         frame = open_typed(reader, source, given.files, paths, given.s3)
         names = tuple(frame.columns)
-        if _known(types, names):
-            frame = cast_types(_with_places(frame), types, on_bad_value)
+        if check_types(types, names):
+            frame = cast_types(with_places(frame), types, on_bad_value)
         return frame, names
     later = {name: kind for name, kind in types.items() if _is_cast_from_text(source, kind)}
     types = {**types, **dict.fromkeys(later, "string")}
@@ -178,7 +207,7 @@ def _open(
     return cast_types(frame, later, on_bad_value), tuple(schema.names)
 
 
-def _with_places(frame: DataFrame) -> DataFrame:
+def with_places(frame: DataFrame) -> DataFrame:
     """Add the helper column that names a row's file in messages."""
     if "_metadata" in frame.columns:
         return frame  # The files have a column that hides what Spark knows of them.
@@ -208,18 +237,15 @@ def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
     return min({file.path for file in files} ^ opened, default=None)
 
 
-def _check_options(source: FilesInput) -> None:
+def check_options(source: FilesInput) -> None:
+    """Raise `InvalidInput` for a reader option that the format does not have."""
     for problem in option_problems(source.format, source.options):
         raise InvalidInput(problem.message, hint=problem.hint)
 
 
-def _reader(spark: SparkSession, source: FilesInput, on_bad_value: OnBadValue) -> DataFrameReader:
-    reader = spark.read
-    if source.format == "CSV":
-        # RFC 4180: a quote inside quotes is doubled. Spark's own default is a backslash, with which
-        # it would keep doubled quotes as data, without a word.
-        reader = reader.option("escape", '"')
-    reader = reader.options(**source.options)
+def _with_mode(
+    reader: DataFrameReader, source: FilesInput, on_bad_value: OnBadValue
+) -> DataFrameReader:
     if source.format in TYPED_FORMATS:
         return reader
     if source.format == "JSON":
@@ -240,7 +266,7 @@ def _csv_schema(
     wants_inference = _lower(source.options).get("inferschema", "true") == "true"
     if types or not wants_inference:
         header = reader.option("inferSchema", "false").csv(paths).schema
-        _known(types, header.names)
+        check_types(types, header.names)
         if not wants_inference or not set(header.names) - set(types):
             return _with_types(header, types, {})
     inferred = reader.option("inferSchema", "true").csv(paths).schema
@@ -287,7 +313,8 @@ def _parse(name: str, kind: str) -> DataType:
         ) from error
 
 
-def _known(types: Mapping[str, str], names: tuple[str, ...] | list[str]) -> Mapping[str, str]:
+def check_types(types: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:
+    """Return `types`. Raises `InvalidInput` for a column that the source does not have."""
     for name in types:
         if name not in names:
             raise InvalidInput(

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.bookmark import refuse_limit
-from lakeload_jobs.sources.files.direct_parquet import NotDirect
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
-from lakeload_jobs.sources.files.spark.direct import split_rows
+from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
 from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 
@@ -109,23 +109,33 @@ class FilesSlice:
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Open the files with Spark's readers, and for those that can read them so with Arrow."""
+        """Open the files: Parquet by Arrow as far as it reads them, all others by Spark.
+
+        Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
+        """
+        rows = self._open(spark, earlier)
+        if self.spec.reader == "DIRECT" and rows.reader != "direct":
+            raise InvalidInput(
+                f"the table cannot be read with `spark.reader: DIRECT`: {rows.why_no_splits}",
+                hint="`spark.reader: AUTO` lets Spark read where it has to",
+            )
+        return rows
+
+    def _open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
+        given, table, s3 = self.given, self.table, self.s3
         files: Sequence[FileState] | None = self.selection.files if self.selection else None
+        if given.format == "PARQUET":
+            listed = list_files(given, s3.readers) if files is None else files
+            opened = ParquetTable(spark, self.spec, table, given, tuple(listed), s3)
+            return open_parquet(opened, earlier)
         rows = open_files(
             spark,
-            self.given,
-            self.table.columns,
+            given,
+            table.columns,
             self.spec.on_bad_value,
-            s3=self.s3,
+            s3=s3,
             files=files,
             earlier=earlier,
-            filtered=self.table.where is not None,
+            filtered=table.where is not None,
         )
-        if not splits:
-            return rows
-        if self.spec.reader == "JVM":
-            return replace(rows, why_no_splits="`spark.reader` is `JVM`")
-        try:
-            return replace(rows, splits=split_rows(spark, rows, self.table.columns))
-        except NotDirect as reason:
-            return replace(rows, why_no_splits=str(reason))
+        return replace(rows, why_no_splits=f"{given.format} is read by Spark")

@@ -1,4 +1,4 @@
-"""Formats that bring their schema: Parquet, ORC, Avro."""
+"""Formats that bring their schema and are read by Spark: ORC, Avro."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _not_avro(file: FileState) -> LoadFailed:
 
 _INSTANT = "timestamp with local time zone"
 
-TYPED_FORMATS = ("PARQUET", "ORC", "AVRO")
+TYPED_FORMATS = ("ORC", "AVRO")
 
 
 def open_typed(

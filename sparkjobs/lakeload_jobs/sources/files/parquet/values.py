@@ -1,0 +1,257 @@
+"""Values as Arrow reads them from Parquet, made those of a column's kind, exactly or not at all."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from binascii import hexlify
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from lakeload_jobs.rows.row_id import Column, Kind, pc, with_child
+
+_DAY = 86_400_000_000
+_TOO_FINE = "it has digits below a microsecond"
+_UUID_HEX = 32
+_UUID_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+
+Translate = Callable[[int], int | None]
+"""Returns the place in a parent of a place in its child; None for what no parent refers to."""
+
+
+@dataclass(frozen=True)
+class BadValues:
+    """Values of one column of a batch that have no place in its kind. `rows` are their places in
+    the batch, one for each value; `first` is the text of the first, `reason` what is wrong."""
+
+    column: str
+    rows: tuple[int, ...]
+    first: str
+    reason: str
+    is_loss: bool
+    """Whether `on_loss: TRUNCATE` would load it."""
+    is_key: bool
+    """Whether it is the key of a map, which cannot be null."""
+
+
+class Conversion:
+    """Converts the columns of one batch, and collects what is bad in `bad`; it becomes null.
+
+    `truncates`: digits that have no place are cut off, as `on_loss: TRUNCATE` says.
+    """
+
+    def __init__(self, *, truncates: bool) -> None:
+        self.bad: list[BadValues] = []
+        self._truncates = truncates
+        self._path: list[str] = []
+        self._parents: list[Translate] = []
+        self._in_key = False
+
+    def column(self, name: str, column: Column, kind: Kind) -> Column:
+        """Return a column as `kind`, as which `columns.unite` has it."""
+        with self._below(name):
+            return self._as_kind(column, kind)
+
+    def without_lost_digits(self, name: str, micros: Column, nanos: Column) -> Column:
+        """Return microseconds with null where the same values in nanoseconds, which wrap around
+        outside of 1677 to 2262, have other digits."""
+        with self._below(name):
+            whole = pc.multiply(micros.view(pa.int64()), 1000)
+            lost = pc.not_equal(whole, nanos.view(pa.int64()))
+            return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
+
+    def _as_kind(self, column: Column, kind: Kind) -> Column:
+        own = column.type
+        if own == kind:
+            return column
+        if isinstance(column, pa.ExtensionArray):
+            return self._as_kind(column.storage, kind)
+        if pt.is_null(own):
+            return pa.nulls(len(column), kind)
+        if pt.is_dictionary(own):
+            return self._as_kind(column.dictionary_decode(), kind)
+        if pt.is_struct(kind):
+            return self._struct(column, kind)
+        if pt.is_map(kind):
+            return self._map(column, kind)
+        if pt.is_list(kind):
+            return self._list(column, kind)
+        return self._value(column, kind)
+
+    def _value(self, column: Column, kind: Kind) -> Column:
+        own = column.type
+        if pt.is_timestamp(own):
+            return self._timestamp(column, kind)
+        if pt.is_time(own):
+            return self._time(column)
+        if pt.is_duration(own):
+            return column.view(pa.int64()).cast(kind)
+        if pt.is_string(kind):
+            if pt.is_fixed_size_binary(own):
+                return _uuids(column) if own.byte_width == 16 else _intervals(column)
+            if pt.is_binary(own):
+                return column.view(kind)
+        return column.cast(kind)
+
+    def _struct(self, column: Column, kind: Kind) -> Column:
+        fields = []
+        for child in kind:
+            place = column.type.get_field_index(child.name)
+            if place < 0:
+                fields.append(pa.nulls(len(column), child.type))
+            else:
+                with self._below(child.name):
+                    fields.append(self._as_kind(column.field(place), child.type))
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=column.is_null())
+
+    def _map(self, column: Column, kind: Kind) -> Column:
+        before, self._in_key = self._in_key, True
+        with self._below("key", _parents(column)):
+            keys = self._as_kind(column.keys, kind.key_type)
+        self._in_key = before
+        with self._below("value", _parents(column)):
+            items = self._as_kind(column.items, kind.item_type)
+        fields = [kind.key_field, kind.item_field]
+        return with_child(column, kind, pa.StructArray.from_arrays([keys, items], fields=fields))
+
+    def _list(self, column: Column, kind: Kind) -> Column:
+        if not pt.is_list(column.type):
+            column = _plain_list(column)
+        with self._below("element", _parents(column)):
+            return with_child(column, kind, self._as_kind(column.values, kind.value_type))
+
+    def _timestamp(self, column: Column, kind: Kind) -> Column:
+        """Microseconds since 1970, in whatever zone they are shown."""
+        if pt.is_integer(kind):
+            return column.view(kind)
+        local = column.view(pa.timestamp(column.type.unit))
+        try:
+            return local.cast(pa.timestamp("us")).view(kind)
+        except pa.ArrowInvalid:
+            pass
+        if column.type.unit == "ns":
+            whole = pc.floor_temporal(local, unit="microsecond")
+            if not self._truncates:
+                whole = self._without(
+                    whole,
+                    pc.not_equal(whole, local),
+                    local,
+                    "digits below a microsecond",
+                    loss=True,
+                )
+            return whole.cast(pa.timestamp("us")).view(kind)
+        ticks = local.view(pa.int64())
+        most = (2**63 - 1) // (10**6 // {"s": 1, "ms": 10**3}[column.type.unit])
+        far = pc.or_(pc.greater(ticks, most), pc.less(ticks, -most))
+        kept = self._without(ticks, far, ticks, "it is beyond what microseconds can count")
+        return kept.view(local.type).cast(pa.timestamp("us")).view(kind)
+
+    def _time(self, column: Column) -> Column:
+        """`HH:mm:ss.SSSSSS`, as far as `24:00:00`, which some writers have."""
+        unit = column.type.unit
+        ticks = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        ticks = ticks.cast(pa.int64())
+        if unit == "ns":
+            micros = pc.divide(ticks, 1000)
+            if not self._truncates:
+                lost = pc.not_equal(pc.multiply(micros, 1000), ticks)
+                micros = self._without(micros, lost, column, _TOO_FINE, loss=True)
+        else:
+            micros = pc.multiply(ticks, {"s": 10**6, "ms": 1000, "us": 1}[unit])
+        strange = pc.or_(pc.less(micros, 0), pc.greater(micros, _DAY))
+        micros = self._without(
+            micros, strange, ticks, f"as a number of {unit} it is no time of day"
+        )
+        is_end = pc.equal(micros, _DAY)
+        within = pc.if_else(is_end, 0, micros)
+        text = within.view(pa.time64("us")).cast(pa.string())
+        return pc.if_else(is_end, "24:00:00.000000", text)
+
+    def _without(
+        self, values: Column, bad: Column, shown: Column, reason: str, *, loss: bool = False
+    ) -> Column:
+        """Return `values` with null for those that are `bad`, which are noted as `shown`."""
+        if not pc.any(bad).as_py():
+            return values
+        places = pc.indices_nonzero(bad).to_pylist()
+        rows = {place: self._row(place) for place in places}
+        known = [place for place in places if rows[place] is not None]
+        if known:
+            first = pc.cast(shown.take(pa.array(known[:1])), pa.string())[0].as_py()
+            found = tuple(row for place in known if (row := rows[place]) is not None)
+            name = ".".join(self._path)
+            is_key = self._in_key
+            self.bad.append(BadValues(name, found, first, reason, loss, is_key))
+        # A null among keys, which Arrow does not survive, would be read by nobody: the load fails.
+        instead = pa.scalar(0 if self._in_key else None, pa.int64()).cast(values.type)
+        return pc.if_else(bad, instead, values)
+
+    def _row(self, place: int) -> int | None:
+        row: int | None = place
+        for translate in reversed(self._parents):
+            if row is None:
+                return None
+            row = translate(row)
+        return row
+
+    @contextmanager
+    def _below(self, name: str, translate: Translate | None = None) -> Iterator[None]:
+        self._path.append(name)
+        if translate is not None:
+            self._parents.append(translate)
+        try:
+            yield
+        finally:
+            self._path.pop()
+            if translate is not None:
+                self._parents.pop()
+
+
+def _plain_list(column: Column) -> Column:
+    """Return lists of another layout as `list`: Arrow's cast of list views is wrong about nulls."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pa.ListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
+
+
+def _parents(column: Column) -> Translate:
+    """Return what finds the list, or map, that an element is in."""
+    offsets: list[int] = []
+
+    def translate(place: int) -> int | None:
+        if not offsets:
+            offsets.extend(column.offsets.to_pylist())
+        row = bisect_right(offsets, place) - 1
+        return row if 0 <= row < len(column) else None
+
+    return translate
+
+
+def _uuids(column: Column) -> Column:
+    """Text as `f81d4fae-7dec-11d0-a765-00a0c91e6bf6`."""
+    count = len(column)
+    raw = b"".join(column.fill_null(bytes(16)).to_pylist())
+    offsets = pa.py_buffer(array("i", range(0, (count + 1) * _UUID_HEX, _UUID_HEX)))
+    text = pa.StringArray.from_buffers(count, offsets, pa.py_buffer(hexlify(raw)))
+    groups = [pc.utf8_slice_codeunits(text, first, end) for first, end in _UUID_GROUPS]
+    joined = pc.binary_join_element_wise(*groups, "-")
+    return pc.if_else(column.is_valid(), joined, pa.scalar(None, pa.string()))
+
+
+def _intervals(column: Column) -> Column:
+    """Text as ISO 8601 has it: `P1M2DT3.004S`."""
+    values = column.to_pylist()
+    return pa.array([None if raw is None else _interval(raw) for raw in values], pa.string())
+
+
+def _interval(raw: bytes) -> str:
+    months, days, millis = struct.unpack("<III", raw)
+    seconds = f"{millis // 1000}.{millis % 1000:03d}".rstrip("0").rstrip(".")
+    date = "".join(f"{n}{unit}" for n, unit in ((months, "M"), (days, "D")) if n)
+    time = f"T{seconds}S" if millis or not date else ""
+    return f"P{date}{time}"

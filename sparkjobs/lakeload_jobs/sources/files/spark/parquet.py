@@ -1,0 +1,357 @@
+"""Parquet files as the rows of a table: columns by their footers, values by Arrow, and by Spark's
+reader where only that reads them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.files.file_state import FileState, is_s3, normal_path, partition_base
+from lakeload_jobs.sources.files.listing import SourceObjects
+from lakeload_jobs.sources.files.parquet.columns import (
+    Column,
+    Footer,
+    OpenFile,
+    ParquetSettings,
+    read_footers,
+    settled,
+    unite,
+    widened,
+)
+from lakeload_jobs.sources.files.parquet.splits import (
+    NotDirect,
+    OnLoss,
+    ReadParquet,
+    folder_columns,
+    split_parquet,
+)
+from lakeload_jobs.sources.files.spark.reader import (
+    FilesRows,
+    check_options,
+    check_types,
+    read_listed,
+    with_places,
+)
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+
+_CALENDARS = {
+    "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
+    "int96rebasemode": "spark.sql.parquet.int96RebaseModeInRead",
+}
+"""Reader options that may choose another calendar for old dates, and the same as properties."""
+
+_SHIFTED = "spark.sql.parquet.int96TimestampConversion"
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """The Parquet files of one table, and how the table is loaded."""
+
+    spark: SparkSession
+    spec: JobSpec
+    table: TableSpec
+    given: FilesInput
+    files: tuple[FileState, ...]
+    s3: S3Source
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The reader options, by names in lower case."""
+        return {name.lower(): value for name, value in self.given.options.items()}
+
+
+def open_parquet(table: ParquetTable, earlier: Mapping[str, str]) -> FilesRows:
+    """Return the rows of a table. `earlier` are the types that columns had in earlier loads.
+
+    Raises `LoadFailed` for files that cannot be read or united, naming the column, and
+    `InvalidInput` for settings that they do not bear out.
+    """
+    check_options(table.given)
+    table.s3.connect(table.spark, table.given, table.files)
+    footers = read_footers(table.files, _opener(table), _settings(table.spark))
+    named = _names(table, footers)
+    base = _base(table)
+    in_files = [name for name in named if name not in folder_columns(footers, base)]
+    columns = unite(footers, [name for name in in_files if _is_read(table, name)])
+    columns = tuple(_as_asked(column, table, earlier) for column in columns)
+    schema = StructType([_spark_field(column) for column in columns])
+    only_spark = _only_spark(table, footers, columns)
+    by_spark = None
+    if only_spark or base is not None:
+        by_spark = _by_spark(table, schema)
+        schema = by_spark.schema
+    names = (*named, *(name for name in schema.names if name not in named))
+    casts = _casts(table, names, schema)
+    if not only_spark:
+        try:
+            read = _reader(table, columns, to_arrow_schema(schema), places=bool(casts))
+            cores = table.spark.sparkContext.defaultParallelism
+            splits = split_parquet(footers, read, base=base, parallelism=cores)
+        except NotDirect as reason:
+            only_spark = str(reason)
+        else:
+            return _by_arrow(table, read, splits, names, casts)
+    _check_spark_reads(table, columns, only_spark)
+    frame = by_spark if by_spark is not None else _by_spark(table, schema)
+    if casts:
+        frame = cast_types(with_places(frame), casts, table.spec.on_bad_value)
+    return FilesRows(
+        frame, names, table.files, False, table.given, table.s3, why_no_splits=only_spark
+    )
+
+
+def _by_spark(table: ParquetTable, schema: StructType) -> DataFrame:
+    """Return the rows as Spark reads these columns, and those of `column=value` folders."""
+
+    def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
+        return reader.schema(schema).parquet(*paths), ()
+
+    return read_listed(table.spark, table.given, table.files, read)[0]
+
+
+def _by_arrow(
+    table: ParquetTable,
+    read: ReadParquet,
+    splits: Splits,
+    names: tuple[str, ...],
+    casts: Mapping[str, str],
+) -> FilesRows:
+    schema = from_arrow_schema(read.batch_schema, prefer_timestamp_ntz=True)
+    frame = split_frame(table.spark, splits, schema)
+    why = ""
+    if casts:
+        frame = cast_types(frame, casts, table.spec.on_bad_value)
+        why = f"`columns.types` casts column `{next(iter(casts))}`"
+    return FilesRows(
+        frame,
+        names,
+        table.files,
+        False,
+        table.given,
+        table.s3,
+        reader="direct",
+        splits=None if casts else splits,
+        why_no_splits=why,
+        counts=splits.counts or (0,),
+    )
+
+
+def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
+    """Return the rows of splits as a DataFrame, part n as its partition n."""
+    return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
+
+
+@dataclass(frozen=True)
+class _ReadParts:
+    """The function of tasks that hand on what they read, with failures as they cross to the
+    driver."""
+
+    splits: Splits
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for number in numbers(batches):
+                yield from self.splits.read(self.splits.parts[number])
+        except Exception as error:
+            failure = expected_failure(error)
+            if failure is None:
+                raise
+            raise TaskFailed(ErrorInfo.of(failure, "stage")) from error
+
+
+def _names(table: ParquetTable, footers: Sequence[Footer]) -> tuple[str, ...]:
+    """Return the names of all columns; those of the first file alone without `mergeSchema`."""
+    if table.options.get("mergeschema", "true").lower() == "false":
+        footers = footers[:1]
+    return tuple(dict.fromkeys(column.name for footer in footers for column in footer.columns))
+
+
+def _is_read(table: ParquetTable, name: str) -> bool:
+    """Whether a column is loaded, or may be asked for by a condition: others are not opened."""
+    columns, quoted = table.table.columns, name.replace("`", "``")
+    if (not columns.include or name in columns.include) and name not in columns.exclude:
+        return True
+    conditions = (table.table.where, table.table.deleted_when)
+    return any(quoted in condition for condition in conditions if condition is not None)
+
+
+def _as_asked(column: Column, table: ParquetTable, earlier: Mapping[str, str]) -> Column:
+    """Return the column in a wider type that `columns.types` asks for, or that the table has."""
+    types = table.table.columns.types or {}
+    wanted = types.get(column.name, earlier.get(column.name))
+    kind = None if wanted is None else _arrow_type(wanted)
+    if kind is not None and column.spark_type is None:
+        both_instants = pt.is_timestamp(kind) and pt.is_timestamp(column.kind)
+        if (both_instants and column.name in types) or widened(column.kind, kind) == kind:
+            return replace(column, kind=kind)
+    return replace(column, kind=settled(column.kind))
+
+
+def _arrow_type(kind: str) -> Kind | None:
+    """Return the Arrow type of one of Spark's; None for what is none, or has none."""
+    try:
+        return to_arrow_type(DataType.fromDDL(kind))
+    except PySparkException:
+        return None
+
+
+def _spark_field(column: Column) -> StructField:
+    if column.spark_type is not None:
+        return StructField(column.name, _parse_datatype_json_value(column.spark_type))
+    (field,) = from_arrow_schema(pa.schema([(column.name, column.kind)]), prefer_timestamp_ntz=True)
+    return StructField(field.name, field.dataType)
+
+
+def _reader(
+    table: ParquetTable, columns: Sequence[Column], schema: pa.Schema, *, places: bool
+) -> ReadParquet:
+    may_be_bad = any(column.may_be_bad for column in columns)
+    truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
+    on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
+    counts_bad = may_be_bad and table.spec.on_bad_value == "NULL"
+    return ReadParquet(schema, on_loss, counts_bad=counts_bad, places=places)
+
+
+def _casts(table: ParquetTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
+    """Return the types that values have to be cast to. Raises `InvalidInput` for a column that
+    the source does not have."""
+    types = check_types(table.table.columns.types or {}, names)
+    read = {field.name: field.dataType for field in schema}
+    return {
+        name: kind
+        for name, kind in types.items()
+        if name in read and not _is_type(kind, read[name])
+    }
+
+
+def _is_type(kind: str, own: DataType) -> bool:
+    try:
+        return DataType.fromDDL(kind) == own
+    except PySparkException:
+        return False
+
+
+def _only_spark(table: ParquetTable, footers: Sequence[Footer], columns: Sequence[Column]) -> str:
+    """Return why Spark's reader has to read the files, as a clause; '' where it has not."""
+    if table.spec.reader == "JVM":
+        return "`spark.reader` is `JVM`"
+    if any(is_s3(file.path) for file in table.files):
+        return "the files are in S3"
+    if reason := next((column.only_spark for column in columns if column.only_spark), None):
+        return reason
+    conf = table.spark.conf
+    for option, name in _CALENDARS.items():
+        if table.options.get(option, str(conf.get(name))).upper() != "CORRECTED":
+            return f"`{name}` is set"
+    if str(conf.get(_SHIFTED)).lower() != "false":
+        return f"`{_SHIFTED}` is set"
+    old = next((footer.file.path for footer in footers if footer.old_calendar), None)
+    if old is not None and any(_has_dates(column.kind) for column in columns):
+        return f"`{old}` was written with dates of the Julian calendar"
+    return ""
+
+
+def _has_dates(kind: Kind) -> bool:
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return True
+    return any(_has_dates(kind.field(number).type) for number in range(kind.num_fields))
+
+
+def _check_spark_reads(table: ParquetTable, columns: Sequence[Column], why: str) -> None:
+    """Raise `InvalidInput` for a column that Spark's reader cannot read, where it has to."""
+    for column in columns:
+        if column.not_spark:
+            raise InvalidInput(
+                f"{column.not_spark}, which Spark's reader does not read, and Spark has to read "
+                f"this table: {why}",
+                hint="set `spark.reader: AUTO`"
+                if table.spec.reader == "JVM"
+                else "leave the column out with `columns.exclude`",
+            )
+
+
+def _settings(spark: SparkSession) -> ParquetSettings:
+    def is_set(name: str) -> bool:
+        return str(spark.conf.get(f"spark.sql.{name}")).lower() == "true"
+
+    return ParquetSettings(
+        bytes_are_text=is_set("parquet.binaryAsString"),
+        nanoseconds_are_numbers=is_set("legacy.parquet.nanosAsLong"),
+        local_times_are_instants=not is_set("parquet.inferTimestampNTZ.enabled"),
+    )
+
+
+def _base(table: ParquetTable) -> str | None:
+    if table.options.get("recursivefilelookup", "false").lower() == "true":
+        return None
+    if "basepath" in table.options:
+        return normal_path(table.options["basepath"].removeprefix("file:"))
+    return partition_base(table.files, table.given.options)
+
+
+def _opener(table: ParquetTable) -> OpenFile:
+    objects = (
+        table.s3.readers.objects(table.given)
+        if any(is_s3(file.path) for file in table.files)
+        else None
+    )
+
+    def open_file(file: FileState) -> AbstractContextManager[Any]:
+        if objects is None or not is_s3(file.path):
+            return nullcontext(file.path)
+        return nullcontext(pa.PythonFile(_Object(objects, file), mode="r"))
+
+    return open_file
+
+
+class _Object(io.RawIOBase):
+    """An object in S3 as a file; each read is a request."""
+
+    def __init__(self, objects: SourceObjects, file: FileState) -> None:
+        self._objects = objects
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes. Raises `AwsError`."""
+        wanted = self._file.size - self._at if size < 0 else size
+        with self._objects.stream(self._file, self._at) as stream:
+            found = stream.read(wanted) if wanted else b""
+        self._at += len(found)
+        return found
