@@ -27,13 +27,12 @@ def plan(
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
-    from lakeload.launch.spec import check_options, new_attempt, select_tables
+    from lakeload.launch.spec import check_options, new_attempt, run_options, select_tables
     from lakeload.launch.stop import StopRequests
-    from lakeload_jobs.contract.spec import RunOptions
 
     document = load_pipeline(pipeline, os.environ)
     attempt = new_attempt(job_id)
-    options = RunOptions(reload, limit=limit, table_handling=document.model.table_handling)
+    options = run_options(document, reload=reload, limit=limit)
     tables = select_tables(table_specs(document, options), table or ())
     check_options(tables, document.destination.model.table_format, options)
     # From here on boto3 is imported, which takes longer than everything before it.

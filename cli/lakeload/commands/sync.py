@@ -56,16 +56,15 @@ def sync(
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
-    from lakeload.launch.spec import check_options, new_attempt, select_tables
+    from lakeload.launch.spec import check_options, new_attempt, run_options, select_tables
     from lakeload.launch.stop import StopRequests
-    from lakeload_jobs.contract.spec import RunOptions
 
     if schema is not None and not dry_run:
         raise InvalidInput("`--schema` and `--no-schema` go with `--dry-run`")
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)
-        options = RunOptions(reload, full_refresh, limit, document.model.table_handling)
+        options = run_options(document, reload=reload, full_refresh=full_refresh, limit=limit)
         tables = select_tables(table_specs(document, options), table or ())
         check_options(tables, document.destination.model.table_format, options)
         console.note(f"job {attempt.job_id}")

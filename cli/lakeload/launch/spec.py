@@ -16,7 +16,6 @@ from lakeload.launch.run_folder import RunFolder, dead_attempts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
-    NO_OPTIONS,
     DestinationSpec,
     JobSpec,
     RunOptions,
@@ -122,16 +121,27 @@ def _check_full_refresh(
         )
 
 
+def run_options(
+    document: PipelineDocument,
+    *,
+    reload: bool = False,
+    full_refresh: bool = False,
+    limit: int | None = None,
+) -> RunOptions:
+    """Return the options of one run: those of its flags, and those of the pipeline."""
+    return RunOptions(reload, full_refresh, limit, document.model.table_handling)
+
+
 def build_job_spec(
     document: PipelineDocument,
     destination: DestinationSpec,
     tables: Sequence[TableSpec],
     attempt: Attempt,
     folder: RunFolder,
-    options: RunOptions = NO_OPTIONS,
+    options: RunOptions | None = None,
 ) -> JobSpec:
     """Return what the job is told: `tables` of the pipeline into `destination`, that of its
-    document, reporting into `folder`."""
+    document, reporting into `folder`. Without `options` they are those of the document alone."""
     pipeline = document.model
     return JobSpec(
         contract=CONTRACT_VERSION,
@@ -144,7 +154,7 @@ def build_job_spec(
         events_path=str(folder.events),
         result_path=str(folder.result),
         concurrency=pipeline.concurrency,
-        options=options,
+        options=options or run_options(document),
         nested=document.nested,
         reader=pipeline.spark.reader,
         on_bad_value=pipeline.on_bad_value,

@@ -57,6 +57,15 @@ def test_the_job_is_told_the_destination_that_the_command_has_made(tmp_path: Pat
     assert spec.tables == TABLES
 
 
+def test_a_job_made_without_flags_still_has_the_options_of_its_document(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yml").write_text(PIPELINE + "table_handling: APPEND\n")
+    document = load_pipeline(tmp_path / "pipeline.yml", {})
+    destination = destination_spec(document.destination)
+    folder = RunFolder(tmp_path)
+    spec = build_job_spec(document, destination, TABLES, new_attempt(None), folder)
+    assert spec.options == RunOptions(table_handling="APPEND")
+
+
 def test_an_attempt_has_an_id_of_its_own_and_one_instant_in_utc() -> None:
     first, second = new_attempt("nightly-1"), new_attempt("nightly-1")
     assert first.job_id == second.job_id == "nightly-1"
