@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from lakeload.machine.doctor.model import (
@@ -26,14 +26,13 @@ from lakeload.machine.doctor.model import (
     warning,
 )
 from lakeload.machine.jars.download import without_login
+from lakeload_jobs.aws.clients import trusted_certificates
+from lakeload_jobs.aws.credentials import CredentialSource, credential_source, local_references
+from lakeload_jobs.aws.errors import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec
 from lakeload_jobs.core.aws_partitions import domain
-
-if TYPE_CHECKING:
-    from lakeload_jobs.aws.credentials import CredentialSource
-
 
 _DEFAULT_REGION = "us-east-1"
 
@@ -244,8 +243,6 @@ def _instant(date: str | None) -> datetime | None:
 
 
 def _context(*, trusting: bool) -> ssl.SSLContext:
-    from lakeload_jobs.aws.clients import trusted_certificates
-
     try:
         context = ssl.create_default_context(cafile=trusted_certificates())
     except (OSError, LakeloadError):
@@ -293,16 +290,12 @@ SOON = 900.0
 
 def credentials(context: CheckContext) -> Iterator[CheckResult]:
     """Ask botocore's chain, or look for the document's own keys."""
-    from lakeload_jobs.aws.credentials import credential_source
-
     destination = context.need.destination
     spec = destination.credentials if destination else CredentialsSpec()
     if spec.access_key_id:
         found = f"keys of the document, from {spec.access_key_id}"
         yield ok("credentials", found)
         return
-    from lakeload_jobs.aws.errors import AwsError
-
     region = destination.region if destination else "us-east-1"
     try:
         source = credential_source(spec, region, asking=not context.offline)
@@ -337,8 +330,6 @@ def judge_source(source: CredentialSource, now: datetime) -> CheckResult:
 
 def secrets(context: CheckContext) -> Iterator[CheckResult]:
     """Look whether the variables and files that the document refers to are there."""
-    from lakeload_jobs.aws.credentials import local_references
-
     destination = context.need.destination
     references = local_references(destination.credentials) if destination else ()
     missing = False
@@ -375,8 +366,6 @@ def _nobody(context: CheckContext) -> CheckResult:
 
 
 def _refused(context: CheckContext, error: Exception, spec: CredentialsSpec) -> CheckResult:
-    from lakeload_jobs.aws.errors import AwsError
-
     code = error.code if isinstance(error, AwsError) else ""
     hint = error.hint if isinstance(error, AwsError) and error.hint else ""
     profile = spec.profile or context.environment.get("AWS_PROFILE")

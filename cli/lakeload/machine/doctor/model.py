@@ -160,27 +160,28 @@ def run_checks(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
     return DoctorReport(tuple(findings), time.monotonic() - started)
 
 
-class _Running(threading.Thread):
+class _Running:
     """One check under way, in a thread that the end of the program does not wait for."""
 
     def __init__(self, check: Check, context: CheckContext) -> None:
-        super().__init__(name=f"doctor-{check.name}", daemon=True)
         self._check = check
         self._context = context
         self._found: list[CheckResult] = []
         self._complete = False
-        self.start()
+        name = f"doctor-{check.name}"
+        self._thread = threading.Thread(target=self._look, name=name, daemon=True)
+        self._thread.start()
 
     def findings(self, until: float) -> list[CheckResult]:
         """Return what was found until an instant of the monotonic clock."""
-        self.join(max(0.0, until - time.monotonic()))
-        if self.is_alive():
+        self._thread.join(max(0.0, until - time.monotonic()))
+        if self._thread.is_alive():
             return [*self._found, self._silence()]
         if not self._complete:
             raise RuntimeError(f"the check {self._check.name} broke off")
         return self._found
 
-    def run(self) -> None:
+    def _look(self) -> None:
         """Collect the findings; what cannot be looked at is a finding too."""
         try:
             for finding in self._check.look(self._context):

@@ -116,6 +116,15 @@ def test_each_finding_that_is_described_is_given_its_values() -> None:
     assert called == wanted
 
 
+def test_no_check_imports_a_module_in_its_thread() -> None:
+    """Two threads that import modules of one package at once can lock each other out."""
+    for path in Path(checks.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        nested = [node for function in functions for node in ast.walk(function)]
+        assert not [node for node in nested if isinstance(node, ast.Import | ast.ImportFrom)], path
+
+
 def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
     report = run_checks(context(tmp_path, offline=True, seconds=60), CHECKS)
     found = statuses(list(report.findings))
