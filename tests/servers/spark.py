@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DRIVER = Path(__file__).with_name("warm_driver.py")
+_ROOM = "-Xms1g -Xmn600m -XX:MetaspaceSize=256m"
+"""A JVM that lives for the whole run grows to this anyway, with a collection at each step."""
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +43,11 @@ def spark(
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(without_settings(before))
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ |= {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(_without_python(folder / "home")),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     builder = SparkSession.builder.master("local[2]")
     for name, value in FORMATS["ICEBERG"].session_settings.items():
         builder = builder.config(name, value)
@@ -52,7 +58,7 @@ def spark(
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.driver.extraClassPath", ":".join(map(str, jars)))
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", f"{collector(2, '')} {compiler(0, '')}")
+        .config("spark.driver.extraJavaOptions", f"{collector(2, '')} {compiler(0, '')} {_ROOM}")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.local.dir", str(folder / "local"))
         .getOrCreate()
@@ -63,6 +69,17 @@ def spark(
     configure(session)
     yield session
     session.stop()
+
+
+def _without_python(home: Path) -> Path:
+    """Make a SPARK_HOME whose Python workers import the installed pyspark.
+
+    The one in Spark's own is a zip, which each new pool of workers compiles for half a second.
+    """
+    home.mkdir()
+    for name in ("bin", "jars"):
+        (home / name).symlink_to(find_spark({}).home / name)
+    return home
 
 
 @pytest.fixture(scope="session")
