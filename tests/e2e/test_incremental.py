@@ -88,6 +88,7 @@ def test_files_are_loaded_once_by_a_sync_after_one_that_was_killed(
     assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3]
 
 
+@pytest.mark.usefixtures("warm_spark")
 def test_only_one_of_two_syncs_that_meet_loads_the_files_of_a_table(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:

@@ -15,6 +15,8 @@ from tests.integration.upkeep.conftest import ADMIN
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
 
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
+
 NAMESPACE = "shop_planned"
 HAS = {
     "orders": [("id", IntegerType()), ("name", StringType()), ("old", StringType())],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from tests.faults.product.case import JOB, Case
-from tests.faults.product.syncs import Told, run_sync
+from tests.faults.product.syncs import Told, run_untroubled
 from tests.faults.product.world import World
 from tests.servers.fault_proxy import (
     Action,
@@ -99,7 +99,7 @@ def _case(number: int, faults: Sequence[Fault]) -> Case:
             whole = operation == "AssumeRole"
             about = () if whole else (table,)
             rules.append(world.on(operation, action, tables=about, key=key, times=times))
-        told = run_sync(world, folder, JOB)
+        told = run_untroubled(world, folder, JOB)
         world.off(*rules)
         for table, (name, _, key, _), rule in zip(case.tables, faults, rules, strict=True):
             status = told.tables.get(table, {}).get("status")

@@ -45,7 +45,7 @@ class Surroundings(Protocol):
 
     @property
     def warm_spark(self) -> Path | None:
-        """The SPARK_HOME of syncs that nothing troubles; None is the one of all others."""
+        """The SPARK_HOME of syncs whose processes are left alone; None is the one of all others."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def run_sync(world: Surroundings, folder: Path, job_id: str, *arguments: str) ->
 
 
 def run_untroubled(world: Surroundings, folder: Path, job_id: str) -> Told:
-    """Run a sync to its end that is alone, and has nothing in its way."""
+    """Run a sync to its end whose processes are left alone."""
     return Sync(world, folder, job_id, spark_home=world.warm_spark).end()
 
 
