@@ -98,7 +98,7 @@ CASES = [
     Case(
         "path of another server, natively",
         lambda world: world.change(uri=f"{world.catalog.uri}/other", api="NATIVE"),
-        *("catalog", "NotACatalog", 404, "check the path in `uri`"),
+        *("catalog", "NotACatalog", 404, "check `uri`: Nessie does not answer at"),
     ),
     Case(
         "nobody listens there",
