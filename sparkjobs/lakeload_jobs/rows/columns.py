@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -111,28 +112,23 @@ def map_columns(
     )
 
 
-class EarlierTypes(Mapping[str, str]):
-    """The types that source columns had in earlier loads, under any spelling of their names."""
+def types_of(names: Sequence[str], earlier: Mapping[str, str]) -> dict[str, str]:
+    """Return the types that columns of one source had in earlier loads, as far as they had one.
 
-    def __init__(self, types: Mapping[str, str]) -> None:
-        self._types = dict(types)
-        self._spelled: dict[str, set[str]] = {}
-        for name, kind in types.items():
-            self._spelled.setdefault(spelling(name), set()).add(kind)
-
-    def __getitem__(self, name: str) -> str:
-        """Return the type of a name, else of the names that differ in spelling alone."""
-        if name not in self._types and len(kinds := self._spelled.get(spelling(name), ())) == 1:
-            return next(iter(kinds))
-        return self._types[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names as they were spelled."""
-        return iter(self._types)
-
-    def __len__(self) -> int:
-        """Return how many names there are."""
-        return len(self._types)
+    A column in another spelling of its name has its type, as `map_columns` has its target: unless
+    another column of the source has the name itself, or more than one could be meant.
+    """
+    found = {name: earlier[name] for name in names if name in earlier}
+    new = Counter(spelling(name) for name in names if name not in found)
+    spelled: dict[str, set[str]] = {}
+    for name, kind in earlier.items():
+        if name not in found:
+            spelled.setdefault(spelling(name), set()).add(kind)
+    for name in names:
+        kinds = spelled.get(spelling(name), set())
+        if name not in found and len(kinds) == 1 and new[spelling(name)] == 1:
+            found[name] = next(iter(kinds))
+    return found
 
 
 def _check_source(names: Sequence[str]) -> None:

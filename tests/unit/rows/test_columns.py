@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
-from lakeload_jobs.rows.columns import EarlierTypes, map_columns
+from lakeload_jobs.rows.columns import map_columns, types_of
 
 
 def _map(names: list[str], spec: ColumnsSpec | None = None, **settings: object) -> dict[str, str]:
@@ -139,14 +139,15 @@ def test_a_spelling_of_two_columns_is_refused_and_the_hint_works() -> None:
 
 
 def test_earlier_types_are_those_of_any_spelling() -> None:
-    types = EarlierTypes({"Order ID": "bigint", "a b": "int", "a-b": "string"})
-    assert (types["Order ID"], types.get("order_id"), types.get("a-b")) == (
-        "bigint",
-        "bigint",
-        "string",
-    )
-    assert "a.b" not in types
-    assert types == {"Order ID": "bigint", "a b": "int", "a-b": "string"}
+    earlier = {"Order ID": "bigint", "a b": "int", "a-b": "string"}
+    names = ["Order ID", "a-b", "a.b"]
+    assert types_of(names, earlier) == {"Order ID": "bigint", "a-b": "string", "a.b": "int"}
+    assert types_of(["order_id", "a.b"], earlier) == {"order_id": "bigint"}
+
+
+def test_a_column_beside_the_one_of_that_name_has_no_earlier_type() -> None:
+    assert types_of(["é", "e"], {"é": "int"}) == {"é": "int"}
+    assert types_of(["E", "e"], {"é": "int"}) == {}
 
 
 def test_a_rename_may_repeat_what_is_recorded() -> None:

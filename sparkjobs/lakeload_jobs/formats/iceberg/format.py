@@ -36,7 +36,6 @@ from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
-from lakeload_jobs.rows.columns import EarlierTypes
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
@@ -166,7 +165,7 @@ class IcebergTable:
         """Return the types and names of earlier loads."""
         recorded = dict(self._state.columns) if self._state else {}
         lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
-        earlier = EarlierTypes(earlier_types(self._facts, recorded))
+        earlier = earlier_types(self._facts, recorded)
         if self._facts is None:
             return ExpectedColumns(earlier, recorded, lower)
         types = earlier_types(self._facts, {name: name for name in self._facts.columns})

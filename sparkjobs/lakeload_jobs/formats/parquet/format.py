@@ -33,7 +33,6 @@ from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
-from lakeload_jobs.rows.columns import EarlierTypes
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
 
@@ -149,7 +148,7 @@ class ParquetTable:
         def takes(name: str, kind: DataType) -> bool:
             return kinds.get(name.lower(), kind.simpleString()) == kind.simpleString()
 
-        return ExpectedColumns(EarlierTypes(earlier), recorded, lower, before, takes)
+        return ExpectedColumns(earlier, recorded, lower, before, takes)
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load, and those the table has."""

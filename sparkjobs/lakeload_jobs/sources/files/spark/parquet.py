@@ -21,6 +21,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import Splits
@@ -91,7 +92,8 @@ def open_parquet(table: ParquetTable, earlier: Mapping[str, str]) -> FilesRows:
     base = _base(table)
     in_files = [name for name in named if name not in folder_columns(footers, base)]
     columns = unite(footers, [name for name in in_files if _is_read(table, name)])
-    columns = tuple(_as_asked(column, table, earlier) for column in columns)
+    known = types_of(named, earlier)
+    columns = tuple(_as_asked(column, table, known) for column in columns)
     schema = StructType([_spark_field(column) for column in columns])
     only_spark = _only_spark(table, footers, columns)
     by_spark = None

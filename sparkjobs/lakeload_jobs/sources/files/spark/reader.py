@@ -23,6 +23,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.core.types import timestamp_unit
 from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, HELPER_PREFIX, PLACE_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, partition_base
@@ -291,9 +292,10 @@ def _with_types(
 ) -> StructType:
     """Replace the types of a schema by those given, else by those of earlier loads."""
     fields = []
+    known = types_of(schema.names, earlier)
     for field in schema.fields:
         kind = field.dataType
-        before = earlier.get(field.name)
+        before = known.get(field.name)
         if field.name in types:
             kind = _parse(field.name, types[field.name])
         elif before is not None and reads_as(kind.simpleString(), before):
