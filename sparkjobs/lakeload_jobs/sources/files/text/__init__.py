@@ -1,0 +1,1 @@
+"""Readers of text formats: exact, and without Spark."""
