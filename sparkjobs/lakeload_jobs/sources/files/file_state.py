@@ -200,6 +200,39 @@ def partition_base(files: Sequence[FileState], options: Mapping[str, str]) -> st
     return bases[0]
 
 
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_base(files: Sequence[FileState], options: Mapping[str, str]) -> str | None:
+    """Return the folder below which `column=value` folders are columns, with the option `basePath`
+    as well. Raises as `partition_base` does."""
+    lower = {name.lower(): value for name, value in options.items()}
+    if lower.get("recursivefilelookup", "false").lower() == "true":
+        return None
+    if base := lower.get("basepath"):
+        if is_s3(place := re.sub("^s3[an]://", S3_SCHEME, base)):
+            return place.rstrip("/")
+        return normal_path(base.removeprefix("file:"))
+    return partition_base(files, options)
+
+
+def folder_values(path: str, base: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Return the columns and values that the folders of a file below `base` name, as text."""
+    if base is None or not path.startswith(f"{base.rstrip('/')}/"):
+        return ()
+    found: dict[str, str | None] = {}
+    for folder in path.removeprefix(f"{base.rstrip('/')}/").split("/")[:-1]:
+        name, equals, text = folder.partition("=")
+        if equals:
+            found[_unescaped(name)] = None if text == _NO_VALUE else _unescaped(text)
+    return tuple(found.items())
+
+
+def _unescaped(name: str) -> str:
+    """Hive writes each `%XX` for one sign; other letters are as they are."""
+    return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), name)
+
+
 def _by_root(found: Iterable[FileState]) -> dict[str, list[FileState]]:
     files: dict[str, list[FileState]] = {}
     for file in found:

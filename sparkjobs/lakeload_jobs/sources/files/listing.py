@@ -202,6 +202,18 @@ class SourceObjects:
                 with answer["Body"] as body:
                     yield body
 
+    def read_range(self, file: FileState, start: int, size: int) -> bytes:
+        """Return bytes of an object, at least one. Raises `AwsError`."""
+        pattern = KeyPattern.parse(file.path)
+        doing = f"reading `{file.path}`"
+        with _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"), aws_call(doing):
+            asked = f"bytes={start}-{start + size - 1}"
+            answer = self._session.s3.get_object(
+                Bucket=pattern.bucket, Key=pattern.key, Range=asked
+            )
+            with answer["Body"] as body:
+                return body.read()
+
     def region(self, bucket: str) -> str | None:
         """Return the region of a bucket, None when the store does not name it (aws.bucket)."""
         return bucket_region(self._session.s3, bucket)

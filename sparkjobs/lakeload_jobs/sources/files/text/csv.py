@@ -1,0 +1,512 @@
+"""Records of a CSV file, as RFC 4180 has them, line breaks in quotes included.
+
+Most blocks are proven to be plain and are then parsed by Arrow. The proof: where each quote with an
+even number (0, 2, …) follows the start, a separator, a line break or a quote, and each other one is
+followed by one of these or the end, the parity of quotes is the state of a parser, by induction.
+All other blocks are parsed record by record, with the extents of Python's `csv`: a quote within
+an unquoted value is a character like others, and text after a closing quote belongs to the
+value. A record with such text is bad, and so is one of another width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, TextBatch
+
+BLOCK = 1 << 20
+_LEAST_READ = 1 << 16
+MAX_RECORD = 256 << 20
+_WINDOW = 1 << 16
+_WIDEST_WINDOW = 4 << 20
+_CR, _LF = 13, 10
+_BREAKS = (b"\r\n", b"\n", b"\r")
+
+Fields = list["bytes | None"]
+Quotes = npt.NDArray[np.intp]
+
+
+class RecordTooLong(Exception):
+    """A record of more than `MAX_RECORD` bytes; `line` is where it begins."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The signs of a CSV file in UTF-8; b'' is none. `escape` is another way to write a quote
+    within quotes than to double it."""
+
+    separator: bytes = b","
+    quote: bytes = b'"'
+    escape: bytes = b""
+    comment: bytes = b""
+    trim_left: bool = False
+    trim_right: bool = False
+    quoted_empty_is_null: bool = True
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether Arrow knows the dialect."""
+        return len(self.separator) == 1 and len(self.quote) <= 1 and not self.odd
+
+    @cached_property
+    def odd(self) -> bool:
+        """Whether it has what RFC 4180 does not."""
+        return bool(self.escape or self.trim_left or self.trim_right)
+
+    @cached_property
+    def neighbours(self) -> npt.NDArray[np.bool_]:
+        """The bytes that may stand before an opening and after a closing quote."""
+        table = np.zeros(256, bool)
+        table[[*self.separator, *self.quote, _CR, _LF]] = True
+        return table
+
+    @cached_property
+    def value(self) -> re.Pattern[bytes]:
+        """A value: its quoted part, the quote that closes it, and what is not in quotes."""
+        separator = re.escape(self.separator)
+        unquoted = (
+            rb"[^" + separator + rb"\r\n]*"
+            if len(self.separator) == 1
+            else rb"(?:(?!" + separator + rb")[^\r\n])*"
+        )
+        if not self.quote:
+            return re.compile(rb"()()(" + unquoted + rb")")
+        quote, escape = re.escape(self.quote), re.escape(self.escape)
+        pairs = quote + quote + (rb"|" + escape + rb"[\s\S]?" if self.escape else b"")
+        if len(self.quote + self.escape) == 1 + bool(self.escape):
+            inside = rb"[^" + quote + escape + rb"]*"
+        else:
+            signs = quote + (rb"|" + escape if self.escape else b"")
+            inside = rb"(?:(?!" + signs + rb")[\s\S])*"
+        blanks = rb"[ \t]*" if self.trim_left and self.separator != b"\t" else b""
+        blanks = rb" *" if self.trim_left and self.separator == b"\t" else blanks
+        quoted = quote + rb"(" + inside + rb"(?:(?:" + pairs + rb")" + inside + rb")*)"
+        return re.compile(rb"(?:" + blanks + quoted + rb"(" + quote + rb")?)?(" + unquoted + rb")")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record: where it and its end are among the bytes, its line, and its values.
+
+    A value is None where nothing stands between separators; a blank line has no values. `problem`
+    says why a record is bad, and `problem_line` is where that shows.
+    """
+
+    start: int
+    end: int
+    line: int
+    values: Fields
+    problem: str = ""
+    problem_line: int = 0
+    is_comment: bool = False
+
+
+def records(data: bytes, dialect: Dialect) -> Iterator[Record]:
+    """Yield the records of bytes that begin with one, blank lines and comments too. Lines count
+    from 1."""
+    at, line, size = 0, 1, len(data)
+    next_break = re.compile(rb"\r\n|\n|\r|\Z").search
+    while at < size:
+        found = next_break(data, at)
+        assert found is not None  # noqa: S101
+        if dialect.comment and data.startswith(dialect.comment, at):
+            yield Record(at, found.end(), line, [], is_comment=True)
+            at, line = found.end(), line + 1
+            continue
+        text = data[at : found.start()]
+        if not dialect.quote or dialect.quote not in text:
+            yield Record(at, found.end(), line, _unquoted(text, dialect))
+            at, line = found.end(), line + 1
+            continue
+        record = _with_quotes(data, at, line, dialect)
+        yield record
+        at, line = record.end, line + count_lines(data[at : record.end])
+
+
+def _unquoted(text: bytes, dialect: Dialect) -> Fields:
+    if not text:
+        return []
+    values: Fields = list(text.split(dialect.separator))
+    if dialect.trim_left or dialect.trim_right:
+        values = [_trimmed(value or b"", dialect) for value in values]
+    return [value or None for value in values]
+
+
+def _trimmed(value: bytes, dialect: Dialect) -> bytes:
+    value = value.lstrip(b" \t") if dialect.trim_left else value
+    return value.rstrip(b" \t") if dialect.trim_right else value
+
+
+def _with_quotes(data: bytes, start: int, line: int, dialect: Dialect) -> Record:
+    values: Fields = []
+    problem, problem_line = "", line
+    at, match = start, dialect.value.match
+    while True:
+        found = match(data, at)
+        assert found is not None  # noqa: S101
+        quoted, closed, rest = found.groups()
+        if quoted is None:
+            values.append(_trimmed(rest, dialect) or None)
+        else:
+            if not closed:
+                problem_line = line + count_lines(data[start : found.start(1)])
+                problem = "a quote is opened that is never closed"
+            elif rest.strip(b" \t") if dialect.trim_right else rest:
+                problem = problem or "text follows a closing quote"
+            value = _without_escapes(quoted, dialect)
+            values.append(value or (None if dialect.quoted_empty_is_null else b""))
+        at = found.end()
+        if data.startswith(dialect.separator, at):
+            at += len(dialect.separator)
+            continue
+        for sign in _BREAKS:
+            if data.startswith(sign, at):
+                at += len(sign)
+                break
+        return Record(start, at, line, values, problem, problem_line)
+
+
+def _without_escapes(quoted: bytes, dialect: Dialect) -> bytes:
+    quote, escape = dialect.quote, dialect.escape
+    if escape and escape in quoted:
+        signs = rb"(" + re.escape(quote) + rb"|" + re.escape(escape) + rb")"
+        return re.sub(
+            rb"(?:" + re.escape(escape) + rb"|" + re.escape(quote) + rb")" + signs, rb"\1", quoted
+        )
+    return quoted.replace(quote + quote, quote) if quote in quoted else quoted
+
+
+def count_lines(data: bytes) -> int:
+    """Return how many lines end in the data."""
+    breaks = data.count(b"\n")
+    if b"\r" in data:
+        breaks += data.count(b"\r") - data.count(b"\r\n")
+    return breaks
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole records; `line` is the first one's. `proven` blocks are plain."""
+
+    data: bytes
+    line: int
+    proven: bool
+
+
+@dataclass
+class Blocks:
+    """The records that begin in a part of a file, block by block.
+
+    `stream` begins with a record, at byte `end` of the file. The last record is the one that ends
+    with the first line feed at `stop` or after; without `stop` all are read. When the iterator has
+    ended, `end` is where the next part begins, and `line` the number of its first line.
+    """
+
+    stream: Bytes
+    dialect: Dialect
+    end: int = 0
+    stop: int | None = None
+    line: int = 1
+    size: int = BLOCK
+    least: int = _LEAST_READ
+    max_record: int = MAX_RECORD
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks. Raises `RecordTooLong`."""
+        if self.stop is not None and self.end >= self.stop:
+            return
+        held, wanted, ended = b"", self.size, False
+        while True:
+            if not ended:
+                held, ended = self._filled(held, wanted)
+            if not held:
+                return
+            cut, proven = self._cut(held, ended=ended)
+            if cut <= 0:
+                wanted = 2 * len(held)
+                if wanted > self.max_record:
+                    raise RecordTooLong(self.line)
+                continue
+            data, held, wanted = held[:cut], held[cut:], self.size
+            yield Block(data, self.line, proven)
+            self.line += count_lines(data)
+            self.end += cut
+            done = self.stop is not None and self.end >= self.stop and data[-1] == _LF
+            if done or (ended and not held):
+                return
+
+    def _filled(self, held: bytes, wanted: int) -> tuple[bytes, bool]:
+        pieces, missing = [held], max(wanted - len(held), self.least)
+        while missing > 0:
+            piece = self.stream.read(missing)
+            if not piece:
+                return b"".join(pieces), True
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces), False
+
+    def _cut(self, held: bytes, *, ended: bool) -> tuple[int, bool]:
+        """Return how many bytes are whole records, and whether these are proven."""
+        dialect = self.dialect
+        codes = np.frombuffer(held, np.uint8)
+        if dialect.plain and not _may_have_comments(held, dialect):
+            quotes = _positions(codes, dialect.quote)
+            if _is_strict(codes, quotes, dialect, ended=ended):
+                return self._strict_cut(held, codes, quotes, ended=ended)
+        return self._slow_cut(held, ended=ended), False
+
+    def _strict_cut(
+        self, held: bytes, codes: npt.NDArray[np.uint8], quotes: Quotes, *, ended: bool
+    ) -> tuple[int, bool]:
+        if ended:
+            cut, proven = len(held), len(quotes) % 2 == 0
+        else:
+            cut, proven = _last_break(held, quotes), True
+        if self.stop is not None and self.end + cut > self.stop:
+            breaks = np.flatnonzero(codes == _LF) + 1
+            breaks = breaks[np.searchsorted(quotes, breaks - 1) % 2 == 0]
+            breaks = breaks[breaks >= self.stop - self.end]
+            if len(breaks):
+                return int(breaks[0]), True
+        return cut, proven
+
+    def _slow_cut(self, held: bytes, *, ended: bool) -> int:
+        last = 0
+        stop = None if self.stop is None else self.stop - self.end
+        for record in records(held, self.dialect):
+            if record.end == len(held) and not ended:
+                break  # it may go on
+            last = record.end
+            if stop is not None and last >= stop and held[last - 1] == _LF:
+                return last
+        return len(held) if ended else last
+
+
+def _may_have_comments(data: bytes, dialect: Dialect) -> bool:
+    sign = dialect.comment
+    if not sign:
+        return False
+    return data.startswith(sign) or b"\n" + sign in data or b"\r" + sign in data
+
+
+def _positions(codes: npt.NDArray[np.uint8], sign: bytes) -> Quotes:
+    return np.flatnonzero(codes == sign[0]) if sign else np.empty(0, np.intp)
+
+
+def _is_strict(
+    codes: npt.NDArray[np.uint8], quotes: Quotes, dialect: Dialect, *, ended: bool
+) -> bool:
+    """Whether each quote stands where one may: what the lemma asks for."""
+    if not len(quotes):
+        return True
+    opening, closing = quotes[0::2], quotes[1::2]
+    if opening[0] == 0:
+        opening = opening[1:]
+    if len(closing) and closing[-1] == len(codes) - 1:
+        # What follows is not known; the cut is before the value where there is more to come.
+        closing = closing[:-1]
+    allowed = dialect.neighbours
+    return bool(allowed[codes[opening - 1]].all() and allowed[codes[closing + 1]].all())
+
+
+def _last_break(data: bytes, quotes: Quotes) -> int:
+    """Return where the last line feed outside quotes ends, else the last carriage return that
+    surely is a break by itself, else 0."""
+    for sign, end in ((b"\n", len(data)), (b"\r", len(data) - 1)):
+        at = end
+        while True:
+            at = data.rfind(sign, 0, at)
+            if at < 0:
+                break
+            before = int(np.searchsorted(quotes, at))
+            if before % 2 == 0:
+                return at + 1
+            at = int(quotes[before - 1])
+    return 0
+
+
+def guess_start(window: bytes, dialect: Dialect) -> int | None:
+    """Return where the first record begins after the first byte of `window`, None where there is
+    no line feed. A guess: of the two states in which the window may begin, the likelier one."""
+    codes = np.frombuffer(window, np.uint8)
+    quotes = _positions(codes, dialect.quote if len(dialect.quote) == 1 else b"")
+    breaks = np.flatnonzero(codes == _LF) + 1
+    wrong = [_violations(codes, quotes, dialect, inside) for inside in (0, 1)]
+    inside = 0 if wrong[0] <= wrong[1] else 1
+    outside = breaks[(np.searchsorted(quotes, breaks - 1) + inside) % 2 == 0]
+    return int(outside[0]) if len(outside) else None
+
+
+def _violations(codes: npt.NDArray[np.uint8], quotes: Quotes, dialect: Dialect, inside: int) -> int:
+    opening, closing = quotes[inside::2], quotes[1 - inside :: 2]
+    opening = opening[1:] if len(opening) and opening[0] == 0 else opening
+    closing = closing[:-1] if len(closing) and closing[-1] == len(codes) - 1 else closing
+    allowed = dialect.neighbours
+    return int((~allowed[codes[opening - 1]]).sum() + (~allowed[codes[closing + 1]]).sum())
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file: all that a record has, and those that are read, at least one."""
+
+    names: tuple[str, ...]
+    read: tuple[int, ...]
+    trailing_separator: bool = False
+    """Each record may end with a separator after its last value."""
+
+    @property
+    def read_names(self) -> list[str]:
+        """The names of the columns that are read."""
+        return [self.names[position] for position in self.read]
+
+
+@dataclass(frozen=True)
+class BlockParser:
+    """Blocks → rows as text."""
+
+    dialect: Dialect
+    layout: Layout
+
+    @property
+    def blank_is_row(self) -> bool:
+        """Whether a blank line is a null, the only way to write one in a file of one column."""
+        return len(self.layout.names) == 1 and not self.layout.trailing_separator
+
+    def parse(self, block: Block) -> TextBatch:
+        """Return the rows of a block and its broken records."""
+        rows = self._by_arrow(block) if block.proven else None
+        if rows is None:
+            return self._by_hand(block)
+        return TextBatch(rows, (), self._lines(block, rows.num_rows))
+
+    def _by_arrow(self, block: Block) -> pa.RecordBatch | None:
+        """Return the rows, None where some record is broken."""
+        layout = self.layout
+        width = len(layout.names)
+        widths = (width + 1, width) if layout.trailing_separator else (width,)
+        for tried in widths:
+            rows = self._read(block.data, tried)
+            if rows is None:
+                continue
+            if tried > width:
+                if rows.column(rows.num_columns - 1).null_count < rows.num_rows:
+                    return None
+                rows = rows.select(range(rows.num_columns - 1))
+            return rows.rename_columns(layout.read_names)
+        return None
+
+    def _read(self, data: bytes, width: int) -> pa.RecordBatch | None:
+        names = [str(position) for position in range(width)]
+        wanted = [names[position] for position in self.layout.read]
+        if width > len(self.layout.names):
+            wanted.append(names[-1])
+        dialect = self.dialect
+        try:
+            table = pa_csv.read_csv(
+                pa.py_buffer(data),  # type: ignore[arg-type]
+                pa_csv.ReadOptions(
+                    column_names=names, use_threads=False, block_size=max(len(data), 1) + 1
+                ),
+                pa_csv.ParseOptions(
+                    delimiter=dialect.separator.decode(),
+                    quote_char=dialect.quote.decode() or False,
+                    newlines_in_values=True,
+                    ignore_empty_lines=not self.blank_is_row,
+                ),
+                pa_csv.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, pa.string()),
+                    include_columns=wanted,
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=dialect.quoted_empty_is_null,
+                    null_values=[""],
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        (batch,) = table.combine_chunks().to_batches() or [
+            pa.RecordBatch.from_arrays([pa.nulls(0, pa.string()) for _ in wanted], wanted)
+        ]
+        return batch
+
+    def _by_hand(self, block: Block) -> TextBatch:
+        layout = self.layout
+        width = len(layout.names)
+        columns: list[Fields] = [[] for _ in layout.read]
+        lines: list[int] = []
+        bad: list[BadRecord] = []
+        valid = _is_utf8(block.data)
+        for record in records(block.data, self.dialect):
+            line = block.line + record.line - 1
+            values = record.values
+            if not values:
+                if record.is_comment or not self.blank_is_row:
+                    continue
+                values = [None]
+            if layout.trailing_separator and len(values) == width + 1 and not values[-1]:
+                values = values[:-1]
+            problem = record.problem or self._problem(values, valid=valid)
+            if problem:
+                raw = block.data[record.start : record.end]
+                shows = block.line + (record.problem_line or record.line) - 1
+                bad.append(BadRecord(shows, raw, problem))
+                continue
+            lines.append(line)
+            for column, position in zip(columns, layout.read, strict=True):
+                column.append(values[position])
+        arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
+        rows = pa.RecordBatch.from_arrays(arrays, names=layout.read_names)
+        return TextBatch(rows, tuple(bad), _at(lines))
+
+    def _problem(self, values: Fields, *, valid: bool) -> str:
+        names = self.layout.names
+        if len(values) != len(names):
+            some = f"{len(values):,} value" + "s" * (len(values) != 1)
+            return f"it has {some}, and {len(names):,} are expected"
+        if valid:
+            return ""
+        for position in self.layout.read:
+            value = values[position]
+            if value is not None and not _is_utf8(value):
+                return (
+                    f"the bytes of column `{names[position]}` are not text in the file's encoding"
+                )
+        return ""
+
+    def _lines(self, block: Block, rows: int) -> LineFinder:
+        """Parse again what is to be known by lines, unless each line is a row."""
+
+        def lines(positions: Sequence[int]) -> list[int]:
+            data = block.data
+            if count_lines(data) + (not data.endswith((b"\n", b"\r"))) == rows:
+                return [block.line + position for position in positions]
+            exact = self._by_hand(block).lines
+            return exact(positions)
+
+        return lines
+
+
+def _at(lines: list[int]) -> LineFinder:
+    return lambda positions: [lines[position] for position in positions]
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

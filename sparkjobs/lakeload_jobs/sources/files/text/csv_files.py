@@ -1,0 +1,269 @@
+"""CSV files of a table: their headers, and the rows of any part of one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.text.batches import TextBatch
+from lakeload_jobs.sources.files.text.csv import (
+    MAX_RECORD,
+    BlockParser,
+    Blocks,
+    Dialect,
+    Layout,
+    Record,
+    RecordTooLong,
+    count_lines,
+    guess_start,
+    records,
+)
+from lakeload_jobs.sources.files.text.opening import FileBytes, StartOfStream, open_text
+from lakeload_jobs.sources.files.text.options import CsvOptions
+from lakeload_jobs.sources.files.text.splits import Piece
+
+_WINDOW = 1 << 16
+_WIDEST_WINDOW = 4 << 20
+_SEPARATOR_LINE = re.compile(rb"sep=(.{1,4}?)[\r\n]*", re.IGNORECASE)
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
+
+
+def dialect_of(options: CsvOptions) -> Dialect:
+    """Return the signs of a file as bytes."""
+    return Dialect(
+        separator=options.separator.encode(),
+        quote=options.quote.encode(),
+        escape=options.escape.encode(),
+        comment=options.comment.encode(),
+        trim_left=options.trim_left,
+        trim_right=options.trim_right,
+        quoted_empty_is_null=options.quoted_empty == "NULL",
+    )
+
+
+def header_names(values: Sequence[str], known: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the names of columns: an empty one is `_`, and those that are there already are
+    numbered `_1`, `_2`, … as targets are (docs/names.md).
+
+    `known` are names that earlier loads have used. Those include Spark's for such columns, the
+    position behind the name or `_c`, where a version of lakeload that read with Spark loaded them.
+    """
+    times = Counter(values)
+    by_spark = [
+        value if value and times[value] == 1 else f"{value or '_c'}{position}"
+        for position, value in enumerate(values)
+    ]
+    odd = {new for value, new in zip(values, by_spark, strict=True) if value != new}
+    if odd and odd <= set(known):
+        return tuple(by_spark)
+    natural = [value or "_" for value in values]
+    used, numbers, names = set(natural), Counter[str](), []
+    seen: set[str] = set()
+    for name in natural:
+        own = name
+        while own in seen or (own != name and own in used):
+            numbers[name] += 1
+            own = f"{name.rstrip('_')}_{numbers[name]}"
+        seen.add(own)
+        names.append(own)
+    return tuple(names)
+
+
+@dataclass
+class CsvPiece:
+    """An open piece of a file. `end` and `line` are those of its end when it has been read."""
+
+    file: FileState
+    names: tuple[str, ...]
+    start: int
+    first_line: int
+    notes: tuple[str, ...]
+    blocks: Blocks
+    parser: BlockParser
+
+    @property
+    def end(self) -> int:
+        """Where the next piece begins."""
+        return self.blocks.end
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+        return self.blocks.line
+
+    def batches(self) -> Iterator[TextBatch]:
+        """Yield the rows. Raises `LoadFailed` for a record without an end."""
+        if not self.names:
+            return
+        try:
+            for block in self.blocks:
+                yield self.parser.parse(block)
+        except RecordTooLong as error:
+            raise _endless(self.file, error.line) from error
+
+
+def _endless(file: FileState, line: int) -> LoadFailed:
+    return LoadFailed(
+        f"reading `{file.path}`: the record that begins on line {line:,} is longer than "
+        f"{MAX_RECORD >> 20} MiB",
+        hint="is a quote opened there and never closed? where quotes have no meaning in these "
+        "files, set the reader option `quote: ''`",
+    )
+
+
+def _twins(file: FileState, texts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    times = Counter(texts)
+    for text, name in zip(texts, names, strict=True):
+        if text and times[text] > 1 and text != name:
+            yield f"`{file.path}` has several columns named `{text}`: one of them is `{name}`"
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of a file's columns, the bytes and lines before its first row, and what is odd."""
+
+    names: tuple[str, ...]
+    size: int
+    lines: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read: those included, or all, and of these not the excluded ones."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def __contains__(self, name: object) -> bool:
+        return (not self.include or name in self.include) and name not in self.exclude
+
+
+@dataclass(frozen=True)
+class CsvReader:
+    """Reads pieces of CSV files; it travels to the tasks. `known` are names of earlier loads,
+    `loaded` the columns that are read."""
+
+    files: FileBytes
+    options: CsvOptions
+    known: frozenset[str] = frozenset()
+    loaded: Columns = Columns()
+    _dialect: Dialect = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_dialect", dialect_of(self.options))
+
+    @contextmanager
+    def open(self, piece: Piece) -> Iterator[CsvPiece]:
+        """Open a piece. Raises `LoadFailed` for a header that is not one, and what opening
+        raises."""
+        with ExitStack() as stack:
+            text = stack.enter_context(open_text(self.files, piece.file, self.options.encoding))
+            ahead = StartOfStream(text.stream)
+            header = self._header(piece.file, ahead)
+            start, line = text.start + header.size, 1 + header.lines
+            stream: Bytes = ahead
+            if piece.start > 0:
+                start, line = piece.start, piece.line
+                if piece.guess:
+                    start = self._guess(piece)
+                stack.pop_all().close()
+                stream = stack.enter_context(self.files.stream(piece.file, start))
+            else:
+                ahead.skip(header.size)
+            blocks = Blocks(stream, self._dialect, start, piece.stop, line)
+            parser = BlockParser(self._dialect, self._layout(header.names))
+            yield CsvPiece(piece.file, header.names, start, line, header.notes, blocks, parser)
+
+    def _layout(self, names: tuple[str, ...]) -> Layout:
+        read = [at for at, name in enumerate(names) if name in self.loaded]
+        return Layout(names, tuple(read or [0]), self.options.trailing_separator)
+
+    def _guess(self, piece: Piece) -> int:
+        window = _WINDOW
+        while True:
+            with self.files.stream(piece.file, piece.start - 1) as stream:
+                data = StartOfStream(stream).peek(window)
+            found = guess_start(data, self._dialect)
+            if found is not None:
+                return piece.start - 1 + found
+            if len(data) < window or window >= _WIDEST_WINDOW:
+                return piece.file.size
+            window *= 8
+
+    def _header(self, file: FileState, ahead: StartOfStream) -> Header:
+        skipped, lines = self._skipped(ahead)
+        found = self._first_record(file, ahead, skipped)
+        if found is None:
+            return Header((), skipped, lines)
+        record, data = found
+        raw = data[record.start : record.end]
+        if sign := _SEPARATOR_LINE.fullmatch(raw):
+            shown = sign[1].decode(errors="replace").replace("\t", "\\t")
+            raise LoadFailed(
+                f"reading `{file.path}`: its first line `sep={shown}` is a note of Excel",
+                hint=f'set the reader options `separator: "{shown}"` and '
+                f"`skip_rows: {self.options.skip_rows + 1}`",
+            )
+        values = list(record.values)
+        if self.options.trailing_separator and not values[-1]:
+            values.pop()
+        if not self.options.header:
+            names = tuple(f"_c{position}" for position in range(len(values)))
+            return Header(names, skipped, lines)
+        line = lines + record.line
+        if record.problem:
+            raise LoadFailed(
+                f"reading `{file.path}`: the header, line {line:,}, cannot be read: "
+                f"{record.problem}",
+                hint="set the reader options `quote` and `separator`, or `header: false`",
+            )
+        try:
+            texts = [(value or b"").decode() for value in values]
+        except UnicodeDecodeError as error:
+            raise LoadFailed(
+                f"reading `{file.path}`: the header, line {line:,}, is no text in this encoding",
+                hint="set the reader option `encoding`, such as `encoding: windows-1252`",
+            ) from error
+        names = header_names(texts, self.known)
+        size, lines = skipped + record.end, lines + count_lines(data[: record.end])
+        return Header(names, size, lines, tuple(_twins(file, texts, names)))
+
+    def _skipped(self, ahead: StartOfStream) -> tuple[int, int]:
+        """Return the bytes of the lines before the header, and how many these are."""
+        at, size = 0, _WINDOW
+        for number in range(self.options.skip_rows):
+            while (found := _LINE.match(data := ahead.peek(size), at)) is None or (
+                found.end() == len(data) and data.endswith(b"\r")
+            ):
+                if len(data) < size:
+                    return (at if found is None else found.end()), number
+                size *= 2
+            at = found.end()
+        return at, self.options.skip_rows
+
+    def _first_record(
+        self, file: FileState, ahead: StartOfStream, at: int
+    ) -> tuple[Record, bytes] | None:
+        """Return the first record behind `at`, and the bytes from there on."""
+        size = at + _WINDOW
+        while True:
+            held = ahead.peek(size)
+            ended = len(held) < size
+            data = held[at:]
+            for record in records(data, self._dialect):
+                if record.end == len(data) and not ended:
+                    break
+                if record.values:
+                    return record, data
+            if ended:
+                return None
+            if size > MAX_RECORD:
+                raise _endless(file, 1)
+            size *= 4

@@ -1,0 +1,381 @@
+"""Files as UTF-8 text: local or in S3, unpacked by what they hold, decoded as declared.
+
+Bytes that the encoding does not know become bytes that are not UTF-8 either, so whoever reads the
+text finds them in their place: nothing is ever replaced by `U+FFFD`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import SourceObjects
+from lakeload_jobs.sources.files.source_bytes import Bytes
+
+CHUNK = 1 << 20
+_HEAD = 16
+_RANGE = 1 << 20
+_UNDECODABLE = "lakeload-undecodable"
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MAGIC = (
+    (b"\x1f\x8b", "gz"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\xff\x06\x00\x00sNaPpY", "snappy"),
+)
+_BZ2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL)
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
+
+
+def compression(name: str, head: bytes) -> str:
+    """Return how a file is packed, '' where it is not. `head` are its first bytes."""
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            return kind
+    if _BZ2.match(head):
+        return "bz2"
+    ending = name.rpartition(".")[2]
+    if ending == "deflate" and head[:1] == b"\x78":
+        return "deflate"
+    # Hadoop's own framing of these has no magic.
+    return ending if ending in ("lz4", "snappy") else ""
+
+
+@dataclass(frozen=True)
+class FileBytes:
+    """Opens the files of a table. It travels to the tasks, so it holds references to secrets and
+    no secret: `identity` reads `s3://` paths, in sessions named after `label`."""
+
+    identity: DestinationSpec | None = None
+    label: str = ""
+
+    @contextmanager
+    def stream(self, file: FileState, start: int = 0) -> Iterator[Bytes]:
+        """Open a file from byte `start` on. Raises `LoadFailed` and `AwsError`."""
+        if is_s3(file.path):
+            with self._objects.stream(file, start) as body:
+                yield body
+            return
+        with _opened(file) as local:
+            local.seek(start)
+            yield local
+
+    @contextmanager
+    def seekable(self, file: FileState) -> Iterator[IO[bytes]]:
+        """Open a file for reads in any order."""
+        if is_s3(file.path):
+            with io.BufferedReader(_Ranges(self._objects, file), _RANGE) as ranges:
+                yield cast("IO[bytes]", ranges)
+            return
+        with _opened(file) as local:
+            yield local
+
+    @property
+    def _objects(self) -> SourceObjects:
+        if self.identity is None:
+            raise ValueError("`s3://` paths need somebody who reads them")
+        key = repr((self.identity, self.label))
+        if key not in _clients:
+            # Of a worker, which runs many tasks; no more than one, as sessions of a driver go on.
+            _clients.clear()
+            _clients[key] = SourceObjects(AwsSession(self.identity, label=self.label))
+        return _clients[key]
+
+
+_clients: dict[str, SourceObjects] = {}
+
+
+@contextmanager
+def _opened(file: FileState) -> Iterator[IO[bytes]]:
+    try:
+        opened = Path(file.path).open("rb", buffering=0)  # noqa: SIM115
+    except FileNotFoundError as error:
+        raise LoadFailed(
+            f"the source changed while it was read: `{file.path}` was removed",
+            hint="load files that are complete; write new ones beside them and rename",
+            retryable=True,
+        ) from error
+    except OSError as error:
+        raise LoadFailed(
+            f"reading `{file.path}`: {error.strerror}",
+            hint="allow the user who runs lakeload to read it",
+        ) from error
+    with opened:
+        yield cast("IO[bytes]", opened)
+
+
+class _Ranges(io.RawIOBase):
+    """An object as a file."""
+
+    def __init__(self, objects: SourceObjects, file: FileState) -> None:
+        self._objects = objects
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), self._file.size - self._at)
+        if size <= 0:
+            return 0
+        data = self._objects.read_range(self._file, self._at, size)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+@dataclass
+class Text:
+    """A file as text. Where it can be split, `start` is the byte at which the text begins."""
+
+    stream: Bytes
+    start: int
+
+
+@contextmanager
+def open_text(files: FileBytes, file: FileState, encoding: str | None) -> Iterator[Text]:
+    """Open a file as UTF-8 without its byte order mark.
+
+    Raises `LoadFailed` naming the file where it is damaged or of a form that is not read, while it
+    is read as well, and `AwsError`.
+    """
+    with ExitStack() as stack:
+        raw = stack.enter_context(files.stream(file))
+        head = StartOfStream(raw)
+        kind = compression(file.path, head.peek(_HEAD))
+        if kind in ("lz4", "snappy"):
+            raise LoadFailed(
+                f"reading `{file.path}`: files packed with {kind} are not read",
+                hint="pack it with gzip, bzip2, xz or zstd, or not at all",
+            )
+        packed: Any = head
+        if kind == "zip":
+            packed = stack.enter_context(files.seekable(file))
+        with _naming(file, kind):
+            unpacked = StartOfStream(_Checked(_unpacked(packed, kind, file), file, kind))
+            codec, mark = _codec(file, unpacked.peek(4), encoding)
+            unpacked.skip(mark)
+        if codec is None:
+            yield Text(unpacked, mark)
+        else:
+            yield Text(_Transcoded(unpacked, codec), 0)
+
+
+def is_splittable(files: FileBytes, file: FileState, encoding: str | None) -> bool:
+    """Whether `open_text` would find a text of which any part can be read by itself."""
+    with files.stream(file) as raw:
+        head = StartOfStream(raw).peek(_HEAD)
+    return not compression(file.path, head) and _codec(file, head[:4], encoding)[0] is None
+
+
+@contextmanager
+def _naming(file: FileState, kind: str) -> Iterator[None]:
+    """Make what a damaged file raises say which it is."""
+    try:
+        yield
+    except _DAMAGED as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        packed = f"{kind} " if kind else ""
+        raise LoadFailed(
+            f"reading `{file.path}`: the {packed}file is damaged: {why}",
+            hint="copy it once more from where it comes from",
+        ) from error
+
+
+def _unpacked(packed: Any, kind: str, file: FileState) -> Bytes:
+    match kind:
+        case "":
+            return cast("Bytes", packed)
+        case "gz":
+            return gzip.GzipFile(fileobj=packed)
+        case "bz2":
+            return bz2.BZ2File(packed)
+        case "xz":
+            return lzma.LZMAFile(packed)
+        case "deflate":
+            return _Inflated(packed)
+        case "zip":
+            return _member(packed, file)
+    return cast("Bytes", pa.CompressedInputStream(pa.PythonFile(packed, "r"), "zstd"))
+
+
+def _member(packed: IO[bytes], file: FileState) -> Bytes:
+    archive = zipfile.ZipFile(packed)
+    members = [
+        member
+        for member in archive.infolist()
+        if not member.is_dir() and not member.filename.startswith("__MACOSX/")
+    ]
+    if len(members) != 1:
+        raise LoadFailed(
+            f"reading `{file.path}`: the zip file holds {len(members)} files, and one is read",
+            hint="unpack it, and name the files or their folder",
+        )
+    if members[0].flag_bits & 1:
+        raise LoadFailed(
+            f"reading `{file.path}`: the zip file is encrypted", hint="unpack it beforehand"
+        )
+    try:
+        return cast("Bytes", archive.open(members[0]))
+    except NotImplementedError as error:
+        raise LoadFailed(f"reading `{file.path}`: {error}", hint="unpack it beforehand") from error
+
+
+@dataclass
+class _Checked:
+    """A stream whose errors name the file."""
+
+    stream: Bytes
+    file: FileState
+    kind: str
+
+    def read(self, size: int, /) -> bytes:
+        with _naming(self.file, self.kind):
+            return self.stream.read(size)
+
+
+@dataclass
+class StartOfStream:
+    """A stream whose beginning can be looked at."""
+
+    stream: Bytes
+    held: bytes = b""
+    closed: bool = False
+
+    def peek(self, size: int) -> bytes:
+        """Return the next bytes without taking them."""
+        while len(self.held) < size and (more := self.stream.read(size - len(self.held))):
+            self.held += more
+        return self.held[:size]
+
+    def skip(self, size: int) -> None:
+        """Take bytes that were looked at."""
+        self.held = self.held[size:]
+
+    def read(self, size: int = -1, /) -> bytes:
+        if self.held:
+            taken, self.held = self.held[:size], self.held[size:]
+            return taken
+        return self.stream.read(size)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Leave it to whoever has opened the stream."""
+
+
+@dataclass
+class _Inflated:
+    """What zlib has packed without a header of gzip."""
+
+    stream: Bytes
+    inflate: Any = field(default_factory=zlib.decompressobj)
+
+    def read(self, size: int, /) -> bytes:
+        while not self.inflate.eof:
+            packed = self.inflate.unconsumed_tail or self.stream.read(CHUNK)
+            if not packed:
+                raise EOFError("it ends too early")
+            if data := self.inflate.decompress(packed, size):
+                return bytes(data)
+        return b""
+
+
+def _codec(file: FileState, head: bytes, encoding: str | None) -> tuple[str | None, int]:
+    """Return the codec of a file, None for UTF-8, and how long its byte order mark is."""
+    mark, marked = next(((m, n) for m, n in _MARKS if head.startswith(m)), (b"", ""))
+    if encoding is None:
+        if not marked and (wide := _by_zeros(head)):
+            raise LoadFailed(
+                f"reading `{file.path}`: it looks like {wide.upper()} without a byte order mark",
+                hint=f"set the reader option `encoding: {wide}`",
+            )
+        return (None if marked in ("", "utf-8") else marked), len(mark)
+    name = codecs.lookup(_python_name(encoding, marked)).name
+    if name in ("utf-8", "utf-8-sig"):
+        return None, len(codecs.BOM_UTF8) if marked == "utf-8" else 0
+    return name, len(mark) if marked == name else 0
+
+
+def _python_name(encoding: str, marked: str) -> str:
+    """UTF-16 and UTF-32 without a mark are big endian, as Unicode and Java have it."""
+    name = encoding.lower().replace("_", "-")
+    if name in ("utf-16", "utf-32", "utf16", "utf32"):
+        wide = f"utf-{name[-2:]}"
+        return marked if marked.startswith(wide) else f"{wide}-be"
+    return re.sub(r"^utf-?(16|32)-?([bl]e)$", r"utf-\1-\2", name)
+
+
+def _by_zeros(head: bytes) -> str:
+    """Tell a wide encoding of a text that begins with two signs of ASCII."""
+    zeros = "".join("0" if byte == 0 else "x" for byte in head)
+    known = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16-be", "x0x0": "utf-16-le"}
+    return known.get(zeros, "")
+
+
+def _undecodable(error: UnicodeError) -> tuple[str, int]:
+    """Stand for bytes with halves of surrogate pairs, which UTF-8 does not have."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    bad = error.object[error.start : error.end]
+    return "".join(chr(0xDC00 + byte) for byte in bad), error.end
+
+
+codecs.register_error(_UNDECODABLE, _undecodable)
+
+
+class _Transcoded:
+    """A text in UTF-8."""
+
+    def __init__(self, stream: Bytes, codec: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(codec)(_UNDECODABLE)
+        self._held = b""
+        self._ended = False
+
+    def read(self, size: int, /) -> bytes:
+        while not self._held and not self._ended:
+            data = self._stream.read(CHUNK)
+            self._ended = not data
+            text = self._decoder.decode(data, self._ended)
+            self._held = text.encode("utf-8", "surrogatepass")
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken

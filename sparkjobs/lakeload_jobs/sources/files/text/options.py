@@ -1,0 +1,327 @@
+"""Options of our own readers of text, with Spark's names for them as aliases.
+
+Fingerprints hash the options as they were written: nothing here changes what is stored. The command
+line checks options with the same functions, so nothing here needs Arrow.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lakeload_jobs.sources.files.text.patterns import BadPattern, compile_pattern
+
+Infer = Literal["SAFE", "STRINGS", "FULL"]
+QuotedEmpty = Literal["NULL", "TEXT"]
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+
+
+@dataclass(frozen=True)
+class OptionProblem:
+    """One option that cannot be used, and what to do instead."""
+
+    option: str
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How CSV files are written, and how their values are read (docs/file-formats.md)."""
+
+    separator: str = ","
+    quote: str = '"'
+    """'' gives quotes no meaning."""
+    escape: str = ""
+    """A sign that may stand before a quote within quotes; quotes may be doubled as well."""
+    header: bool = False
+    skip_rows: int = 0
+    """Lines before the header."""
+    comment: str = ""
+    encoding: str | None = None
+    """A codec of Python; None is UTF-8, or what a byte order mark says."""
+    trailing_separator: bool = False
+    trim_left: bool = False
+    trim_right: bool = False
+    null_values: tuple[str, ...] = ()
+    quoted_empty: QuotedEmpty = "NULL"
+    infer: Infer = "SAFE"
+    decimal_mark: str = "."
+    thousands_mark: str = ""
+    date_format: str | None = None
+    timestamp_format: str | None = None
+    timestamp_ntz_format: str | None = None
+    time_zone: str = "UTC"
+    """The zone of timestamps that are written without one."""
+    nan_value: str = "NaN"
+    positive_infinity: str = "Inf"
+    negative_infinity: str = "-Inf"
+
+
+class _Wrong(ValueError):
+    """A value that an option does not take. The message says what is wrong, `hint` what to do."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise _Wrong("is neither `true` nor `false`")
+    return text.lower() == "true"
+
+
+def _sign(text: str) -> str:
+    """Spark takes `\\t` and the like for one sign."""
+    return re.sub(r"\\([tnrbf0])", lambda m: _ESCAPES[m[1]], text)
+
+
+def _separator(text: str) -> str:
+    separator = _sign(text) if text == "\\" or not text.startswith("\\\\") else text[1:]
+    if not separator or set(separator) & set("\r\n"):
+        raise _Wrong("is not a separator", "write one or more characters, such as `;` or `\\t`")
+    return separator
+
+
+def _one_or_none(text: str) -> str:
+    sign = _sign(text)
+    if len(sign) > 1 or sign in ("\r", "\n"):
+        raise _Wrong("is not one character")
+    return "" if sign == "\0" else sign
+
+
+def _rows(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise _Wrong("is not a number of lines")
+    return int(text)
+
+
+def _comment(text: str) -> str:
+    sign = _sign(text)
+    if set(sign) & set("\r\n"):
+        raise _Wrong("holds a line break")
+    return "" if sign == "\0" else sign
+
+
+def _encoding(text: str) -> str:
+    try:
+        codec = codecs.lookup(text)
+    except (LookupError, ValueError):
+        codec = None
+    if codec is None or not codec._is_text_encoding:
+        raise _Wrong("is not an encoding", "write one such as `windows-1252` or `utf-16`")
+    return text
+
+
+def _null_values(text: str) -> tuple[str, ...]:
+    if not text.startswith("["):
+        return (text,) if text else ()
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise _Wrong("is not a list of texts", 'write `["NA", "-"]`') from error
+    if not all(isinstance(value, str) for value in values):
+        raise _Wrong("is not a list of texts", 'write `["NA", "-"]`')
+    return tuple(value for value in values if value)
+
+
+def _choice(*choices: str) -> Callable[[str], str]:
+    def chosen(text: str) -> str:
+        if text.upper() not in choices:
+            raise _Wrong(f"is not one of {', '.join(f'`{choice}`' for choice in choices)}")
+        return text.upper()
+
+    return chosen
+
+
+def _pattern(text: str) -> str:
+    try:
+        compile_pattern(text)
+    except BadPattern as error:
+        raise _Wrong(f"cannot be used: {error}") from error
+    return text
+
+
+def _mark(text: str) -> str:
+    if len(text) > 1 or text.isalnum() or text in ("-", "+"):
+        raise _Wrong("is not one character between digits")
+    return text
+
+
+def _word(text: str) -> str:
+    if not text.strip():
+        raise _Wrong("is no word")
+    return text
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise _Wrong("is not a time zone", "write one such as `Europe/Berlin`") from error
+    return text
+
+
+_OWN: dict[str, Callable[[str], Any]] = {
+    "comment": _comment,
+    "date_format": _pattern,
+    "decimal_mark": lambda text: _mark(text) or ".",
+    "encoding": _encoding,
+    "escape": _one_or_none,
+    "header": _boolean,
+    "infer": _choice("SAFE", "STRINGS", "FULL"),
+    "nan_value": _word,
+    "negative_infinity": _word,
+    "null_values": _null_values,
+    "positive_infinity": _word,
+    "quote": _one_or_none,
+    "quoted_empty": _choice("NULL", "TEXT"),
+    "separator": _separator,
+    "skip_rows": _rows,
+    "thousands_mark": _mark,
+    "time_zone": _zone,
+    "timestamp_format": _pattern,
+    "timestamp_ntz_format": _pattern,
+    "trailing_separator": _boolean,
+    "trim_left": _boolean,
+    "trim_right": _boolean,
+}
+CSV_OPTIONS = tuple(_OWN)
+"""The options of CSV files that are documented."""
+
+_SAME = {
+    "charset": "encoding",
+    "dateformat": "date_format",
+    "delimiter": "separator",
+    "ignoreleadingwhitespace": "trim_left",
+    "ignoretrailingwhitespace": "trim_right",
+    "nanvalue": "nan_value",
+    "negativeinf": "negative_infinity",
+    "positiveinf": "positive_infinity",
+    "sep": "separator",
+    "timestampformat": "timestamp_format",
+    "timestampntzformat": "timestamp_ntz_format",
+    "timezone": "time_zone",
+}
+
+
+def _only(*accepted: str, hint: str | None = None) -> Callable[[str], None]:
+    """Accept the values that say what is so anyway."""
+
+    def check(text: str) -> None:
+        if text.lower() not in accepted:
+            raise _Wrong("has a meaning that only Spark's reader knows", hint)
+
+    return check
+
+
+_WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
+    "enabledatetimeparsingfallback": _only("false", hint="set `date_format`, `timestamp_format`"),
+    "emptyvalue": _only("", hint="set `quoted_empty: TEXT`"),
+    "enforceschema": lambda text: None,
+    "linesep": _only("\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n", hint="end lines with `\\n`"),
+    "locale": _only("en", "en-us", "en-gb", hint="set `decimal_mark` and `thousands_mark`"),
+    "maxcharspercolumn": lambda text: None,
+    "maxcolumns": lambda text: None,
+    "multiline": lambda text: None,
+    "preferdate": lambda text: None,
+    "samplingratio": lambda text: None,
+    "unescapedquotehandling": _only("stop_at_delimiter", hint="double the quotes within quotes"),
+}  # fmt: skip
+CSV_ALIASES = (
+    *("charset", "dateFormat", "delimiter", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
+    *("inferSchema", "nullValue", "sep", "timestampFormat", "timestampNTZFormat"),
+    *("charToEscapeQuoteEscaping", "emptyValue", "enableDateTimeParsingFallback", "enforceSchema"),
+    *("lineSep", "locale", "maxCharsPerColumn", "maxColumns", "multiLine", "nanValue"),
+    *("negativeInf", "positiveInf", "preferDate", "samplingRatio", "timeZone"),
+    "unescapedQuoteHandling",
+)
+"""Names of Spark's reader for the same, and for what makes no difference here."""
+
+
+@dataclass
+class _Reading:
+    """Options on their way into `CsvOptions`."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    problems: list[OptionProblem] = field(default_factory=list)
+
+    def take(self, option: str, text: str) -> None:
+        """Read one option, and note what is wrong with it."""
+        try:
+            for name, value in _translated(option.lower(), text):
+                if name in self.written:
+                    raise _Wrong(
+                        f"says the same as `{self.written[name]}`", "leave one of them out"
+                    )
+                self.values[name] = value
+                self.written[name] = option
+        except _Wrong as wrong:
+            message = f"the reader option `{option}: {text}` {wrong.message}"
+            self.problems.append(OptionProblem(option, message, wrong.hint))
+
+
+def _translated(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield what an option says. Raises `_Wrong`."""
+    own = _SAME.get(name, name)
+    if own in _OWN:
+        yield own, _OWN[own](text)
+    elif name == "inferschema":
+        yield "infer", "SAFE" if _boolean(text) else "STRINGS"
+    elif name == "nullvalue":
+        yield "null_values", (text,) if text else ()
+        if text:
+            # With a text of its own for null, Spark takes an empty text for a text.
+            yield "quoted_empty", "TEXT"
+    elif name in _WITHOUT_EFFECT:
+        _WITHOUT_EFFECT[name](text)
+
+
+def option_text(value: Any) -> Any:
+    """Return the text of an option that is written as a boolean, a whole number or a list."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value) if isinstance(value, int) else value
+
+
+def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[OptionProblem]]:
+    """Return the options of CSV files, and what is wrong with them. Names that are not options of
+    CSV at all are left alone, and so are values that are no texts."""
+    reading = _Reading()
+    texts = {option: option_text(value) for option, value in options.items()}
+    texts = {option: text for option, text in texts.items() if isinstance(text, str)}
+    for option, text in texts.items():
+        reading.take(option, text)
+    lower = {option.lower(): (option, text) for option, text in texts.items()}
+    read = CsvOptions(**reading.values)
+    problems = [*reading.problems, *_conflicts(read, reading.written)]
+    if "chartoescapequoteescaping" in lower:
+        option, text = lower["chartoescapequoteescaping"]
+        if text not in ("", "\0", read.escape or read.quote):
+            message = f"the reader option `{option}: {text}` has a meaning that only Spark knows"
+            hint = "leave it out: the sign before itself stands for itself"
+            problems.append(OptionProblem(option, message, hint))
+    if read.escape == read.quote:
+        read = CsvOptions(**{**reading.values, "escape": ""})
+    return read, problems
+
+
+def _conflicts(options: CsvOptions, written: Mapping[str, str]) -> Iterator[OptionProblem]:
+    pairs = (("separator", "quote"), ("separator", "escape"), ("decimal_mark", "thousands_mark"))
+    for one, other in pairs:
+        sign = getattr(options, one)
+        if sign and sign == getattr(options, other):
+            option = written.get(other) or written.get(one) or other
+            message = f"`{sign}` cannot be both the `{one}` and the `{other}`"
+            yield OptionProblem(option, message, "give one of them another sign")

@@ -1,0 +1,434 @@
+"""The rows of text files in parts: one pass finds columns, types and what is bad, another reads.
+
+The first pass reads every value, so no type is a guess from a sample and nothing bad is found after
+a row was written. Files are cut where a record seems to begin. Whether it does is known when the
+piece before has been read: it ends where the next must begin, else that one is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.row_id import Column, pc
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.source_bytes import splittable
+from lakeload_jobs.sources.files.text.batches import TextBatch
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.values import (
+    TextFormats,
+    describe_bad,
+    parse_text,
+    shortened,
+)
+
+_SHOWN = 10
+_PART_BYTES = 128 << 20
+_LEAST_PART_BYTES = 4 << 20
+_EXPANDS = 8
+"""How many times its size a packed file is taken for."""
+_MOST_WRONG_GUESSES = 3
+_MAX_RAW = 80
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a file: the records that begin at byte `start` and after, up to the first line feed
+    at `stop` or after. A piece at 0 begins with the file's header.
+
+    `guess`: a record begins near `start`. The others are known when the piece has been read once:
+    its first `line`, its `rows`, and the `names` of the file's columns. `folders` are values that
+    the file's folders name.
+    """
+
+    file: FileState
+    start: int = 0
+    stop: int | None = None
+    guess: bool = False
+    line: int = 1
+    rows: int = 0
+    names: tuple[str, ...] = ()
+    folders: tuple[tuple[str, str | None], ...] = ()
+
+
+class OpenPiece(Protocol):
+    """A piece that is being read."""
+
+    names: tuple[str, ...]
+    """The columns of the file, in its order."""
+    start: int
+    """Where its first record begins."""
+    first_line: int
+    """The line there; 1 for a piece within a file, whose place is not known yet."""
+    notes: tuple[str, ...]
+    """What is odd about the file."""
+
+    @property
+    def end(self) -> int:
+        """Where the next piece begins, when this one has been read."""
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+
+    def batches(self) -> Iterator[TextBatch]:
+        """Yield its rows as text: those of `names` that are to be read."""
+
+
+class PieceReader(Protocol):
+    """Opens pieces; it travels to the tasks."""
+
+    def open(self, piece: Piece) -> AbstractContextManager[OpenPiece]:
+        """Open a piece. Raises `LoadFailed` and `AwsError`."""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """Something that cannot be read: a value of `column`, or with '' a record. `what` is a clause
+    that begins with what was found."""
+
+    line: int
+    column: str
+    what: str
+
+
+@dataclass
+class BadFound:
+    """What cannot be read: how many, and the first of them."""
+
+    values: int = 0
+    records: int = 0
+    first_values: list[Bad] = field(default_factory=list)
+    first_records: list[Bad] = field(default_factory=list)
+
+    def add(self, batch: TextBatch) -> None:
+        """Take the broken records of a batch."""
+        self.records += len(batch.bad)
+        for record in batch.bad[: _SHOWN - len(self.first_records)]:
+            raw = shortened(record.raw[:_MAX_RAW].decode(errors="backslashreplace").rstrip("\r\n"))
+            self.first_records.append(Bad(record.line, "", f"{record.reason}: `{raw}`"))
+
+    def add_values(
+        self, batch: TextBatch, column: str, rows: Sequence[int], what: Callable[[int], str]
+    ) -> None:
+        """Take the bad values of a column; `what` says it of a row."""
+        self.values += len(rows)
+        shown = rows[: _SHOWN - len(self.first_values)]
+        for row, line in zip(shown, batch.lines(shown), strict=True):
+            self.first_values.append(Bad(line, column, what(row)))
+
+    def moved(self, lines: int) -> BadFound:
+        """Return it as found so many lines further down."""
+        values = [replace(bad, line=bad.line + lines) for bad in self.first_values]
+        records = [replace(bad, line=bad.line + lines) for bad in self.first_records]
+        return BadFound(self.values, self.records, values, records)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """A piece that was read to its end. `piece` says where it truly begins."""
+
+    piece: Piece
+    first_line: int
+    end: int
+    line: int
+    evidence: dict[str, ColumnEvidence]
+    bad: BadFound
+    notes: tuple[str, ...] = ()
+    """What is odd about the file."""
+    error: LoadFailed | None = None
+    """What stopped the read, where a wrong guess may have caused it."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Types that columns have whatever their values are, and how these are written."""
+
+    kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
+    formats: Mapping[str, TextFormats] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Reads pieces for what they hold; it travels to the tasks."""
+
+    reader: PieceReader
+    declared: Declared
+    formats: TextFormats
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    """The types that columns have in the table."""
+    infers: bool = True
+
+    def __call__(self, piece: Piece) -> Scanned:
+        """Read one piece. Raises `LoadFailed` and `AwsError`."""
+        with self.reader.open(piece) as opened:
+            evidence: dict[str, ColumnEvidence] = {}
+            bad, rows, error = BadFound(), 0, None
+            try:
+                for batch in opened.batches():
+                    rows += batch.rows.num_rows
+                    bad.add(batch)
+                    self._add(batch, evidence, bad)
+            except LoadFailed as failure:
+                if not piece.guess:
+                    raise
+                error = failure
+            # The first piece begins with the header, also when it is read again.
+            start = opened.start if piece.start else 0
+            read = replace(piece, start=start, guess=False, rows=rows, names=opened.names)
+            return Scanned(
+                read, opened.first_line, opened.end, opened.line, evidence, bad, opened.notes, error
+            )
+
+    def _add(self, batch: TextBatch, evidence: dict[str, ColumnEvidence], bad: BadFound) -> None:
+        for name in batch.rows.schema.names:
+            column = batch.rows.column(name)
+            if name in self.declared.kinds:
+                self._check(batch, name, column, bad)
+            elif self.infers:
+                evidence.setdefault(name, self.no_evidence(name)).add(column)
+
+    def no_evidence(self, name: str) -> ColumnEvidence:
+        """Return what is known of a column before a value was seen."""
+        return ColumnEvidence(self.formats, self.recorded.get(name))
+
+    def _check(self, batch: TextBatch, name: str, column: Column, bad: BadFound) -> None:
+        kind, formats = self.declared.kinds[name], self.declared.formats[name]
+        _, rows = parse_text(column, kind, formats)
+        if len(rows):
+            bad.add_values(
+                batch,
+                name,
+                rows.tolist(),
+                lambda row: describe_bad(column[row].as_py(), kind, formats),
+            )
+
+
+RunScan = Callable[[Scan, Sequence[Piece]], list[Scanned]]
+"""Runs a scan over pieces, here or in tasks, and returns what it found in their order."""
+
+
+def cut_files(
+    files: Sequence[FileState], can_be_cut: Callable[[FileState], bool], parallelism: int
+) -> list[Piece]:
+    """Return the pieces of files: several of large ones that can be cut."""
+    total = sum(file.size for file in files)
+    size = max(_LEAST_PART_BYTES, min(_PART_BYTES, total // max(parallelism, 1)))
+    pieces = []
+    for file in files:
+        if file.size < 2 * size or not can_be_cut(file):
+            pieces.append(Piece(file))
+            continue
+        number = file.size // size
+        cuts = [file.size * place // number for place in range(number)]
+        stops = [*cuts[1:], None]
+        pieces += [
+            Piece(file, start, stop, guess=start > 0)
+            for start, stop in zip(cuts, stops, strict=True)
+        ]
+    return pieces
+
+
+def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanned]:
+    """Read all pieces, and those again that were not cut between two records.
+
+    The pieces of one file are in its order, without gaps. Their lines are counted from the
+    beginning of the file.
+    """
+    found = run(scan, pieces)
+    by_file: dict[str, list[Scanned]] = {}
+    for scanned in found:
+        by_file.setdefault(scanned.piece.file.path, []).append(scanned)
+    wrong = dict.fromkeys(by_file, 0)
+    while again := {
+        path: place for path, parts in by_file.items() if (place := _first_wrong(parts)) is not None
+    }:
+        redone = []
+        for path, place in again.items():
+            parts = by_file[path]
+            wrong[path] += 1
+            piece = replace(parts[place].piece, start=parts[place - 1].end)
+            if wrong[path] > _MOST_WRONG_GUESSES:
+                # Guesses are no good in this file.
+                piece = replace(piece, stop=None)
+                del parts[place + 1 :]
+            redone.append(piece)
+        for scanned in run(scan, redone):
+            by_file[scanned.piece.file.path][again[scanned.piece.file.path]] = scanned
+    return [scanned for parts in by_file.values() for scanned in _with_lines(parts)]
+
+
+def _first_wrong(parts: Sequence[Scanned]) -> int | None:
+    """Return the first piece that does not begin where the one before ends. Raises the error of a
+    piece that truly begins where it was read from."""
+    for place, one in enumerate(parts, start=1):
+        if one.error is not None:
+            raise one.error
+        if place < len(parts) and one.end != parts[place].piece.start:
+            return place
+    return None
+
+
+def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
+    """Count the lines of pieces from the beginning of the file."""
+    at = 1
+    for place, scanned in enumerate(parts):
+        moved = at - scanned.first_line if place else 0
+        line = scanned.first_line + moved
+        piece = replace(scanned.piece, line=line)
+        yield replace(scanned, piece=piece, bad=scanned.bad.moved(moved))
+        at = scanned.line + moved
+
+
+def check_bad(scanned: Sequence[Scanned], on_bad_value: OnBadValue) -> None:
+    """Raise `LoadFailed` with the first of what cannot be read: broken records always, bad values
+    unless they become null."""
+    records = sum(found.bad.records for found in scanned)
+    values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
+    if not records + values:
+        return
+    first: list[tuple[str, Bad]] = []
+    for found in scanned:
+        shown = found.bad.first_records + (found.bad.first_values if values else [])
+        first += [(found.piece.file.path, bad) for bad in sorted(shown, key=lambda bad: bad.line)]
+    first = first[:_SHOWN]
+    texts = [_sentence(path, bad) for path, bad in first]
+    if (more := records + values - len(texts)) > 0:
+        texts.append(f"and {more:,} more")
+    raise MalformedRecord("; ".join(texts), hint=_hint(first[0][1], on_bad_value))
+
+
+class MalformedRecord(LoadFailed):
+    """Text that is not what it should be."""
+
+
+def _sentence(path: str, bad: Bad) -> str:
+    column = f", column `{bad.column}`" if bad.column else ""
+    return f"reading `{path}`: line {bad.line:,}{column}: {bad.what}"
+
+
+def _hint(bad: Bad, on_bad_value: OnBadValue) -> str:
+    if bad.column:
+        return (
+            "fix the file, give the column another type with `columns.types`, or set "
+            "`on_bad_value: 'NULL'`"
+        )
+    if "encoding" in bad.what:
+        return "set the reader option `encoding`, such as `encoding: windows-1252`"
+    if "quote" in bad.what:
+        return (
+            "fix the file; where quotes have no meaning in these files, set the reader option "
+            "`quote: ''`"
+        )
+    return "fix the file, or set the reader options `separator` and `quote` as it is written"
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """Reads parts; it travels to the tasks. `schema` are the columns that are loaded.
+
+    With `counts_bad` the batches end with the column `BAD_VALUES_HELPER`.
+    """
+
+    reader: PieceReader
+    schema: pa.Schema
+    declared: Declared
+    formats: TextFormats
+    counts_bad: bool = False
+
+    def __call__(self, part: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one part. Raises `LoadFailed` where they are not those that were read
+        before."""
+        for piece in part:
+            rows = 0
+            with self.reader.open(piece) as opened:
+                if opened.names != piece.names:
+                    raise _changed(piece)
+                for batch in opened.batches():
+                    if batch.bad:
+                        raise _changed(piece)
+                    rows += batch.rows.num_rows
+                    yield self._typed(piece, batch)
+            if rows != piece.rows:
+                raise _changed(piece)
+
+    def _typed(self, piece: Piece, batch: TextBatch) -> pa.RecordBatch:
+        folders, rows = dict(piece.folders), batch.rows.num_rows
+        arrays: list[Any] = []
+        bad = pa.repeat(pa.scalar(0, pa.int32()), rows) if self.counts_bad else None
+        for column in self.schema:
+            kind, formats = column.type, self.declared.formats.get(column.name, self.formats)
+            if column.name in folders:
+                folder = pa.array([folders[column.name]], pa.string())
+                value, _ = parse_text(folder, kind, formats)
+                arrays.append(pa.repeat(value[0], rows))
+                continue
+            if column.name not in batch.rows.schema.names:
+                arrays.append(pa.nulls(rows, kind))
+                continue
+            text = batch.rows.column(column.name)
+            values, wrong = parse_text(text, kind, formats)
+            arrays.append(values)
+            if not len(wrong):
+                continue
+            if bad is None:
+                raise self._misfit(piece, batch, column, text, int(wrong[0]))
+            is_bad = np.zeros(rows, np.int32)
+            is_bad[wrong] = 1
+            bad = pc.add(bad, pa.array(is_bad))
+        schema = self.schema
+        if bad is not None:
+            arrays.append(bad)
+            schema = schema.append(pa.field(BAD_VALUES_HELPER, pa.int32()))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _misfit(
+        self, piece: Piece, batch: TextBatch, column: Any, text: Column, row: int
+    ) -> LoadFailed:
+        formats = self.declared.formats.get(column.name, self.formats)
+        what = describe_bad(text[row].as_py(), column.type, formats)
+        (line,) = batch.lines([row])
+        bad = Bad(line, column.name, what)
+        return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, "FAIL"))
+
+
+def _changed(piece: Piece) -> LoadFailed:
+    return LoadFailed(
+        f"the source changed while it was read: `{piece.file.path}` was written to",
+        hint="load files that are complete; write new ones beside them and rename",
+        retryable=True,
+    )
+
+
+def weight(piece: Piece) -> int:
+    """Return about how many bytes a piece has when it is unpacked."""
+    size = (piece.stop or piece.file.size) - piece.start
+    return size if splittable(piece.file.path) else size * _EXPANDS
+
+
+def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: int) -> Splits:
+    """Put pieces together until a part is large enough, in their order."""
+    sizes = [weight(found.piece) for found in scanned]
+    enough = max(_LEAST_PART_BYTES, min(_PART_BYTES, sum(sizes) // max(parallelism, 1)))
+    parts: list[tuple[Piece, ...]] = []
+    part: list[Piece] = []
+    held = 0
+    for found, size in zip(scanned, sizes, strict=True):
+        if held and held + size > enough:
+            parts.append(tuple(part))
+            part, held = [], 0
+        if found.piece.rows:
+            part.append(found.piece)
+            held += size
+    parts += [tuple(part)] if part else []
+    counts = tuple(sum(piece.rows for piece in part) for part in parts)
+    return Splits(tuple(parts), read, counts)

@@ -1,0 +1,92 @@
+"""Options of CSV files: ours, Spark's names for them, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.sources.files.text.options import (
+    CSV_ALIASES,
+    CSV_OPTIONS,
+    CsvOptions,
+    read_csv_options,
+)
+
+SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"separator": ";"}, {"sep": ";"}),
+    ({"SEPARATOR": "\\t"}, {"Delimiter": "\t"}),
+    ({"encoding": "windows-1252"}, {"charset": "windows-1252"}),
+    ({"infer": "STRINGS"}, {"inferSchema": "false"}),
+    ({"infer": "safe"}, {"inferSchema": True}),
+    ({"null_values": ["NA"], "quoted_empty": "TEXT"}, {"nullValue": "NA"}),
+    ({"null_values": "NA"}, {"null_values": '["NA"]'}),
+    ({}, {"nullValue": ""}),
+    ({"header": True, "skip_rows": 1}, {"header": "TRUE", "skip_rows": "1"}),
+    ({"date_format": "dd.MM.yyyy"}, {"dateFormat": "dd.MM.yyyy"}),
+    ({"trim_left": "true"}, {"ignoreLeadingWhiteSpace": "true"}),
+    ({"time_zone": "Europe/Berlin"}, {"timeZone": "Europe/Berlin"}),
+    ({}, {"escape": '"', "quote": '"'}),
+    ({"escape": "\\"}, {"escape": "\\", "charToEscapeQuoteEscaping": "\\"}),
+    ({"quote": ""}, {"quote": "\\0"}),
+    ({}, {"multiLine": "true", "enforceSchema": "true", "maxColumns": "7", "lineSep": "\\n"}),
+    ({}, {"emptyValue": "", "locale": "en-US", "unescapedQuoteHandling": "STOP_AT_DELIMITER"}),
+    ({}, {"samplingRatio": "0.1", "preferDate": "false", "maxCharsPerColumn": "-1"}),
+    ({}, {"pathGlobFilter": "*.csv"}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_two_ways_to_say_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    first, second = read_csv_options(one), read_csv_options(other)
+
+    assert first == second
+    assert first[1] == []
+
+
+def test_nothing_given_is_the_default() -> None:
+    assert read_csv_options({}) == (CsvOptions(), [])
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"header": "yes"}, "`header: yes` is neither", None),
+        ({"separator": ""}, "is not a separator", "`;`"),
+        ({"quote": "''"}, "is not one character", None),
+        ({"encoding": "windows-12520"}, "is not an encoding", "windows-1252"),
+        ({"encoding": "base64"}, "is not an encoding", "windows-1252"),
+        ({"skip_rows": "-1"}, "is not a number of lines", None),
+        ({"null_values": "[1]"}, "is not a list of texts", '["NA", "-"]'),
+        ({"infer": "ALL"}, "is not one of `SAFE`, `STRINGS`, `FULL`", None),
+        ({"date_format": "DD.MM"}, "cannot be used", None),
+        ({"time_zone": "Mars/Base"}, "is not a time zone", "Europe/Berlin"),
+        ({"thousands_mark": "12"}, "is not one character between digits", None),
+        ({"lineSep": "|"}, "only Spark's reader knows", "end lines with"),
+        ({"emptyValue": "?"}, "only Spark's reader knows", "quoted_empty"),
+        ({"locale": "de-DE"}, "only Spark's reader knows", "decimal_mark"),
+        ({"unescapedQuoteHandling": "RAISE_ERROR"}, "only Spark's reader knows", "double"),
+        ({"escape": "\\", "charToEscapeQuoteEscaping": "!"}, "only Spark knows", "leave it out"),
+        ({"sep": ";", "separator": ";"}, "says the same as `sep`", "leave one"),
+        ({"sep": '"'}, '`"` cannot be both the `separator` and the `quote`', "another sign"),
+        ({"decimal_mark": ",", "thousands_mark": ","}, "cannot be both", "another sign"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(
+    options: dict[str, Any], message: str, hint: str | None
+) -> None:
+    _, (problem,) = read_csv_options(options)
+
+    assert message in problem.message
+    assert hint is None or hint in (problem.hint or "")
+
+
+def test_every_name_is_read() -> None:
+    """A name that is listed and not read would do nothing."""
+    for name in (*CSV_OPTIONS, *CSV_ALIASES):
+        taken = {"header": "true"} | {name: "\r\n no value of anything"}
+        options, problems = read_csv_options(taken)
+        free = ("enforceSchema", "maxCharsPerColumn", "maxColumns", "multiLine", "preferDate")
+        words = ("nan_value", "negative_infinity", "positive_infinity")
+        changed = options != CsvOptions(header=True)
+        assert problems or changed or name in (*free, *words, "samplingRatio"), name
