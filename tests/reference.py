@@ -174,8 +174,9 @@ def _first_line(model: type[BaseModel]) -> str:
 def _reader_options() -> str:
     lines = [
         "## Reader options\n",
-        "The options of Spark 4.1's readers that `options` takes; names are compared without case.",
-        "Spark ignores names it does not know, lakeload refuses them.\n",
+        "What `options` takes. Names are compared without case, and unknown ones are refused.",
+        "Those of CSV are [ours](file-formats.md#options) and Spark's names for them; all others",
+        "are those of Spark 4.1's readers.\n",
         "| format | options |",
         "|---|---|",
     ]

@@ -89,8 +89,8 @@ def test_a_plan_shows_the_columns_that_change_and_writes_nothing(
     assert orders["widens"] == [{"name": "id", "type": "long", "was": "int"}]
     assert (orders["removed"], orders["error"]) == (["old"], None)
     assert "`at`" in visits["error"]["message"]
-    assert visits["columns"] == {"id": "int", "at": "string"}
-    assert (new["creates"], new["columns"]) == (True, {"id": "int"})
+    assert visits["columns"] == {"id": "long", "at": "string"}
+    assert (new["creates"], new["columns"]) == (True, {"id": "long"})
     assert ended.tables["new"]["mode"] == "UPSERT"
     assert lake.keys() == before
     assert not catalog.table_exists((NAMESPACE, "new"))

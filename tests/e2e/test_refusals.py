@@ -96,7 +96,7 @@ def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) 
     tables = _orders(project)
     (tmp_path / "above.csv").write_text("id\n1\n")
     (project / "torn.csv").write_text("id,amount\n1,2.50\ntwo,3.75,surplus\n")
-    (project / "split.csv").write_text('id,text\n1,"Dear,\nSir"\n')
+    (project / "split.csv").write_text('id,text\n1,"Dear,\nSir\n')
     (project / "lines.json").write_text('{"id": 1}\n{"id": 2}\n')
     (project / "noise.parquet").write_bytes(b"PAR1 this is not a footer")
     tables += [
@@ -125,7 +125,7 @@ def test_bad_files_fail_alone_and_say_what_is_wrong(lake: Lake, tmp_path: Path) 
             assert word in error["message"], (name, error)
         assert error["hint"]
         assert "Traceback" not in error["message"]
-    assert "multiLine: true" in ended.tables["split"]["error"]["hint"]
+    assert "quote: ''" in ended.tables["split"]["error"]["hint"]
     assert "format: NDJSON" in ended.tables["lines"]["error"]["hint"]
     assert {key.split("/")[3] for key in lake.data_keys()} == set(loaded)
     assert lake.uploads() == []

@@ -37,9 +37,12 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
 
     fault_proxy.on("AssumeRole", edit_body(remember))
     for number in range(3):
-        body = f"id,name\n{number},x\n".encode()
-        key = f"exports/day 1/part+{number}.csv"
-        lake.server.s3.put_object(Bucket=source.seeded.bucket, Key=key, Body=body)
+        for ending, body in (
+            ("csv", f"id,name\n{number},x\n"),
+            ("ndjson", f'{{"id": {number}}}\n'),
+        ):
+            key = f"exports/day 1/part+{number}.{ending}"
+            lake.server.s3.put_object(Bucket=source.seeded.bucket, Key=key, Body=body.encode())
     event_log = tmp_path / "event-log"
     event_log.mkdir()
     lake.write_pipeline(
@@ -56,7 +59,14 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
                 "secret_access_key": {"env": "SOURCE_SECRET"},
             },
         },
-        tables=[{"table": "orders", "path": f"s3://{source.seeded.bucket}/exports/day 1/*.csv"}],
+        tables=[
+            {"table": "orders", "path": f"s3://{source.seeded.bucket}/exports/day 1/*.csv"},
+            {
+                "table": "by_spark",
+                "path": f"s3://{source.seeded.bucket}/exports/day 1/*.ndjson",
+                "format": "NDJSON",
+            },
+        ],
     )
     environment = {
         "SOURCE_EXTERNAL_ID": source.seeded.external_id,
@@ -83,7 +93,8 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
     assert planned.code == 0, planned.stderr
     assert planned.document["tables"][0]["files"] == 3
     assert ended.code == 0, ended.stderr
-    assert ended.tables["orders"]["rows"] == 3
+    assert [ended.tables[name]["rows"] for name in ("orders", "by_spark")] == [3, 3]
+    assert ended.tables["orders"]["reader"] == "direct"
     commands = [argv for argv in watcher.seen if b"process_credentials" in argv]
     assert commands
     assert len(secrets) >= 10  # three of each AssumeRole, of which several were made

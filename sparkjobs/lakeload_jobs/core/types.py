@@ -43,8 +43,8 @@ TYPE_RULES: tuple[TypeRule, ...] = (
     TypeRule("boolean", "AS_IS", "bool", "BOOLEAN", "boolean", "boolean", "boolean, bit(1)"),
     TypeRule("byte", "AS_IS", "int8", "INT32 (INT(8, true))", "tinyint", "int", "tinyint"),
     TypeRule("short", "AS_IS", "int16", "INT32 (INT(16, true))", "smallint", "int", "smallint"),
-    TypeRule("integer", "AS_IS", "int32", "INT32", "int", "int", "int, CSV inference"),
-    TypeRule("long", "AS_IS", "int64", "INT64", "bigint", "long", "bigint, JSON integers"),
+    TypeRule("integer", "AS_IS", "int32", "INT32", "int", "int", "int"),
+    TypeRule("long", "AS_IS", "int64", "INT64", "bigint", "long", "bigint, integers of CSV, JSON"),
     TypeRule("float", "AS_IS", "float", "FLOAT", "float", "float", "real"),
     TypeRule("double", "AS_IS", "double", "DOUBLE", "double", "double", "double, JSON numbers"),
     TypeRule(

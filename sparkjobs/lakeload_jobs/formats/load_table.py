@@ -12,13 +12,13 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import (
     FormatSession,
     OpenTable,
+    PreparedRows,
     Reporter,
     RetryLoad,
     StagedLoad,
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
-from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.sources.base import Slice, Source
 from lakeload_jobs.storage.backoff import pause
 
@@ -104,22 +104,24 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged.abandon()
         raise
     result = staged.commit(change)
-    return _told(result, opened, found, prepared.mapping, writer, staged)
+    return _told(result, opened, found, prepared, writer, staged)
 
 
 def _told(
     result: TableResult,
     opened: OpenTable,
     found: Slice,
-    mapping: ColumnMapping,
+    prepared: PreparedRows,
     writer: TableWriter,
     staged: StagedLoad,
 ) -> TableResult:
     """Return the result with all that a user is told of the load."""
+    mapping = prepared.mapping
     bad = f"{staged.bad_values} values or records could not be read and became null"
     warnings = (
         *opened.warnings,
         *found.warnings,
+        *prepared.rows.warnings,
         *mapping.warnings,
         *writer.warnings,
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),

@@ -44,6 +44,7 @@ class SpooledRows:
         self.names = rows.names
         self.reader: Reader = rows.reader
         self.count_reads_all_columns = rows.count_reads_all_columns
+        self.warnings = rows.warnings
         self._rows = rows
         self._spool = spool
         self._ends = tuple(ends)

@@ -79,7 +79,8 @@ def _columns(
     prepared = prepare_rows(spec, table, rows, expected, may_read=rows.repeatable)
     told = view.describe(prepared)
     mapping = prepared.mapping
-    return replace(told, warnings=(*mapping.warnings, *mapping.notes, *told.warnings))
+    warnings = (*rows.warnings, *mapping.warnings, *mapping.notes, *told.warnings)
+    return replace(told, warnings=warnings)
 
 
 def _result(

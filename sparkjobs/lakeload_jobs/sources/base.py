@@ -115,6 +115,10 @@ class Rows(Protocol):
     def count_reads_all_columns(self) -> bool:
         """Whether a pass over fewer columns could count other rows, or miss one that is bad."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be meant, known when the rows were opened."""
+
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
         when all has been read, before the commit."""

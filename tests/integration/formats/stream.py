@@ -89,6 +89,7 @@ class StreamRows:
     reader: Reader = "direct"
     why_no_splits: str = ""
     counts: tuple[int, ...] | None = None
+    warnings: tuple[str, ...] = ()
     repeatable: bool = False
     count_reads_all_columns: bool = False
 

@@ -357,9 +357,11 @@ FALLBACKS: dict[str, tuple[Callable[[Twins], TableSpec], str]] = {
         lambda twins: _plain(twins, options={"datetimeRebaseMode": "LEGACY"}),
         "`spark.sql.parquet.datetimeRebaseModeInRead` is set",
     ),
-    "csv": (
-        lambda twins: twins.job.table(twins.job.file("a.csv", "a\n1\n")),
-        "CSV is read by Spark",
+    "ndjson": (
+        lambda twins: twins.job.table(
+            twins.job.file("a.ndjson", '{"a": 1}\n'), file_format="NDJSON"
+        ),
+        "NDJSON is read by Spark",
     ),
 }
 

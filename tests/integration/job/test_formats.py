@@ -22,7 +22,8 @@ def test_csv_types_are_inferred_and_every_row_is_tracked(job: Job) -> None:
 
     assert (result.status, result.rows, result.error) == ("LOADED", 2, None)
     rows = job.rows(result)
-    assert rows.schema.field("id").type == pa.int32()
+    assert rows.schema.field("id").type == pa.int64()
+    assert (result.reader, result.why_jvm) == ("direct", "")
     assert rows.schema.field("at").type == pa.timestamp("us", "UTC")
     assert rows.drop_columns(["_supa_id", "_supa_job_id"]).to_pylist() == [
         {
@@ -58,6 +59,22 @@ def test_given_types_win_over_inference(job: Job) -> None:
     }
 
 
+def test_tables_of_earlier_versions_keep_their_types_and_names(job: Job) -> None:
+    """Spark inferred `int`, made a number of 01234, and called columns `_c0` and `x4`."""
+    types = {"_c0": "int", "n": "double", "day": "date", "zip": "int"}
+    first = job.file("1.csv", "_c0,n,day,zip,x4,x5\n0,1.5,2026-01-01,1234,a,b\n")
+    second = job.file("2.csv", ",n,day,zip,x,x\n1,7,2026-01-02,01234,c,d\n")
+    before = job.load_one(job.table(first, columns=ColumnsSpec(types=types)))
+
+    after = job.load_one(job.table(second))
+
+    assert after.error is None
+    assert job.rows(after).schema == job.rows(before).schema
+    assert job.values(after) == [
+        {"_c0": 1, "n": 7.0, "day": date(2026, 1, 2), "zip": 1234, "x4": "c", "x5": "d"}
+    ]
+
+
 def test_without_inference_csv_values_are_text(job: Job) -> None:
     path = job.file("a.csv", "a;b\n1;x\n")
     options = {"header": "true", "INFERSCHEMA": "false", "sep": ";"}
@@ -82,14 +99,14 @@ def test_empty_text_is_null_unless_another_null_value_is_set(job: Job) -> None:
     assert [row["t"] for row in marked] == ["", None, None]
 
 
-def test_quoted_line_breaks_belong_to_one_row_with_multiline(job: Job) -> None:
+@pytest.mark.parametrize("options", [{}, {"multiLine": "true"}, {"multiLine": "false"}])
+def test_quoted_line_breaks_belong_to_one_row(job: Job, options: dict[str, str]) -> None:
     path = job.file("a.csv", 'id,t\n1,"two\nlines"\n2,x\n')
     other = job.file("b.csv", 'id,t\n3,"and\n\nthree"\n')
-    options = {"header": "true", "multiLine": "true"}
 
-    result = job.load_one(job.table(path, other, options=options))
+    result = job.load_one(job.table(path, other, options={"header": "true", **options}))
 
-    assert sorted(row["t"] for row in job.values(result)) == ["and\n\nthree", "two\nlines", "x"]
+    assert [row["t"] for row in job.values(result)] == ["two\nlines", "x", "and\n\nthree"]
     assert job.rows(result)["_supa_index"].to_pylist() == [1, 2, 3]
 
 

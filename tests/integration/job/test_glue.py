@@ -161,7 +161,7 @@ def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(
     assert result.status == "FAILED"
     assert result.error is not None
     assert result.error.type == "CatalogConflict"
-    assert "`added` is `string` in Glue and `int` in this load" in result.error.message
+    assert "`added` is `string` in Glue and `bigint` in this load" in result.error.message
     assert glue_job.lake.keys() == before
     assert glue_job.lake.uploads() == []
     assert [request.operation for request in fault_proxy.requests] == ["GetTable"]

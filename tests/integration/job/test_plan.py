@@ -34,14 +34,14 @@ def test_columns_are_those_of_the_load_and_of_the_table(job: Job) -> None:
     changed = replace(table, columns=ColumnsSpec(types={"id": "string"}), fingerprint="f02")
 
     found = looked(job, job.spec(table, tracking_columns=()))["orders"]
-    assert found.columns == {"id": "int", "new": "date"}
+    assert found.columns == {"id": "bigint", "new": "date"}
     assert found.existing is not None
     assert found.existing.columns["old"] == "string"
     assert found.error is None
 
     refused = looked(job, job.spec(changed, tracking_columns=()))["orders"]
     assert refused.error is not None
-    assert "`id` was `int` and is `string`" in refused.error.message
+    assert "`id` was `bigint` and is `string`" in refused.error.message
     assert job.lake.keys() == before
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsSpec, TableSpec
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
-from lakeload_jobs.sources.files.spark import text_checks
+from lakeload_jobs.sources.files.spark import text, text_checks
+from lakeload_jobs.sources.files.text import splits
 from tests.inputs import files_of
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
@@ -87,18 +90,44 @@ def test_objects_are_looked_into_with_the_sources_own_role(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the driver, and in tasks that have no client yet."""
-    lines = source.put("exports/a.csv", 'id,name\n1,"a\nb"\n')
+    lines = source.put("exports/a.csv", 'id,name\n1,"a\nb\n')
     values = source.put("exports/b.json.gz", gzip.compress(b'{"id": 1}\n{"id": 2}\n'))
     empty = source.put("exports/0.csv", "")
 
     in_driver = job.load_one(source.table(job, empty, lines)).error
-    monkeypatch.setattr(text_checks, "_SMALL", 0)
-    in_task = job.load_one(source.table(job, values, file_format="JSON")).error
+    for module in (text, text_checks):
+        monkeypatch.setattr(module, "_SMALL", 0)
+    in_tasks = job.load_one(source.table(job, empty, lines)).error
+    json_in_task = job.load_one(source.table(job, values, file_format="JSON")).error
 
-    assert in_driver is not None
-    assert f"`{lines}`: line 2 ends inside quotes" in in_driver.message
-    assert in_task is not None
-    assert f"`{values}`: line 2 goes on" in in_task.message
+    for error in (in_driver, in_tasks):
+        assert error is not None
+        assert f"`{lines}`: line 2: a quote is opened that is never closed" in error.message
+    assert json_in_task is not None
+    assert f"`{values}`: line 2 goes on" in json_in_task.message
+
+
+def test_objects_are_read_in_parts_and_in_any_order(
+    job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large CSV file in several tasks, and a zip file, whose directory is at its end."""
+    monkeypatch.setattr(text, "_SMALL", 0)
+    monkeypatch.setattr(splits, "_OPEN_BYTES", 100)
+    monkeypatch.setattr(text, "_parallelism", lambda _: splits.Parallelism(2, 300))
+    rows = "".join(f'{n},"a\n{n}"\n' for n in range(100))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("b.csv", "id,name\n100,b\n")
+    paths = [
+        source.put("exports/a.csv", "id,name\n" + rows),
+        source.put("exports/b.zip", archive.getvalue()),
+    ]
+
+    result = job.load_one(source.table(job, *paths))
+
+    assert result.error is None
+    assert [row["id"] for row in job.values(result)] == list(range(101))
+    assert len(result.files) > 2
 
 
 KEYS = [
@@ -177,10 +206,11 @@ def test_many_objects_are_read_by_their_folder(
     job: Job, source: Bucket, make_proxy: MakeProxy
 ) -> None:
     for number in range(40):
-        source.put(f"exports/many/{number:04d}.csv", f"id\n{number}\n")
+        source.put(f"exports/many/{number:04d}.ndjson", f'{{"id": {number}}}\n')
     source.put("exports/many/other.txt", "nothing to read\n")
     columns = ColumnsSpec(types={"id": "int"})
-    table = source.table(job, source.path("exports/many/*.csv"), columns=columns)
+    given = source.path("exports/many/*.ndjson")
+    table = source.table(job, given, file_format="NDJSON", columns=columns)
     proxy = make_proxy(job.lake.server.endpoint)
     endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
 
@@ -188,11 +218,29 @@ def test_many_objects_are_read_by_their_folder(
 
     assert (result.rows, result.error) == (40, None)
     assert sorted(row["id"] for row in job.values(result)) == list(range(40))
-    # Each file is opened to look into it, for the count and for the load; listing costs little.
+    # Each file is opened to find its types, for the count and for the load; listing costs little.
     assert proxy.count("GetObject", "exports/many/*") <= 3 * 40 + 3
     listings = [request.target for request in proxy.requests if "list-type=2" in request.target]
     # Spark names each once when it looks for headers; named by lakeload they would cost 120.
     assert len([target for target in listings if "exports" in target]) < 2 * 40
+
+
+def test_each_csv_object_is_opened_twice(job: Job, source: Bucket, make_proxy: MakeProxy) -> None:
+    for number in range(40):
+        source.put(f"exports/many/{number:04d}.csv", f"id\n{number}\n")
+    proxy = make_proxy(job.lake.server.endpoint)
+    endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
+
+    result = job.load_one(
+        source.table(job, source.path("exports/many/*.csv")), destination={"endpoints": endpoints}
+    )
+
+    assert (result.rows, result.error, result.reader) == (40, None, "direct")
+    assert [row["id"] for row in job.values(result)] == list(range(40))
+    # To find the types and to load it, and one byte of the first before.
+    assert proxy.count("GetObject", "exports/many/*") == 2 * 40 + 1
+    listings = [request.target for request in proxy.requests if "list-type=2" in request.target]
+    assert len([target for target in listings if "exports" in target]) < 10
 
 
 def test_avro_and_orc_objects_are_read(job: Job, source: Bucket) -> None:
@@ -276,12 +324,12 @@ def test_a_wrong_external_id_stops_before_spark_reads(job: Job, source: Bucket) 
 def test_an_object_that_changes_while_it_is_read_fails_the_table(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = source.put("exports/a.csv", "id\n1\n")
-    table = source.table(job, path)
+    path = source.put("exports/a.ndjson", '{"id": 1}\n')
+    table = source.table(job, path, file_format="NDJSON")
     count = partition_count
 
     def change_first(frame: DataFrame) -> int:
-        source.put("exports/a.csv", "id\n2\n")
+        source.put("exports/a.ndjson", '{"id": 2}\n')
         return count(frame)
 
     monkeypatch.setattr(write, "partition_count", change_first)
@@ -292,8 +340,8 @@ def test_an_object_that_changes_while_it_is_read_fails_the_table(
 
 
 def test_spark_is_given_a_command_and_no_secret(job: Job, source: Bucket) -> None:
-    path = source.put("exports/a.csv", "id\n1\n")
-    spec = job.spec(source.table(job, path))
+    path = source.put("exports/a.ndjson", '{"id": 1}\n')
+    spec = job.spec(source.table(job, path, file_format="NDJSON"))
     secrets = [
         source.lake.seeded.external_id,
         source.lake.seeded.base_key.secret_access_key,

@@ -14,7 +14,13 @@ from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import Interrupted, InvalidInput
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, JobSpec, ParquetSpec, RunOptions
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    CredentialsSpec,
+    JobSpec,
+    ParquetSpec,
+    RunOptions,
+)
 from lakeload_jobs.jobs import scheduler as tables_module
 from lakeload_jobs.jobs.attempt import read_spec, write_result
 from lakeload_jobs.jobs.event_log import EventLog
@@ -63,7 +69,9 @@ def test_events_tell_each_step_of_each_table(job: Job) -> None:
 
 
 def test_a_warning_is_a_note_and_in_the_result(job: Job) -> None:
-    spec = job.spec(job.table(job.file("a.csv", "a,b\n1\n")), on_bad_value="NULL")
+    columns = ColumnsSpec(types={"b": "int"})
+    table = job.table(job.file("a.csv", "a,b\n1,x\n"), columns=columns)
+    spec = job.spec(table, on_bad_value="NULL")
 
     result = job.run(spec)
 

@@ -29,7 +29,7 @@ def test_a_plan_names_everything_and_writes_nothing(
     assert ended.code == 0, ended.stderr
     plan = ended.tables["Crème brûlée"]
     assert (plan["target"], plan["mode"], plan["action"]) == ("shop.Creme_brulee", "APPEND", "LOAD")
-    assert (plan["reader"], plan["index"], plan["numbering"]) == ("jvm", "dense", "one partition")
+    assert (plan["reader"], plan["index"], plan["numbering"]) == (None, "dense", "counting pass")
     assert (plan["files"], plan["bytes"], plan["first_run"]) == (1, 12, True)
     start = f"s3://{lake.seeded.bucket}/{lake.seeded.prefix}/shop/Creme_brulee/"
     assert plan["example"].startswith(start)

@@ -68,12 +68,12 @@ def test_the_first_key_is_that_of_the_jobs_instant() -> None:
     ("names", "size", "file_format", "options", "numbering"),
     [
         (("a.parquet",), 9, "PARQUET", {}, "footers"),
-        (("a.csv",), 9, "CSV", {}, "one partition"),
-        (("a.csv",), 5 * 1024 * 1024, "CSV", {}, "counting pass"),
-        (("a.csv",), 5 * 1024 * 1024, "CSV", {"multiLine": "TRUE"}, "one partition"),
-        (("a.csv.gz",), 5 * 1024 * 1024, "CSV", {}, "one partition"),
+        (("a.csv",), 9, "CSV", {}, "counting pass"),
+        (("a.ndjson",), 9, "NDJSON", {}, "one partition"),
+        (("a.ndjson",), 5 * 1024 * 1024, "NDJSON", {}, "counting pass"),
+        (("a.ndjson.gz",), 5 * 1024 * 1024, "NDJSON", {}, "one partition"),
         (("a.json",), 5 * 1024 * 1024, "JSON", {}, "one partition"),
-        (("a.csv", "b.csv"), 9, "CSV", {}, "counting pass"),
+        (("a.ndjson", "b.ndjson"), 9, "NDJSON", {}, "counting pass"),
     ],
 )
 def test_the_plan_says_how_rows_get_their_numbers(

@@ -8,7 +8,14 @@ from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_problems
 
 
-@pytest.mark.parametrize("file_format", ["CSV", "NDJSON", "JSON", "PARQUET"])
+def test_values_of_csv_options_are_looked_at() -> None:
+    (problem,) = option_problems("CSV", {"HEADER": "1"})
+
+    assert problem.option == "HEADER"
+    assert "neither `true` nor `false`" in problem.message
+
+
+@pytest.mark.parametrize("file_format", ["NDJSON", "JSON", "PARQUET"])
 def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) -> None:
     names = [name for name in READER_OPTIONS[file_format] if name != "on_loss"]
 

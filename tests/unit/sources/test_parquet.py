@@ -126,7 +126,8 @@ def shown(value: Any) -> str:
 
 
 def rows_of_the_page() -> list[tuple[str, str, str]]:
-    lines = PAGE.read_text(encoding="utf-8").split("### ")[1].splitlines()
+    text = PAGE.read_text(encoding="utf-8").split("### Types of Parquet")[1]
+    lines = text.split("### ")[0].splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     return [(row[0], row[1], row[2].strip("`")) for row in rows[1:]]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import random
 import zlib
 from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
-from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed, whole_lines
+from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed
 
 
 def zstd(data: bytes) -> bytes:
@@ -43,22 +42,6 @@ def test_a_file_is_unpacked_by_its_ending(name: str, compress: Callable[[bytes],
 def test_what_is_not_compressed_so_raises_one_of_few_errors(name: str) -> None:
     with pytest.raises(DAMAGED):
         list(decompressed(name, io.BytesIO(b"id,name\n1,x\n")))
-
-
-def test_each_line_belongs_to_one_part() -> None:
-    rnd = random.Random(1)  # noqa: S311
-    for _ in range(2000):
-        data = "".join(rnd.choices("ab\r\n", k=rnd.randint(1, 30))).encode()
-        size, chunk = rnd.randint(1, 12), rnd.randint(1, 9)
-        found = b""
-        for start in range(0, len(data), size):
-            end = start + size if start + size < len(data) else None
-            seen = data[max(start - 1, 0) :]
-            chunks = iter([seen[at : at + chunk] for at in range(0, len(seen), chunk)])
-            part = b"".join(whole_lines(chunks, start, end))
-            assert not part or end is None or part.endswith((b"\n", data[-1:]))
-            found += part
-        assert found == data
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])

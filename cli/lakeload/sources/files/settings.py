@@ -1,4 +1,4 @@
-"""The FILES source: formats, and the reader options that pass through to Spark."""
+"""The FILES source: formats and reader options."""
 
 from __future__ import annotations
 
@@ -20,26 +20,24 @@ from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import option_problems
+from lakeload_jobs.sources.files.text.options import option_text
 
 
 def _option_values(given: Any) -> Any:
-    """Spark's options are text; booleans and whole numbers may be written as such."""
+    """Options are text; booleans, whole numbers and lists of texts may be written as such."""
     if not isinstance(given, dict):
         return given
-    return {name: _option_value(name, value) for name, value in given.items()}
-
-
-def _option_value(name: str, value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int) else value
+    return {name: option_text(value) for name, value in given.items()}
 
 
 Options = Annotated[
     dict[str, str],
     BeforeValidator(_option_values),
     WithJsonSchema(
-        {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer"]}}
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["string", "boolean", "integer", "array"]},
+        }
     ),
 ]
 
@@ -137,7 +135,7 @@ class Source(SourceSettings):
     format: FileFormat
     """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)
-    """Options of Spark's reader, such as `header: true`."""
+    """Reader options, such as `header: true`."""
     incremental: bool = False
     """Load each file once: only files that no earlier job of this pipeline has loaded."""
     credentials: Credentials | None = None

@@ -113,9 +113,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                 )
 
     def jar_sets(self, read: FilesInput) -> frozenset[str]:
-        """Return what Avro files and objects take."""
+        """Return what Avro files take, and objects that Spark reads."""
         avro = {"avro"} if read.format == "AVRO" else set()
-        return frozenset(avro | ({"s3"} if self.objects(read) else set()))
+        by_spark = self.objects(read) and read.format != "CSV"
+        return frozenset(avro | ({"s3"} if by_spark else set()))
 
     def has_credentials(self, read: FilesInput) -> bool:
         """Return whether the source names credentials of its own."""
@@ -166,15 +167,15 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Return what counts the rows of files."""
         if read.format in ("PARQUET", "ORC"):
             return "footers"
-        options = {name.lower(): value.lower() for name, value in read.options.items()}
-        whole = read.format == "JSON" or options.get("multiline") == "true"
-        whole = whole or all(path.endswith(_UNSPLITTABLE) for path in read.paths)
+        if read.format == "CSV":
+            return "counting pass"
+        whole = read.format == "JSON" or all(path.endswith(_UNSPLITTABLE) for path in read.paths)
         single = found.files == 1 and (whole or found.bytes <= _ONE_PARTITION)
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
-        """Return False for Parquet files alone: of those only a look into them tells."""
-        return read.format != "PARQUET"
+        """Return False for Parquet and CSV: of those only a look into the files tells."""
+        return read.format not in ("PARQUET", "CSV")
 
 
 FILES = FilesSourceType()

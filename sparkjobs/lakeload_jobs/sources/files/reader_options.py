@@ -1,27 +1,27 @@
 """Reader options of a FILES source: which exist, and which lakeload decides itself.
 
 Spark ignores an option it does not know, so `delimeter` would silently do nothing: the lists are
-closed. Names are compared without case, as Spark does.
+closed. Names are compared without case, as Spark does. CSV has options of our own reader
+(`text.options`); those of the other formats are Spark's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.files.text.options import (
+    CSV_ALIASES,
+    CSV_OPTIONS,
+    OptionProblem,
+    read_csv_options,
+)
 
 _LISTING = ("basePath", "modifiedAfter", "modifiedBefore", "pathGlobFilter", "recursiveFileLookup")
 _TEXT = (
     *("charset", "dateFormat", "enableDateTimeParsingFallback", "encoding", "lineSep", "locale"),
     *("samplingRatio", "timeZone", "timestampFormat", "timestampNTZFormat"),
-)
-_CSV = (
-    *("charToEscapeQuoteEscaping", "comment", "delimiter", "emptyValue", "enforceSchema", "escape"),
-    *("header", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "inferSchema"),
-    *("maxCharsPerColumn", "maxColumns", "multiLine", "nanValue", "negativeInf", "nullValue"),
-    *("positiveInf", "preferDate", "quote", "sep", "unescapedQuoteHandling"),
 )
 _JSON = (
     *("allowBackslashEscapingAnyCharacter", "allowComments", "allowNonNumericNumbers"),
@@ -36,14 +36,15 @@ _AVRO = (
 )
 
 READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
-    "CSV": tuple(sorted((*_LISTING, *_TEXT, *_CSV))),
+    "CSV": tuple(sorted((*_LISTING, *CSV_OPTIONS, *CSV_ALIASES))),
     "NDJSON": tuple(sorted((*_LISTING, *_TEXT, *_JSON))),
     "JSON": tuple(sorted((*_LISTING, *(o for o in _TEXT if o != "lineSep"), *_JSON))),
     "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
     "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
     "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
 }
-"""The options each format accepts, as Spark 4.1 documents them, and lakeload's own `on_loss`."""
+"""The options each format accepts: those of CSV are our own and Spark's names for them, all others
+are as Spark 4.1 documents them, and lakeload's own `on_loss`."""
 
 _REFUSED = {
     "mode": "`on_bad_value` decides: FAIL reads with FAILFAST, NULL with PERMISSIVE",
@@ -60,17 +61,9 @@ _REFUSED = {
 _VALUES = {"on_loss": ("FAIL", "TRUNCATE")}
 
 
-@dataclass(frozen=True)
-class OptionProblem:
-    """One option that cannot be used, and what to do instead."""
-
-    option: str
-    message: str
-    hint: str | None
-
-
 def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list[OptionProblem]:
-    """Return every option of `options` that the format does not accept."""
+    """Return every option of `options` that the format does not accept, and for CSV every value
+    that an option does not take."""
     known = {name.lower() for name in READER_OPTIONS[file_format]}
     problems = []
     for option, value in options.items():
@@ -88,4 +81,6 @@ def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list
             message = f"{file_format} has no reader option `{option}`"
             hint = did_you_mean(option, READER_OPTIONS[file_format])
         problems.append(OptionProblem(option, message, hint))
+    if file_format == "CSV":
+        problems += read_csv_options(options)[1]
     return problems

@@ -64,31 +64,7 @@ def readable(name: str) -> bool:
 
 def splittable(name: str) -> bool:
     """Whether a part of the file can be read without what is before it."""
-    return not name.endswith((".gz", ".bz2", ".zst", ".deflate", ".lz4", ".snappy"))
-
-
-def whole_lines(chunks: Iterator[bytes], start: int, end: int | None) -> Iterator[bytes]:
-    """Yield the lines that begin in a part of a file, of which each `\n` ends one.
-
-    `chunks` are its bytes from the one before `start` on: where that is a line break, a line
-    begins at `start`. The last line is the one that the byte before `end` belongs to.
-    """
-    at = max(start - 1, 0)
-    skipping = start > 0
-    for chunk in chunks:
-        begin, following = 0, at + len(chunk)
-        if skipping:
-            begin = chunk.find(b"\n") + 1
-            skipping = begin == 0
-        if end is not None and following >= end:
-            last = chunk.find(b"\n", max(end - 1 - at, 0))
-            if last >= 0:
-                if not skipping:
-                    yield chunk[begin : last + 1]
-                return
-        if not skipping:
-            yield chunk[begin:]
-        at = following
+    return not name.endswith((".gz", ".bz2", ".xz", ".zst", ".zip", ".deflate", ".lz4", ".snappy"))
 
 
 def is_wide(encoding: str) -> bool:

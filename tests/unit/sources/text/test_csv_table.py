@@ -21,7 +21,7 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.csv_files import header_names
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism, Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
 
 
@@ -47,7 +47,10 @@ class Folder:
         return str(place)
 
     def open(
-        self, options: Mapping[str, str] | None = None, parallelism: int = 2, **changes: Any
+        self,
+        options: Mapping[str, str] | None = None,
+        parallelism: Parallelism = ONE_TASK,
+        **changes: Any,
     ) -> TextTable:
         """Open all files; they have a header."""
         files = tuple(sorted(local_files([str(self.path)]), key=lambda file: file.path))
@@ -261,6 +264,20 @@ def test_recorded_types_hold_what_fits(folder: Folder) -> None:
     }
 
 
+def test_another_spelling_has_the_recorded_type_where_it_is_the_only_one(folder: Folder) -> None:
+    recorded = {"é": "int", "Order ID": "int"}
+    folder.put("a.csv", "order_id,e\n1,2\n")
+    alone = folder.open(recorded=recorded)
+    folder.put("a.csv", "order_id,e,é\n1,x,2\n")
+
+    assert types(alone) == {"order_id": "int32", "e": "int32"}
+    assert types(folder.open(recorded=recorded)) == {
+        "order_id": "int32",
+        "e": "string",
+        "é": "int32",
+    }
+
+
 def test_folders_are_columns(folder: Folder) -> None:
     folder.put("region=e%2Fu/n=1/a.csv", "id\n1\n")
     folder.put("region=__HIVE_DEFAULT_PARTITION__/n=2/a.csv", "id\n2\n")
@@ -355,6 +372,7 @@ def test_text_in_a_column_of_numbers_is_bad_where_the_table_has_numbers(folder: 
 
     assert f"reading `{path}`: line 3, column `n`: `x` is not a whole number" in failure.message
     assert [row["n"] for row in rows] == [2, None]
+    assert types(folder.open(recorded={"n": "bigint"}, keeps_types=False))["n"] == "string"
 
 
 @pytest.mark.parametrize(
@@ -394,11 +412,13 @@ def test_a_file_without_rows_has_none(folder: Folder, content: str) -> None:
     assert rows_of(table) == []
 
 
+SMALL = Parallelism(2, 256)
+
+
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut files of some hundred bytes."""
-    monkeypatch.setattr(splits, "_LEAST_PART_BYTES", 64)
-    monkeypatch.setattr(splits, "_PART_BYTES", 256)
+    monkeypatch.setattr(splits, "_OPEN_BYTES", 64)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -422,7 +442,7 @@ def test_large_files_are_read_in_parts_as_they_are_read_whole(folder: Folder, se
             [["id", "text", "more"], *expected]
         )
         folder.put(f"{name}.csv", text.getvalue())
-    table = folder.open({"infer": "STRINGS"})
+    table = folder.open({"infer": "STRINGS"}, SMALL)
 
     assert [list(row.values()) for row in rows_of(table)] == expected * 2
     assert len(table.splits.parts) > 3
@@ -433,7 +453,7 @@ def test_lines_are_counted_over_all_parts_of_a_file(folder: Folder) -> None:
     lines = [f'{n},"{"y" * (n % 30)}\n"' for n in range(100)]
     path = folder.put("a.csv", "\n".join(["id,n", *lines, "x,y", "7", "8,"]))
 
-    failure = folder.failure(columns=ColumnsSpec(types={"id": "int"}))
+    failure = folder.failure(parallelism=SMALL, columns=ColumnsSpec(types={"id": "int"}))
 
     assert failure.message == (
         f"reading `{path}`: line 202, column `id`: `x` is not a whole number from -2147483648 to "

@@ -74,7 +74,7 @@ _CORRUPT = HELPER_PREFIX + "corrupt"
 
 @dataclass(frozen=True)
 class FilesRows:
-    """The rows of a table's files as Spark reads them (`sources.base.Rows`)."""
+    """The rows of a table's files (`sources.base.Rows`)."""
 
     frame: DataFrame
     names: tuple[str, ...]
@@ -87,6 +87,7 @@ class FilesRows:
     why_no_splits: str = ""
     counts: tuple[int, ...] | None = None
     repeatable: bool = True
+    warnings: tuple[str, ...] = ()
 
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when a file is not what it was when it was listed."""
@@ -107,12 +108,11 @@ def open_files(
     earlier: Mapping[str, str] = NO_TYPES,
     filtered: bool = False,
 ) -> FilesRows:
-    """Open the files of a table, of other formats than Parquet. Its schema comes from
-    `columns.types`, headers and, where these do not say it, from reading the data once. `s3` is
-    needed for `s3://` paths alone.
-    `files` are those that are read, some of what `list_files` returned; None lists them here.
-    `earlier` are the types that source columns had in earlier loads; inference keeps to them where
-    it can (sources.files.spark.reader). `filtered`: some rows are left out for what is in them.
+    """Open the files of a table, of other formats than Parquet and CSV. Its schema comes from
+    `columns.types` and, where these do not say it, from reading the data once. `s3` is needed for
+    `s3://` paths alone. `files` are those that are read, some of what `list_files` returned; None
+    lists them here. `earlier` are the types that source columns had in earlier loads; inference
+    keeps to them where it can. `filtered`: some rows are left out for what is in them.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
@@ -131,7 +131,8 @@ def open_files(
         return _open(_with_mode(reader, source, on_bad_value), given, types, on_bad_value, earlier)
 
     frame, names = read_listed(spark, source, listed, read)
-    all_columns = _rows_need_all_columns(source) or filtered
+    # JSON must be parsed to know its rows; files that bring their schema have those they have.
+    all_columns = source.format not in TYPED_FORMATS or filtered
     return FilesRows(frame, names, listed, all_columns, source, s3)
 
 
@@ -149,12 +150,7 @@ def read_listed(
     opening = shortest(spark, source, listed)
     own = {name: value for name, value in source.options.items() if name.lower() != "on_loss"}
     while True:
-        reader = spark.read
-        if source.format == "CSV":
-            # RFC 4180: a quote inside quotes is doubled. Spark's own default is a backslash, with
-            # which it would keep doubled quotes as data, without a word.
-            reader = reader.option("escape", '"')
-        reader = reader.options(**own).options(**opening.options)
+        reader = spark.read.options(**own).options(**opening.options)
         if base := partition_base(listed, source.options):
             reader = reader.option("basePath", spark_path(base, literal=False))
         frame, names = read(reader, opening.paths)
@@ -198,13 +194,8 @@ def _open(
         return frame, names
     later = {name: kind for name, kind in types.items() if _is_cast_from_text(source, kind)}
     types = {**types, **dict.fromkeys(later, "string")}
-    if source.format == "CSV":
-        schema = _csv_schema(reader, source, paths, types, earlier)
-        reader, spark_format = _strict_header(reader, source), "csv"
-    else:
-        schema = _json_schema(reader, paths, types, earlier)
-        spark_format = "json"
-    frame = _read_text(reader, spark_format, schema, paths, on_bad_value)
+    schema = _json_schema(reader, paths, types, earlier)
+    frame = _read_json(reader, schema, paths, on_bad_value)
     return cast_types(frame, later, on_bad_value), tuple(schema.names)
 
 
@@ -224,11 +215,10 @@ def _is_cast_from_text(source: FilesInput, kind: str) -> bool:
     and that of JSON takes a number under `timestamp` for seconds."""
     if timestamp_unit(kind):
         return True
-    own_patterns = {"timestampformat", "timestampntzformat", "timezone"} & set(
-        _lower(source.options)
-    )
+    names = {name.lower() for name in source.options}
+    own_patterns = {"timestampformat", "timestampntzformat", "timezone"} & names
     is_timestamp = kind.strip().lower() in ("timestamp", "timestamp_ltz", "timestamp_ntz")
-    return source.format != "CSV" and is_timestamp and not own_patterns
+    return is_timestamp and not own_patterns
 
 
 def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
@@ -254,24 +244,6 @@ def _with_mode(
     return reader.option("mode", "FAILFAST" if on_bad_value == "FAIL" else "PERMISSIVE").option(
         "columnNameOfCorruptRecord", _CORRUPT
     )
-
-
-def _csv_schema(
-    reader: DataFrameReader,
-    source: FilesInput,
-    paths: list[str],
-    types: Mapping[str, str],
-    earlier: Mapping[str, str],
-) -> StructType:
-    """Take names from the header, types from `types`, and read the data only for the others."""
-    wants_inference = _lower(source.options).get("inferschema", "true") == "true"
-    if types or not wants_inference:
-        header = reader.option("inferSchema", "false").csv(paths).schema
-        check_types(types, header.names)
-        if not wants_inference or not set(header.names) - set(types):
-            return _with_types(header, types, {})
-    inferred = reader.option("inferSchema", "true").csv(paths).schema
-    return _with_types(inferred, types, earlier)
 
 
 def _json_schema(
@@ -326,41 +298,12 @@ def check_types(types: Mapping[str, str], names: Sequence[str]) -> Mapping[str, 
     return types
 
 
-def _read_text(
-    reader: DataFrameReader,
-    format_name: str,
-    schema: StructType,
-    paths: list[str],
-    on_bad_value: OnBadValue,
+def _read_json(
+    reader: DataFrameReader, schema: StructType, paths: list[str], on_bad_value: OnBadValue
 ) -> DataFrame:
     if on_bad_value == "FAIL":
-        return reader.schema(schema).format(format_name).load(paths)
+        return reader.schema(schema).json(paths)
     marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
-    frame = reader.schema(marked).format(format_name).load(paths)
+    frame = reader.schema(marked).json(paths)
     bad = F.col(_CORRUPT).isNotNull().cast("int").alias(BAD_VALUES_HELPER)
     return frame.withColumn(_CORRUPT, bad).withColumnRenamed(_CORRUPT, BAD_VALUES_HELPER)
-
-
-def _strict_header(reader: DataFrameReader, source: FilesInput) -> DataFrameReader:
-    """Compare the header of every file with the schema.
-
-    By default Spark takes names from one file and columns of all files by position, so a file
-    with its columns in another order would be loaded wrong without a word.
-    """
-    if "enforceschema" in _lower(source.options):
-        return reader
-    return reader.option("enforceSchema", "false")
-
-
-def _rows_need_all_columns(source: FilesInput) -> bool:
-    """A line of a CSV file is a row whatever is in it: no mode that drops rows is ever used.
-    Files that bring their schema have as many rows as they have. JSON must be parsed to know."""
-    if source.format in TYPED_FORMATS:
-        return False
-    if source.format == "CSV":
-        return _lower(source.options).get("multiline", "false") == "true"
-    return True
-
-
-def _lower(options: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value.lower() for name, value in options.items()}

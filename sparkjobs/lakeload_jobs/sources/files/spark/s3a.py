@@ -10,7 +10,7 @@ import json
 import shlex
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -43,20 +43,24 @@ class S3Source:
         self._lock = threading.Lock()
         self._connected: set[str] = set()
 
-    def connect(self, spark: SparkSession, source: FilesInput, files: Iterable[FileState]) -> None:
+    def connect(self, spark: SparkSession, source: FilesInput, files: Sequence[FileState]) -> None:
         """Tell Spark how to reach the buckets of `files`; settings are kept per bucket.
 
-        Raises `InvalidInput` on a master whose tasks run on other machines, `AwsError` where the
-        bucket's region cannot be asked for.
+        Raises as `check_runtime` does, and `AwsError` where the bucket's region cannot be asked
+        for.
         """
+        self.check_runtime(files)
         buckets = {KeyPattern.parse(file.path).bucket for file in files if is_s3(file.path)}
-        if buckets and not self._runtime.tasks_share_driver:
+        for bucket in sorted(buckets):
+            self._connect(spark, source, bucket)
+
+    def check_runtime(self, files: Sequence[FileState]) -> None:
+        """Raise `InvalidInput` for objects on a master whose tasks run on other machines."""
+        if not self._runtime.tasks_share_driver and any(is_s3(file.path) for file in files):
             raise InvalidInput(
                 "input from S3 is not supported yet on cluster masters",
                 hint="use `local[*]` or `local-cluster[…]`",
             )
-        for bucket in sorted(buckets):
-            self._connect(spark, source, bucket)
 
     def _connect(self, spark: SparkSession, source: FilesInput, bucket: str) -> None:
         objects = self.readers.objects(source)

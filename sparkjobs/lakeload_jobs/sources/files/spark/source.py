@@ -23,6 +23,7 @@ from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
 from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.spark.text import open_csv
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -109,7 +110,8 @@ class FilesSlice:
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Open the files: Parquet by Arrow as far as it reads them, all others by Spark.
+        """Open the files: text by our own reader, Parquet by Arrow as far as it reads them, all
+        others by Spark.
 
         Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
         """
@@ -128,6 +130,8 @@ class FilesSlice:
             listed = list_files(given, s3.readers) if files is None else files
             opened = ParquetTable(spark, self.spec, table, given, tuple(listed), s3)
             return open_parquet(opened, earlier)
+        if given.format == "CSV":
+            return open_csv(spark, self.spec, table, given, s3, files=files, earlier=earlier)
         rows = open_files(
             spark,
             given,

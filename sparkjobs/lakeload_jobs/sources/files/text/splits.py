@@ -32,8 +32,10 @@ from lakeload_jobs.sources.files.text.values import (
 )
 
 _SHOWN = 10
-_PART_BYTES = 128 << 20
-_LEAST_PART_BYTES = 4 << 20
+PART_BYTES = 128 << 20
+_OPEN_BYTES = 4 << 20
+"""Opening a file takes as long as reading so many bytes, about: Spark's own measures."""
+
 _EXPANDS = 8
 """How many times its size a packed file is taken for."""
 _MOST_WRONG_GUESSES = 3
@@ -217,12 +219,26 @@ RunScan = Callable[[Scan, Sequence[Piece]], list[Scanned]]
 """Runs a scan over pieces, here or in tasks, and returns what it found in their order."""
 
 
+@dataclass(frozen=True)
+class Parallelism:
+    """How many tasks run at once, and how many bytes a task reads at most."""
+
+    tasks: int = 1
+    part_bytes: int = PART_BYTES
+
+    def size(self, total: int) -> int:
+        """Return about how many bytes a part has."""
+        return min(self.part_bytes, max(_OPEN_BYTES, total // max(self.tasks, 1)))
+
+
+ONE_TASK = Parallelism()
+
+
 def cut_files(
-    files: Sequence[FileState], can_be_cut: Callable[[FileState], bool], parallelism: int
+    files: Sequence[FileState], can_be_cut: Callable[[FileState], bool], parallelism: Parallelism
 ) -> list[Piece]:
     """Return the pieces of files: several of large ones that can be cut."""
-    total = sum(file.size for file in files)
-    size = max(_LEAST_PART_BYTES, min(_PART_BYTES, total // max(parallelism, 1)))
+    size = parallelism.size(sum(file.size + _OPEN_BYTES for file in files))
     pieces = []
     for file in files:
         if file.size < 2 * size or not can_be_cut(file):
@@ -415,10 +431,10 @@ def weight(piece: Piece) -> int:
     return size if splittable(piece.file.path) else size * _EXPANDS
 
 
-def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: int) -> Splits:
+def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: Parallelism) -> Splits:
     """Put pieces together until a part is large enough, in their order."""
-    sizes = [weight(found.piece) for found in scanned]
-    enough = max(_LEAST_PART_BYTES, min(_PART_BYTES, sum(sizes) // max(parallelism, 1)))
+    sizes = [weight(found.piece) + _OPEN_BYTES for found in scanned]
+    enough = parallelism.size(sum(sizes))
     parts: list[tuple[Piece, ...]] = []
     part: list[Piece] = []
     held = 0

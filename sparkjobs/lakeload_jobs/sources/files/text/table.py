@@ -10,6 +10,7 @@ import pyarrow as pa
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, OnBadValue
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.csv_files import Columns, CsvReader
@@ -17,8 +18,10 @@ from lakeload_jobs.sources.files.text.inference import ColumnEvidence, ColumnTyp
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
 from lakeload_jobs.sources.files.text.options import CsvOptions, read_csv_options
 from lakeload_jobs.sources.files.text.splits import (
+    ONE_TASK,
     Declared,
     MalformedRecord,
+    Parallelism,
     ReadText,
     RunScan,
     Scan,
@@ -64,9 +67,11 @@ class CsvTable:
     on_bad_value: OnBadValue = "FAIL"
     recorded: Mapping[str, str] = field(default_factory=dict)
     all_columns: bool = False
+    keeps_types: bool = True
+    """Text between the numbers of a table's column is bad, and does not make the column text."""
     opener: FileBytes = field(default_factory=FileBytes)
 
-    def split(self, run: RunScan, parallelism: int = 1) -> TextTable:
+    def split(self, run: RunScan, parallelism: Parallelism = ONE_TASK) -> TextTable:
         """Read all files once for what they hold, and return their rows in parts.
 
         Raises `LoadFailed` for what cannot be read, `InvalidInput` for types and columns that are
@@ -94,6 +99,9 @@ class CsvTable:
         names = _united(scanned)
         _check_known(declared.kinds, names)
         evidence = _merged(names, scanned, scan)
+        recorded = types_of(names, self.recorded)
+        for name in names:
+            evidence[name].recorded = recorded.get(name)
         types = {
             name: self._type(scan, evidence[name], name, options)
             for name in names
@@ -139,7 +147,10 @@ class CsvTable:
         given = (self.columns.types or {}).get(name)
         if given is None and not scan.infers:
             return ColumnType("string", "INFERRED")
-        return reconcile(given, evidence, options.infer)
+        found = reconcile(given, evidence, options.infer)
+        if self.keeps_types or found.origin != "RECORDED" or evidence.fits(found.name):
+            return found
+        return ColumnType(evidence.infer(options.infer), "INFERRED", evidence.misfit)
 
 
 def text_formats(options: CsvOptions) -> TextFormats:

@@ -1,0 +1,126 @@
+"""Text files as rows: read by our own readers, in the driver or in Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, IntegerType, StructField, StructType
+
+from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import list_files
+from lakeload_jobs.sources.files.spark.parquet import split_frame
+from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_options
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
+from lakeload_jobs.sources.files.text.values import spark_name
+
+_SMALL = 4 << 20
+"""Up to so many bytes are looked through in the driver, which takes less than starting tasks."""
+
+_AT_ONCE = 8
+
+
+def open_csv(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    given: FilesInput,
+    s3: S3Source,
+    *,
+    files: Sequence[FileState] | None = None,
+    earlier: Mapping[str, str] = NO_TYPES,
+) -> FilesRows:
+    """Open CSV files and read them once for what they hold. `files` are those that are read; None
+    lists them here. `earlier` are the types that source columns had in earlier loads.
+
+    Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
+    are not there, and `AwsError`.
+    """
+    check_options(given)
+    listed = tuple(list_files(given, s3.readers) if files is None else files)
+    s3.check_runtime(listed)
+    found = CsvTable(
+        listed,
+        given.options,
+        table.columns,
+        spec.on_bad_value,
+        earlier,
+        all_columns=table.where is not None or table.deleted_when is not None,
+        keeps_types=spec.on_type_conflict_of(table) == "FAIL",
+        opener=FileBytes(s3.readers.identity(given), s3.label),
+    ).split(_Runner(spark), _parallelism(spark))
+    by_jvm = spec.reader == "JVM"
+    return FilesRows(
+        frame=_frame(spark, found),
+        names=found.names,
+        files=listed,
+        count_reads_all_columns=False,
+        given=given,
+        s3=s3,
+        reader="direct",
+        splits=None if by_jvm else found.splits,
+        why_no_splits="`spark.reader` is `JVM`" if by_jvm else "",
+        counts=found.splits.counts or (0,),
+        warnings=found.warnings,
+    )
+
+
+def _parallelism(spark: SparkSession) -> Parallelism:
+    given = str(spark.conf.get("spark.sql.files.maxPartitionBytes"))
+    jvm: Any = spark._jvm
+    size = jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(given)
+    return Parallelism(spark.sparkContext.defaultParallelism, int(size))
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Scans a small input in the driver, and a large one in tasks."""
+
+    spark: SparkSession
+
+    def __call__(self, scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
+        if sum(map(weight, pieces)) > _SMALL:
+            context = self.spark.sparkContext
+            slices = min(len(pieces), 4 * context.defaultParallelism)
+            return context.parallelize(pieces, slices).mapPartitions(_InTask(scan)).collect()
+        if not any(is_s3(piece.file.path) for piece in pieces):
+            return list(map(scan, pieces))
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="scan") as pool:
+            return list(pool.map(scan, pieces))
+
+
+@dataclass(frozen=True)
+class _InTask:
+    """A scan in tasks, with failures as they cross to the driver."""
+
+    scan: Scan
+
+    def __call__(self, pieces: Iterable[Piece]) -> Iterator[Scanned]:
+        try:
+            yield from map(self.scan, pieces)
+        except Exception as error:
+            failure = expected_failure(error)
+            if failure is None:
+                raise
+            raise TaskFailed(ErrorInfo.of(failure, "open")) from error
+
+
+def _frame(spark: SparkSession, table: TextTable) -> DataFrame:
+    fields = [
+        StructField(field.name, DataType.fromDDL(spark_name(field.type))) for field in table.schema
+    ]
+    if not fields:
+        return spark.createDataFrame([], StructType([]))
+    if table.counts_bad:
+        fields.append(StructField(BAD_VALUES_HELPER, IntegerType()))
+    return split_frame(spark, table.splits, StructType(fields))
