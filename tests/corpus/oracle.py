@@ -1,0 +1,78 @@
+"""What a text file holds by Python's `csv` and `json`: no code of the product takes part."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+csv.field_size_limit(1 << 30)
+Rows = list[list[str | None]]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file that must not be loaded: the line of its first broken record."""
+
+    line: int
+
+
+def decoded(content: bytes, encoding: str | None) -> str | Refused:
+    """Return the text of a file: by a byte order mark, by its encoding, or as UTF-8."""
+    marks = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"),
+             (codecs.BOM_UTF16_BE, "utf-16-be"))  # fmt: skip
+    for mark, name in marks:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(name)
+    try:
+        return content.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        return Refused(content[: error.start].count(b"\n") + 1)
+
+
+def csv_rows(content: bytes, options: Mapping[str, str]) -> tuple[list[str], Rows] | Refused:
+    """Return the names of a CSV file and its rows as text, None for null."""
+    text = decoded(content, options.get("encoding"))
+    if isinstance(text, Refused):
+        return text
+    quote, escape = options.get("quote", '"'), options.get("escape")
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=options.get("separator", ",").replace("\\t", "\t"),
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=escape,
+        strict=True,
+    )
+    records: list[list[str]] = []
+    line = 1
+    try:
+        for record in _records(reader):
+            if records and record and len(record) != len(records[0]):
+                return Refused(line)
+            if record or (records and len(records[0]) == 1):
+                records.append(record)
+            line = reader.line_num + 1
+    except csv.Error:
+        return Refused(line)
+    if options.get("header") == "true":
+        names, *records = records
+    else:
+        names = [f"_c{place}" for place in range(len(records[0]))]
+    nulls = ("", *null_values(options))
+    return names, [
+        [None if value in nulls else value for value in record] or [None] for record in records
+    ]
+
+
+def null_values(options: Mapping[str, str]) -> Sequence[str]:
+    """Return the texts that stand for null."""
+    given = options.get("null_values", "")
+    return [given] if given else []
+
+
+def _records(reader: Any) -> Iterator[list[str]]:
+    yield from reader
