@@ -375,6 +375,21 @@ def test_text_in_a_column_of_numbers_is_bad_where_the_table_has_numbers(folder: 
     assert types(folder.open(recorded={"n": "bigint"}, keeps_types=False))["n"] == "string"
 
 
+def test_a_number_that_a_double_cannot_hold_is_bad_where_the_table_has_doubles(
+    folder: Folder,
+) -> None:
+    path = folder.put("a.csv", "id,n\n1,1.5\n2,x\n3,0.12345678901234567890\n")
+
+    failure = folder.failure(recorded={"n": "double"})
+    rows = folder.rows(recorded={"n": "double"}, on_bad_value="NULL")
+    declared = folder.rows(columns=ColumnsSpec(types={"n": "double"}), on_bad_value="NULL")
+
+    said = f"reading `{path}`: line 4, column `n`: `0.12345678901234567890` is not a number that"
+    assert said in failure.message
+    assert [row["n"] for row in rows] == [1.5, None, None]
+    assert [row["n"] for row in declared] == [1.5, None, 0.12345678901234568]
+
+
 @pytest.mark.parametrize(
     ("content", "said", "hint"),
     [

@@ -21,6 +21,7 @@ from lakeload_jobs.sources.files.text.inference import (
     Misfit,
     profile,
     reconcile,
+    undeclared_formats,
 )
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text, text_type
 from tests.unit.sources.text.texts import ANY_TEXT, TEXTS
@@ -127,6 +128,10 @@ def _check_column(texts: Texts) -> None:
         assert seen.fits(kind) == (not len(bad)), (kind, texts)
     values = [text for text in texts if text is not None]
     assert seen.fits("double") == all(_double_is_exact(text) for text in values), texts
+    exact = undeclared_formats(TextFormats())
+    _, bad = parse_text(column, pa.float64(), exact)
+    inexact = [text is not None and not _double_is_exact(text) for text in texts]
+    assert bad.tolist() == [place for place, wrong in enumerate(inexact) if wrong]
     for mode in ("SAFE", "FULL"):
         kind = seen.infer(mode)
         assert seen.fits(kind), (mode, kind, texts)
@@ -264,7 +269,7 @@ def test_the_first_value_that_the_recorded_type_cannot_hold_is_named(
         (None, "timestamp_ntz", ["2024-01-05"], ColumnType("timestamp_ntz", "RECORDED")),
         (None, "string", ["1"], ColumnType("string", "RECORDED")),
         (None, "double", [None], ColumnType("double", "RECORDED")),
-        (None, "array<int>", [None], ColumnType("array<int>", "RECORDED")),
+        (None, "array<int>", [None], ColumnType("string", "INFERRED")),
         (None, "double", ["1.5", "x"], ColumnType("double", "RECORDED")),
         (None, "int", ["99999999999"], ColumnType("bigint", "INFERRED", Misfit(0, "99999999999"))),
         (None, "int", ["1", "1.5"], ColumnType("double", "INFERRED", Misfit(1, "1.5"))),
@@ -272,8 +277,7 @@ def test_the_first_value_that_the_recorded_type_cannot_hold_is_named(
         (None, "bigint", ["1.5"], ColumnType("double", "INFERRED", Misfit(0, "1.5"))),
         (None, "boolean", ["5"], ColumnType("bigint", "INFERRED", Misfit(0, "5"))),
         (None, "double", ["9" * 17], ColumnType("bigint", "INFERRED", Misfit(0, "9" * 17))),
-        (None, "double", ["1.00000000000000000001"],
-         ColumnType("string", "INFERRED", Misfit(0, "1.00000000000000000001"))),
+        (None, "double", ["1.00000000000000000001"], ColumnType("double", "RECORDED")),
         (None, "date", ["2024-01-05 10:00"],
          ColumnType("timestamp", "INFERRED", Misfit(0, "2024-01-05 10:00"))),
         (None, "array<int>", ["x"], ColumnType("string", "INFERRED", Misfit(0, "x"))),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import Any, Literal
 
@@ -21,10 +21,12 @@ import pyarrow.types as pt
 from lakeload_jobs.rows.row_id import Column
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
+    EXACT_LENGTH,
     TextFormats,
     UnknownType,
     decimal_parts,
     has_iso_moments,
+    is_exact_double,
     is_value,
     iso_dates,
     iso_local,
@@ -277,7 +279,7 @@ class ColumnEvidence:
             return column
         self.forms |= Form.NUMBER
         self.all_fit &= ~Fits.WHOLE
-        if whole + scale >= _EXACT_LENGTH:
+        if whole + scale >= EXACT_LENGTH:
             self._doubles(column if matching == len(column) else column.filter(matches))
         return column[:0] if matching == len(column) else column.filter(pc.invert(matches))
 
@@ -304,7 +306,7 @@ class ColumnEvidence:
         """Look at numbers with a point, digits on both sides of it, and no exponent."""
         self.forms |= Form.NUMBER
         self.all_fit &= ~Fits.WHOLE
-        if pc.max(pc.binary_length(column)).as_py() > _EXACT_LENGTH:
+        if pc.max(pc.binary_length(column)).as_py() > EXACT_LENGTH:
             self._doubles(column)
         self.whole_digits = _most(column, r"^-?0*[1-9][0-9]{%d}", self.whole_digits)
         self.scale = _most(column, r"\.[0-9]{%d}[0-9]*[1-9]", self.scale)
@@ -320,7 +322,7 @@ class ColumnEvidence:
             return
         again = pc.cast(pc.cast(column, pa.float64()), pa.string())
         differ = column.filter(pc.not_equal(again, column))
-        differ = differ.filter(pc.greater_equal(pc.binary_length(differ), _EXACT_LENGTH))
+        differ = differ.filter(pc.greater_equal(pc.binary_length(differ), EXACT_LENGTH))
         if not all(is_exact_double(text) for text in differ.unique().to_pylist()):
             self.all_fit &= ~Fits.DOUBLE
 
@@ -341,17 +343,10 @@ def _first_misfit(column: Column, kind: str, formats: TextFormats, before: int) 
     """Return the first value that is not exactly of a type, in a column after `before` rows."""
     column = without_null_texts(column, formats.null_texts)
     try:
-        _, bad = parse_text(column, text_type(kind), formats)
+        _, bad = parse_text(column, text_type(kind), undeclared_formats(formats))
     except UnknownType:
         bad = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    first = int(bad[0]) if len(bad) else len(column)
-    for row, text in enumerate(column[:first].to_pylist()):
-        if text is not None and kind in ("double", "float"):
-            alone = ColumnEvidence(formats)
-            alone.add(pa.array([text], pa.string()))
-            if not alone.fits(kind):
-                return Misfit(before + row, text)
-    return Misfit(before + first, column[first].as_py()) if len(bad) else None
+    return Misfit(before + int(bad[0]), column[int(bad[0])].as_py()) if len(bad) else None
 
 
 Look = Callable[[ColumnEvidence, Column], bool]
@@ -365,8 +360,6 @@ _NUMBER_FORMS: tuple[tuple[str, Look], ...] = (
 )
 _TOO_MANY = 99
 _MOST_DIGITS = 60
-_EXACT_LENGTH = 16
-"""A decimal of up to 15 digits is the shortest form of its double."""
 
 _DAY = (
     "[12][0-9]{3}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
@@ -448,14 +441,6 @@ def _number_profile(text: str, formats: TextFormats) -> Profile:
     return Profile(fits | Fits.WHOLE, form, whole_number(plain), whole)
 
 
-def is_exact_double(text: str) -> bool:
-    """Return whether the shortest form of a number's double has the value of its text."""
-    try:
-        return decimal_parts(repr(float(text))) == decimal_parts(text)
-    except ValueError:
-        return False
-
-
 @dataclass(frozen=True)
 class ColumnType:
     """The type that a column is read as. `misfit` is the first value that the recorded type cannot
@@ -471,27 +456,27 @@ def reconcile(declared: str | None, evidence: ColumnEvidence, mode: Infer = "SAF
     all values, else the inferred one.
 
     Text among values that are not text keeps the recorded type too: it is a bad value there, and
-    no reason to change the table. What changes a type is a value that a wider one holds.
+    no reason to change the table. What changes a type are values that another type holds. Values
+    of a type that is not declared are read with `undeclared_formats`.
     """
     if declared is not None:
         return ColumnType(declared, "DECLARED")
-    recorded = evidence.recorded
-    if recorded is not None and evidence.fits(recorded):
-        return ColumnType(recorded, "RECORDED")
-    inferred = evidence.infer(mode)
-    if recorded is None:
-        return ColumnType(inferred, "INFERRED")
-    if inferred == "string" and mode != "STRINGS" and _is_bad(evidence, recorded):
+    recorded, inferred = evidence.recorded, evidence.infer(mode)
+    if recorded is None or not _is_text_type(recorded):
+        return ColumnType(inferred, "INFERRED", evidence.misfit)
+    if evidence.fits(recorded) or (inferred == "string" and mode != "STRINGS"):
         return ColumnType(recorded, "RECORDED")
     return ColumnType(inferred, "INFERRED", evidence.misfit)
 
 
-def _is_bad(evidence: ColumnEvidence, recorded: str) -> bool:
-    """Return whether the first misfit is a bad value of the recorded type, and not one that would
-    be changed silently."""
+def undeclared_formats(formats: TextFormats) -> TextFormats:
+    """Return how text is read whose type nobody has declared: no digit is lost silently."""
+    return replace(formats, exact_doubles=True)
+
+
+def _is_text_type(name: str) -> bool:
     try:
-        kind = text_type(recorded)
+        text_type(name)
     except UnknownType:
         return False
-    misfit = evidence.misfit
-    return misfit is not None and not is_value(misfit.text, kind, evidence.formats)
+    return True

@@ -14,7 +14,12 @@ from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.csv_files import Columns, CsvReader
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence, ColumnType, reconcile
+from lakeload_jobs.sources.files.text.inference import (
+    ColumnEvidence,
+    ColumnType,
+    reconcile,
+    undeclared_formats,
+)
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
 from lakeload_jobs.sources.files.text.options import CsvOptions, read_csv_options
 from lakeload_jobs.sources.files.text.splits import (
@@ -113,8 +118,9 @@ class CsvTable:
             for name, found in types.items()
             if found.origin == "RECORDED" and not evidence[name].fits(found.name)
         }
+        exact = dict.fromkeys(kept, undeclared_formats(formats))
         if kept and self.on_bad_value == "FAIL":
-            again = Declared(kept, dict.fromkeys(kept, formats))
+            again = Declared(kept, exact)
             pieces = [found.piece for found in scanned]
             check_bad(run(Scan(reader, again, formats, infers=False), pieces), self.on_bad_value)
         kinds = {
@@ -124,7 +130,8 @@ class CsvTable:
         _check_folders(scanned, kinds, declared, formats)
         counts_bad = bool(kept or declared.kinds) and self.on_bad_value == "NULL"
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
-        read = ReadText(reader, schema, declared, formats, counts_bad)
+        written = Declared(declared.kinds, {**declared.formats, **exact})
+        read = ReadText(reader, schema, written, formats, counts_bad)
         splits = split_text(scanned, read, parallelism)
         return TextTable(names, schema, splits, counts_bad, _warnings(scanned))
 

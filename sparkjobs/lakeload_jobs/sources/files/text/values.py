@@ -70,6 +70,9 @@ class TextFormats:
     """The zone of text without one, under `timestamp`."""
     binary: Literal["UTF8", "BASE64"] = "UTF8"
     """What text is under `binary`: its bytes, or their Base64."""
+    exact_doubles: bool = False
+    """Whether text is bad under `double` that is not the shortest form of one, but for zeros and
+    exponents: so it is where nobody has declared the type."""
 
 
 DEFAULT_FORMATS = TextFormats()
@@ -120,6 +123,8 @@ def expected(kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> str:
     if kind in _INTEGERS:
         most = 1 << (_INTEGERS[kind] - 1)
         return f"a whole number from {-most} to {most - 1}"
+    if kind == pa.float64() and formats.exact_doubles:
+        return "a number that a `double` holds exactly"
     if pt.is_floating(kind):
         return f"a number within the range of `{spark_name(kind)}`"
     if pt.is_decimal(kind):
@@ -381,6 +386,9 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _EASY_INTEGER = "^-?[0-9]{1,18}$"
 _EASY_DOUBLE = r"^-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
 _EASY_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
+_EASY_EXACT = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?$"
+EXACT_LENGTH = 16
+"""Shorter decimals, of up to 15 digits, are the shortest forms of their doubles."""
 
 
 @dataclass(frozen=True)
@@ -495,7 +503,7 @@ def whole_number(text: str) -> int:
 
 
 def _floats(kind: Kind, formats: TextFormats) -> _Parser:
-    marks = _marks(formats)
+    marks, exact = _marks(formats), formats.exact_doubles and kind == pa.float64()
     words = {
         **{word.lower(): float("nan") for word in formats.nan_words},
         **{word.lower(): float("inf") for word in formats.infinity_words},
@@ -511,17 +519,35 @@ def _floats(kind: Kind, formats: TextFormats) -> _Parser:
             raise ValueError(f"`{text}` is too large")
         if number == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
             raise ValueError(f"`{text}` is too small")
+        if exact and not is_exact_double(text):
+            raise ValueError(f"`{text}` is more exact than a double")
         return number
 
     def quick(column: Column) -> Column | None:
-        values = _quick_cast(column, kind) if marks.plain else None
+        values = _quick_cast(column, kind) if marks.plain and not exact else None
         if values is None or not pc.all(pc.is_finite(values)).as_py():
             return None
         # A zero may be a number that is too small.
         return None if pc.any(pc.equal(values, pa.scalar(0, kind))).as_py() else values
 
+    def exact_values(column: Column) -> Column:
+        values = pc.cast(column, kind)
+        is_short = pc.less(pc.binary_length(column), EXACT_LENGTH)
+        exact = pc.or_(is_short, pc.equal(pc.cast(values, pa.string()), column))
+        return pc.if_else(exact, values, pa.scalar(None, kind))
+
     shape = _EASY_DOUBLE if kind == pa.float64() else _EASY_FLOAT
-    return _Parser(kind, value, _number_shapes(shape, marks, kind), quick)
+    if exact and marks.plain:
+        return _Parser(kind, value, ((_EASY_EXACT, exact_values),))
+    return _Parser(kind, value, () if exact else _number_shapes(shape, marks, kind), quick)
+
+
+def is_exact_double(text: str) -> bool:
+    """Return whether the shortest form of a number's double has the value of its text."""
+    try:
+        return decimal_parts(repr(float(text))) == decimal_parts(text)
+    except ValueError:
+        return False
 
 
 def _decimals(kind: Kind, formats: TextFormats) -> _Parser:
