@@ -39,6 +39,16 @@ def pytest_configure() -> None:
             signal.signal(number, lambda *_: None)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name binary parameters after their argument.
+
+    Their bytes can hold the time (gzip does), and every worker has to find the same names.
+    """
+    if isinstance(val, bytes) and not val.decode("latin-1").isprintable():
+        return argname
+    return None
+
+
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders that are not there yet; pytest's own look through all of them for a free name."""

@@ -205,7 +205,7 @@ def test_without_a_header_columns_are_numbered(folder: Folder) -> None:
         ({"encoding": "utf-16"}, "id,text\n1,x\n".encode("utf-16-be")),
         ({}, "\ufeffid,text\n1,x\n"),
         ({}, "id,text\n1,x\n".encode("utf-16")),
-        ({}, gzip.compress(b"id,text\n1,x\n")),
+        ({}, gzip.compress(b"id,text\n1,x\n", mtime=0)),
         ({}, "id,text\r1,x\r"),
         ({}, "\n\nid,text\n\n1,x\n\n"),
         ({"multiLine": "true", "lineSep": "\n", "enforceSchema": "true"}, "id,text\n1,x"),
