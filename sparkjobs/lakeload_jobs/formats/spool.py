@@ -20,10 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.base import Reader, Rows, Splits
 
 _SPOOL = "part bigint, batch binary, end string"
@@ -94,15 +93,10 @@ class _Read:
     splits: Splits
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
+        with failures_for_driver("open"):
             refuse_second_attempt(TaskContext.get())
             for number in numbers(batches):
                 yield from self._pack(number)
-        except BaseException as error:
-            failure = expected_failure(error)
-            if failure is None:
-                raise
-            raise TaskFailed(ErrorInfo.of(failure, "open")) from error
 
     def _pack(self, number: int) -> Iterator[pa.RecordBatch]:
         rows = self.splits.read(self.splits.parts[number])

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LakeloadError, MachineLacks, disk_full
+from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 
 _MARK = "lakeload-failure "
@@ -39,6 +42,18 @@ def expected_failure(error: BaseException) -> LakeloadError | None:
             hint="give `spark.master` fewer cores, for example `local[2]`, or use a larger machine",
         )
     return disk_full(error)
+
+
+@contextmanager
+def failures_for_driver(stage: Stage) -> Iterator[None]:
+    """Raise expected failures of a task as `TaskFailed`; `stage` is that of the load."""
+    try:
+        yield
+    except BaseException as error:
+        failure = expected_failure(error)
+        if failure is None:
+            raise
+        raise TaskFailed(ErrorInfo.of(failure, stage)) from error
 
 
 def failure_in(text: str) -> ErrorInfo | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.bucket import bucket_region
@@ -338,6 +338,43 @@ class SourceObjects:
                     more = len(shown) - _NEIGHBOURS_SHOWN
                     return f"`{place}{start}` holds {listed}" + f" and {more} more" * (more > 0)
         return None
+
+
+class ObjectFile(io.RawIOBase):
+    """An object in S3 as a file; each read is a request for a range. Reads raise `AwsError`."""
+
+    def __init__(self, objects: SourceObjects, file: FileState) -> None:
+        self._objects = objects
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes and return how many they are."""
+        size = min(len(buffer), self._file.size - self._at)
+        if size <= 0:
+            return 0
+        data = self._objects.read_range(self._file, self._at, size)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 @contextmanager

@@ -82,30 +82,39 @@ def as_utf8(chunks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:
     start = b""
     while len(start) < 4 and (chunk := next(stream, None)) is not None:
         start += chunk
-    mark, name = next(((m, n) for m, n in _BOMS if start.startswith(m)), (b"", ""))
+    mark, name = byte_order_mark(start)
     if encoding is None:
-        name = name or _by_zeros(start)
+        name = name or wide_encoding(start) or "utf-8"
     else:
-        name = _java_name(encoding, name)
+        name = python_codec(encoding, name)
         mark = mark if is_wide(name) or mark == codecs.BOM_UTF8 else b""
     decode = codecs.getincrementaldecoder(name)("replace").decode if is_wide(name) else None
     for chunk in chain([start[len(mark) :]], stream):
         yield chunk if decode is None else decode(chunk).encode("utf-8", "replace")
 
 
-def _java_name(encoding: str, marked: str) -> str:
-    """Return Python's name of an encoding; UTF-16 and UTF-32 without a mark are big endian."""
+def byte_order_mark(head: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark that a text begins with and its encoding; empty without one."""
+    return next(((mark, name) for mark, name in _BOMS if head.startswith(mark)), (b"", ""))
+
+
+def python_codec(encoding: str, marked: str) -> str:
+    """Return Python's name of an encoding; `marked` is the one that the byte order mark names.
+
+    UTF-16 and UTF-32 without a mark are big endian, as Unicode and Java have it.
+    """
     name = encoding.lower().replace("_", "-")
-    if name in ("utf-16", "utf-32"):
-        return marked if is_wide(marked) else f"{name}-be"
-    return re.sub(r"(16|32)(?=[bl]e)", r"\1-", name)
+    if name in ("utf-16", "utf-32", "utf16", "utf32"):
+        wide = f"utf-{name[-2:]}"
+        return marked if marked.startswith(wide) else f"{wide}-be"
+    return re.sub(r"^utf-?(16|32)-?([bl]e)$", r"utf-\1-\2", name)
 
 
-def _by_zeros(start: bytes) -> str:
-    """Tell the encoding of a JSON text, which begins with two ASCII signs, by its zero bytes."""
-    zeros = "".join("0" if byte == 0 else "x" for byte in start[:4])
+def wide_encoding(head: bytes) -> str:
+    """Return the wide encoding of a text that begins with two ASCII characters, '' for none."""
+    zeros = "".join("0" if byte == 0 else "x" for byte in head[:4])
     known = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16-be", "x0x0": "utf-16-le"}
-    return known.get(zeros, "utf-8")
+    return known.get(zeros, "")
 
 
 def _inflated(file: Bytes) -> Iterator[bytes]:

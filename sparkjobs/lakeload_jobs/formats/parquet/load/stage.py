@@ -18,7 +18,6 @@ from pyspark import TaskContext
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
@@ -30,7 +29,7 @@ from lakeload_jobs.formats.parquet.load.encode import (
 )
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.tracking import (
     DELETED_HELPER,
     POSITION_BITS,
@@ -107,13 +106,8 @@ class PartitionWriter:
 
     def report(self, partition: int, batches: Iterator[pa.RecordBatch]) -> str:
         """Do what `stage` does, with report and failures as they cross to the driver."""
-        try:
+        with failures_for_driver("stage"):
             report = self.stage(partition, batches)
-        except BaseException as error:
-            failure = expected_failure(error)
-            if failure is None:
-                raise
-            raise TaskFailed(ErrorInfo.of(failure, "stage")) from error
         return json.dumps(to_json(report))
 
     def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:

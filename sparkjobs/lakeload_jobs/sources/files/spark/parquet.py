@@ -3,7 +3,6 @@ reader where only that reads them."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,16 +16,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arro
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import types_of
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, is_s3, normal_path, partition_base
-from lakeload_jobs.sources.files.listing import SourceObjects
+from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.parquet.columns import (
     Column,
     Footer,
@@ -169,14 +167,9 @@ class _ReadParts:
     splits: Splits
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
+        with failures_for_driver("stage"):
             for number in numbers(batches):
                 yield from self.splits.read(self.splits.parts[number])
-        except Exception as error:
-            failure = expected_failure(error)
-            if failure is None:
-                raise
-            raise TaskFailed(ErrorInfo.of(failure, "stage")) from error
 
 
 def _names(table: ParquetTable, footers: Sequence[Footer]) -> tuple[str, ...]:
@@ -319,41 +312,6 @@ def _opener(table: ParquetTable) -> OpenFile:
     def open_file(file: FileState) -> AbstractContextManager[Any]:
         if objects is None or not is_s3(file.path):
             return nullcontext(file.path)
-        return nullcontext(pa.PythonFile(_Object(objects, file), mode="r"))
+        return nullcontext(pa.PythonFile(ObjectFile(objects, file), mode="r"))
 
     return open_file
-
-
-class _Object(io.RawIOBase):
-    """An object in S3 as a file; each read is a request."""
-
-    def __init__(self, objects: SourceObjects, file: FileState) -> None:
-        self._objects = objects
-        self._file = file
-        self._at = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next read begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        self._at = start + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes. Raises `AwsError`."""
-        wanted = self._file.size - self._at if size < 0 else size
-        with self._objects.stream(self._file, self._at) as stream:
-            found = stream.read(wanted) if wanted else b""
-        self._at += len(found)
-        return found

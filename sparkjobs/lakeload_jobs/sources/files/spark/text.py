@@ -10,9 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, StructField, StructType
 
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
@@ -106,13 +105,8 @@ class _InTask:
     scan: Scan
 
     def __call__(self, pieces: Iterable[Piece]) -> Iterator[Scanned]:
-        try:
+        with failures_for_driver("open"):
             yield from map(self.scan, pieces)
-        except Exception as error:
-            failure = expected_failure(error)
-            if failure is None:
-                raise
-            raise TaskFailed(ErrorInfo.of(failure, "open")) from error
 
 
 def _frame(spark: SparkSession, table: TextTable) -> DataFrame:

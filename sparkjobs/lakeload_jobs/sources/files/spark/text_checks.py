@@ -16,9 +16,8 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.json_values import line_of_second_value
 from lakeload_jobs.sources.files.listing import SourceObjects
@@ -80,13 +79,8 @@ class _Check:
 
     def in_task(self, files: Iterable[FileState]) -> Iterator[_Found]:
         """Do what `look` does, with failures as they cross to the driver."""
-        try:
+        with failures_for_driver("open"):
             yield from self.look(files)
-        except Exception as error:
-            failure = expected_failure(error)
-            if failure is None:
-                raise
-            raise TaskFailed(ErrorInfo.of(failure, "open")) from error
 
     def look(self, files: Iterable[FileState]) -> Iterator[_Found]:
         """Yield what each file was found to hold."""

@@ -26,20 +26,18 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import SourceObjects
-from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects
+from lakeload_jobs.sources.files.source_bytes import (
+    CHUNK,
+    Bytes,
+    byte_order_mark,
+    python_codec,
+    wide_encoding,
+)
 
-CHUNK = 1 << 20
 _HEAD = 16
 _RANGE = 1 << 20
 _UNDECODABLE = "lakeload-undecodable"
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 _MAGIC = (
     (b"\x1f\x8b", "gz"),
     (b"\xfd7zXZ\x00", "xz"),
@@ -89,7 +87,7 @@ class FileBytes:
     def seekable(self, file: FileState) -> Iterator[IO[bytes]]:
         """Open a file for reads in any order."""
         if is_s3(file.path):
-            with io.BufferedReader(_Ranges(self._objects, file), _RANGE) as ranges:
+            with io.BufferedReader(ObjectFile(self._objects, file), _RANGE) as ranges:
                 yield cast("IO[bytes]", ranges)
             return
         with _opened(file) as local:
@@ -127,38 +125,6 @@ def _opened(file: FileState) -> Iterator[IO[bytes]]:
         ) from error
     with opened:
         yield cast("IO[bytes]", opened)
-
-
-class _Ranges(io.RawIOBase):
-    """An object as a file."""
-
-    def __init__(self, objects: SourceObjects, file: FileState) -> None:
-        self._objects = objects
-        self._file = file
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), self._file.size - self._at)
-        if size <= 0:
-            return 0
-        data = self._objects.read_range(self._file, self._at, size)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
 
 
 @dataclass
@@ -321,34 +287,18 @@ class _Inflated:
 
 def _codec(file: FileState, head: bytes, encoding: str | None) -> tuple[str | None, int]:
     """Return the codec of a file, None for UTF-8, and how long its byte order mark is."""
-    mark, marked = next(((m, n) for m, n in _MARKS if head.startswith(m)), (b"", ""))
+    mark, marked = byte_order_mark(head)
     if encoding is None:
-        if not marked and (wide := _by_zeros(head)):
+        if not marked and (wide := wide_encoding(head)):
             raise LoadFailed(
                 f"reading `{file.path}`: it looks like {wide.upper()} without a byte order mark",
                 hint=f"set the reader option `encoding: {wide}`",
             )
         return (None if marked in ("", "utf-8") else marked), len(mark)
-    name = codecs.lookup(_python_name(encoding, marked)).name
+    name = codecs.lookup(python_codec(encoding, marked)).name
     if name in ("utf-8", "utf-8-sig"):
         return None, len(codecs.BOM_UTF8) if marked == "utf-8" else 0
     return name, len(mark) if marked == name else 0
-
-
-def _python_name(encoding: str, marked: str) -> str:
-    """UTF-16 and UTF-32 without a mark are big endian, as Unicode and Java have it."""
-    name = encoding.lower().replace("_", "-")
-    if name in ("utf-16", "utf-32", "utf16", "utf32"):
-        wide = f"utf-{name[-2:]}"
-        return marked if marked.startswith(wide) else f"{wide}-be"
-    return re.sub(r"^utf-?(16|32)-?([bl]e)$", r"utf-\1-\2", name)
-
-
-def _by_zeros(head: bytes) -> str:
-    """Tell a wide encoding of a text that begins with two signs of ASCII."""
-    zeros = "".join("0" if byte == 0 else "x" for byte in head)
-    known = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16-be", "x0x0": "utf-16-le"}
-    return known.get(zeros, "")
 
 
 def _undecodable(error: UnicodeError) -> tuple[str, int]:
