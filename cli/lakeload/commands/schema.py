@@ -50,7 +50,7 @@ def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
 
 
 def _pipelines() -> dict[str, Any]:
-    """Return the schema of pipelines; with several types of source one for each, told by type."""
+    """Return the schema of pipelines; one variant for each source type where there are several."""
     models = [pipeline_model(source) for source in SOURCES.values()]
     if len(models) == 1:
         return models[0].model_json_schema()

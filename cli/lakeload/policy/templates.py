@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from lakeload_jobs.core.aws_partitions import partition
 from lakeload_jobs.core.file_names import FILE_SUFFIX
@@ -27,6 +25,9 @@ from lakeload_jobs.core.layout import partition_path
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, token_uri
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_ROWS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 Language = Literal["sql", "sh", "hcl", "json", "properties", "python"]
 
@@ -229,6 +230,9 @@ def template(name: str) -> Template:
 
 @cache
 def _environment() -> Environment:
+    # Every sync imports this module, and few write a template.
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     # What is written is SQL, Python or a shell's: every value goes through a filter of that.
     made = Environment(  # noqa: S701
         loader=FunctionLoader(_source),
