@@ -131,6 +131,23 @@ def types_of(names: Sequence[str], earlier: Mapping[str, str]) -> dict[str, str]
     return found
 
 
+def earlier_types(
+    types: Mapping[str, str], recorded: Mapping[str, str], rename: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the types that source columns had in earlier loads. `types` are those of the table's
+    columns and `recorded` the targets of earlier loads. Where this pipeline has not loaded a
+    column yet, another one may have: its source name is then that of the target, or renamed.
+    """
+    given = {target: source for source, target in rename.items()}
+    others = types.keys() - recorded.values()
+    found = {given.get(name, name): types[name] for name in types if name in others}
+    # What is renamed is not the column that has the name already.
+    for source, target in rename.items():
+        if target not in others:
+            found.pop(source, None)
+    return found | {name: types[target] for name, target in recorded.items() if target in types}
+
+
 def _check_source(names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:

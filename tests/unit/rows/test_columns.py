@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
-from lakeload_jobs.rows.columns import map_columns, types_of
+from lakeload_jobs.rows.columns import earlier_types, map_columns, types_of
 
 
 def _map(names: list[str], spec: ColumnsSpec | None = None, **settings: object) -> dict[str, str]:
@@ -143,6 +143,19 @@ def test_earlier_types_are_those_of_any_spelling() -> None:
     names = ["Order ID", "a-b", "a.b"]
     assert types_of(names, earlier) == {"Order ID": "bigint", "a-b": "string", "a.b": "int"}
     assert types_of(["order_id", "a.b"], earlier) == {"order_id": "bigint"}
+
+
+def test_columns_that_another_pipeline_has_loaded_have_the_types_of_the_table() -> None:
+    types = {"id": "int", "order_id": "bigint", "note": "string"}
+    assert earlier_types(types, {"Order ID": "order_id"}, {}) == {
+        "id": "int",
+        "Order ID": "bigint",
+        "note": "string",
+    }
+    assert earlier_types(types, {}, {"No": "id", "note": "remark"}) == {
+        "No": "int",
+        "order_id": "bigint",
+    }
 
 
 def test_a_column_beside_the_one_of_that_name_has_no_earlier_type() -> None:

@@ -27,7 +27,7 @@ from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_ca
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
-from lakeload_jobs.formats.iceberg.load.prepare import earlier_types, fit_rows
+from lakeload_jobs.formats.iceberg.load.prepare import fit_rows, spark_types
 from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
@@ -36,6 +36,7 @@ from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
+from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
@@ -165,10 +166,10 @@ class IcebergTable:
         """Return the types and names of earlier loads."""
         recorded = dict(self._state.columns) if self._state else {}
         lower = catalog_traits(self._given.spec.destination.iceberg.catalog).lower_case_names
-        earlier = earlier_types(self._facts, recorded)
         if self._facts is None:
-            return ExpectedColumns(earlier, recorded, lower)
-        types = earlier_types(self._facts, {name: name for name in self._facts.columns})
+            return ExpectedColumns({}, recorded, lower)
+        types = spark_types(self._facts)
+        earlier = earlier_types(types, recorded, self._given.table.columns.rename or {})
         return ExpectedColumns(earlier, recorded, lower, types, self._takes(types))
 
     def _takes(self, types: Mapping[str, str]) -> Callable[[str, DataType], bool] | None:

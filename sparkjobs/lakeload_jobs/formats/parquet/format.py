@@ -33,6 +33,7 @@ from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
+from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
 
@@ -141,7 +142,7 @@ class ParquetTable:
     def expected(self) -> ExpectedColumns:
         """Return the types and names of earlier loads."""
         before, recorded = self._before, self._opened.column_map
-        earlier = {name: before[target] for name, target in recorded.items() if target in before}
+        earlier = earlier_types(before, recorded, self._table.columns.rename or {})
         lower = self._session.spec.destination.parquet.update_glue_catalog
         kinds = {name.lower(): kind for name, kind in before.items()}
 

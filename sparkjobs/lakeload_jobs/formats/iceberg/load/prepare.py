@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -73,16 +73,14 @@ def fit_rows(
     )
 
 
-def earlier_types(facts: TableFacts | None, recorded: Mapping[str, str]) -> dict[str, str]:
-    """Return the Spark types that source columns had before: inference keeps to them."""
-    known = facts.columns if facts else {}
+def spark_types(facts: TableFacts) -> dict[str, str]:
+    """Return the Spark types of the table's columns, of those that have one of their own."""
     found = {}
-    for source, target in recorded.items():
-        kind = known.get(target, "")
+    for name, kind in facts.columns.items():
         if kind in _SPARK_TYPES:
-            found[source] = _SPARK_TYPES[kind]
+            found[name] = _SPARK_TYPES[kind]
         elif kind.startswith("decimal("):
-            found[source] = kind.replace(" ", "")
+            found[name] = kind.replace(" ", "")
     return found
 
 
