@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.machine.spark import find_spark
 from tests.e2e.command import sync
 from tests.servers.class_data import fetched
 from tests.servers.ministack import Lake
@@ -17,6 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 def test_an_archive_is_made_and_used(lake: Lake, tmp_path: Path) -> None:
     cache, document = fetched()
+    if " " in str(find_spark({}).home):
+        assert document["archives"] == []
+        return
     # The others are of other checkouts.
     made = [one for one in document["archives"] if one["state"] == "usable"]
     assert [one["sets"] for one in made] == [[]]

@@ -170,7 +170,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
     """Return the archive for these sets, and whether it was there; where none can be made, say
     why: loads work without."""
     from lakeload.commands.spark_job import find_installation
-    from lakeload.launch.training import train
+    from lakeload.launch.training import check_class_path, train
     from lakeload.machine.appcds import archive_key, make_archive
     from lakeload.machine.cache_state import class_path
 
@@ -183,6 +183,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
             waits.append(True)
 
     def run(target: Path, folder: Path) -> None:
+        check_class_path(installation, os.environ)
         console.note("making the class-data archive, once: a small load, about a minute of CPU")
         runs.append(True)
         train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)

@@ -56,7 +56,6 @@ def train(
     """Make the archive `target` with a run in `folder`, for loads of `iceberg` tables where
     `jars` has their runtime. Raises `MachineLacks` where none came, or
     none can come."""
-    _check_class_path(installation, environment)
     run = RunFolder(folder)
     entry = installation.entry.with_name("run_training.py")
     started = submission(
@@ -113,8 +112,17 @@ def _run(started: Submission, run: RunFolder) -> int | None:
             process.wait(10)
 
 
-def _check_class_path(installation: Installation, environment: Mapping[str, str]) -> None:
-    """Refuse what Java would refuse after a minute: a folder of files before Spark's jars."""
+def check_class_path(installation: Installation, environment: Mapping[str, str]) -> None:
+    """Raise `MachineLacks` where Java could make none.
+
+    Java 17 archives the classes of jars whose path has a blank, and then does not use them.
+    """
+    if " " in str(installation.spark_home):
+        raise MachineLacks(
+            f"Java uses none for jars in a folder with a blank: `{installation.spark_home}`",
+            hint="loads work without; to make one, install lakeload in a folder without blanks, "
+            "or set SPARK_HOME to a Spark in one",
+        )
     conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
     if conf.is_dir() and any(conf.iterdir()):
         raise MachineLacks(

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from lakeload.launch.process import Installation
-from lakeload.launch.training import train
+from lakeload.launch.training import check_class_path, train
 from lakeload_jobs.contract.errors import MachineLacks
 
 CHATTER = "[74.056s][warning][cds] Skipping jdk/internal/event/Event: JFR event class"
 
 
-def trained(root: Path, script: str, *, own_archive: bool = True, conf: str = "") -> MachineLacks:
+def installed(root: Path) -> Installation:
+    """Where things are below `root`."""
+    return Installation(
+        spark_home=root / "spark",
+        java_home=root / "java",
+        python=root / "python",
+        package=root / "package.zip",
+        entry=root / "run_job.py",
+    )
+
+
+def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLacks:
     """Train with a spark-submit that is this script; return its complaint."""
     submit = root / "spark" / "bin" / "spark-submit"
     for path in (submit, root / "java" / "lib" / "server" / "classes.jsa", root / "run" / "x"):
@@ -22,16 +34,8 @@ def trained(root: Path, script: str, *, own_archive: bool = True, conf: str = ""
         (root / "java" / "lib" / "server" / "classes.jsa").touch()
     submit.write_text(f"#!/bin/sh\n{script}\n")
     submit.chmod(0o755)
-    installation = Installation(
-        spark_home=root / "spark",
-        java_home=root / "java",
-        python=root / "python",
-        package=root / "package.zip",
-        entry=root / "run_job.py",
-    )
-    variables = {"SPARK_CONF_DIR": conf} if conf else {}
     with pytest.raises(MachineLacks) as caught:
-        train(installation, (), variables, root / "run" / "archive.jsa", root / "run")
+        train(installed(root), (), {}, root / "run" / "archive.jsa", root / "run")
     return caught.value
 
 
@@ -43,17 +47,20 @@ def test_the_cause_is_found_below_what_java_says_of_classes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_folder_of_files_on_the_class_path_is_told_before_anything_runs(
-    tmp_path: Path, named: bool
-) -> None:
+def test_a_folder_of_files_on_the_class_path_is_refused(tmp_path: Path, named: bool) -> None:
     conf = tmp_path / "my conf" if named else tmp_path / "spark" / "conf"
     conf.mkdir(parents=True)
     (conf / "spark-defaults.conf").touch()
 
-    lack = trained(tmp_path, f"touch '{tmp_path}/ran'; exit 1", conf=str(conf) if named else "")
+    with pytest.raises(MachineLacks, match=re.escape(f"`{conf}` has some")):
+        check_class_path(installed(tmp_path), {"SPARK_CONF_DIR": str(conf)} if named else {})
 
-    assert f"`{conf}` has some" in lack.message
-    assert not (tmp_path / "ran").exists()
+
+def test_a_spark_in_a_folder_with_a_blank_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MachineLacks, match=re.escape(f"`{tmp_path}/my disk/spark`")) as caught:
+        check_class_path(installed(tmp_path / "my disk"), {})
+
+    assert "SPARK_HOME" in (caught.value.hint or "")
 
 
 def test_a_run_that_ends_well_without_an_archive_is_no_success(tmp_path: Path) -> None:
