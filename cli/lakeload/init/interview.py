@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from lakeload.init.documents import (
     format_traits,
     in_glue,
 )
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.files.settings import local_paths, table_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.names import did_you_mean
@@ -127,15 +126,6 @@ def format_of(path: str) -> str | None:
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
     return _FORMATS.get(PurePosixPath(name).suffix)
-
-
-def table_of(path: str) -> str:
-    """Return a table's name from a path: its last part with letters that is no pattern."""
-    for part in reversed(path.removeprefix("s3://").split("/")):
-        name = re.sub(r"[*?{\[].*", "", part).split(".")[0].strip("-_. ")
-        if re.search("[^\\W\\d_]", name):
-            return name
-    return "table"
 
 
 _APPLIES: Mapping[str, Callable[[Given], bool]] = {

@@ -25,8 +25,8 @@ from lakeload.init.interview import (
     detect_format,
     format_of,
     interview,
-    table_of,
 )
+from lakeload.sources.files.settings import table_of
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
     REQUIRED,

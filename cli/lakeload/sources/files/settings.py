@@ -82,6 +82,15 @@ def local_paths(folder: Path, written: str) -> tuple[str, ...]:
     return tuple(str(Path(home) / one) for one in alternatives(path))
 
 
+def table_of(path: str) -> str:
+    """Return a table's name from a path: its last part with letters that is no pattern."""
+    for part in reversed(path.removeprefix("s3://").split("/")):
+        name = re.sub(r"[*?{\[].*", "", part).split(".")[0].strip("-_. ")
+        if re.search("[^\\W\\d_]", name):
+            return name
+    return "table"
+
+
 def _s3_path(given: str, scheme: str, rest: str) -> str:
     """Accept `s3://bucket/key` with wildcards in the key only: buckets cannot be listed by name."""
     if scheme != "s3":

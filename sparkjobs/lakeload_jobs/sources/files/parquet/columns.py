@@ -47,7 +47,6 @@ _NAMES: Mapping[Kind, str] = {
     pa.int64(): "bigint",
     pa.float32(): "float",
     pa.float64(): "double",
-    pa.string(): "text",
     pa.binary(): "binary",
     pa.date32(): "date",
     _INSTANT: "timestamp",
@@ -167,19 +166,25 @@ def widened(kind: Kind, other: Kind) -> Kind | None:
         return None
 
 
-def type_name(kind: Kind) -> str:
-    """Return a kind as messages and `columns.types` name it."""
-    if kind in _NAMES:
-        return _NAMES[kind]
-    if pt.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    if pt.is_struct(kind):
-        return f"struct<{','.join(f'{field.name}:{type_name(field.type)}' for field in kind)}>"
-    if pt.is_map(kind):
-        return f"map<{type_name(kind.key_type)},{type_name(kind.item_type)}>"
-    if pt.is_list(kind):
-        return f"array<{type_name(kind.value_type)}>"
-    return str(kind)
+def type_name(kind: Kind, *, text: str = "text") -> str:
+    """Return a kind as messages name it, and with `text="string"` as `columns.types` does."""
+
+    def named(kind: Kind) -> str:
+        if pt.is_string(kind):
+            return text
+        if kind in _NAMES:
+            return _NAMES[kind]
+        if pt.is_decimal(kind):
+            return f"decimal({kind.precision},{kind.scale})"
+        if pt.is_struct(kind):
+            return f"struct<{','.join(f'{field.name}:{named(field.type)}' for field in kind)}>"
+        if pt.is_map(kind):
+            return f"map<{named(kind.key_type)},{named(kind.item_type)}>"
+        if pt.is_list(kind):
+            return f"array<{named(kind.value_type)}>"
+        return str(kind)
+
+    return named(kind)
 
 
 def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) -> Footer:

@@ -142,6 +142,19 @@ def open_text(files: FileBytes, file: FileState, encoding: str | None) -> Iterat
     Raises `LoadFailed` naming the file where it is damaged or of a form that is not read, while it
     is read as well, and `AwsError`.
     """
+    with open_unpacked(files, file) as (unpacked, kind):
+        with _naming(file, kind):
+            codec, mark = _codec(file, unpacked.peek(4), encoding)
+            unpacked.skip(mark)
+        if codec is None:
+            yield Text(unpacked, mark)
+        else:
+            yield Text(_Transcoded(unpacked, codec), 0)
+
+
+@contextmanager
+def open_unpacked(files: FileBytes, file: FileState) -> Iterator[tuple[StartOfStream, str]]:
+    """Open the bytes of a file, decompressed, and say how it is packed. Raises as `open_text`."""
     with ExitStack() as stack:
         raw = stack.enter_context(files.stream(file))
         head = StartOfStream(raw)
@@ -156,12 +169,7 @@ def open_text(files: FileBytes, file: FileState, encoding: str | None) -> Iterat
             packed = stack.enter_context(files.seekable(file))
         with _naming(file, kind):
             unpacked = StartOfStream(_Checked(_unpacked(packed, kind, file), file, kind))
-            codec, mark = _codec(file, unpacked.peek(4), encoding)
-            unpacked.skip(mark)
-        if codec is None:
-            yield Text(unpacked, mark)
-        else:
-            yield Text(_Transcoded(unpacked, codec), 0)
+        yield unpacked, kind
 
 
 def is_splittable(files: FileBytes, file: FileState, encoding: str | None) -> bool:

@@ -1,0 +1,81 @@
+"""`lakeload inspect`: what files hold, and the settings to load them. No Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeload.commands.options import Output
+from lakeload.ui import console
+from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
+
+if TYPE_CHECKING:
+    from lakeload.sources.files.inspected_tables import InspectedTable
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE…", help="Files, folders, globs or s3:// URLs."),
+]
+
+
+def inspect(files: Files, output: Output = OutputFormat.TEXT) -> None:
+    """Show what files hold: format, encoding, dialect, columns, types, three rows.
+
+    Files that belong together are one table, with the settings that load it. Reads
+    the first megabytes of large files, and needs no Java. Objects in S3 are read with
+    the AWS environment. Exit code 0; 2 when a path is wrong; 3 when a file is missing,
+    denied or cannot be loaded.
+    """
+    for path in files:
+        check_path(path)
+    tables = inspect_tables(files, Path.cwd())
+    from lakeload.ui.inspect import show_text, to_document
+
+    if output is OutputFormat.JSON:
+        console.show_json(to_document(tables))
+    else:
+        show_text(tables, console.out, console.err, quiet=console.quiet())
+    if any(table.error is not None for table in tables):
+        raise typer.Exit(Refused.exit_code)
+
+
+def check_path(path: str) -> None:
+    """Raise `InvalidInput` for text that is no path of a FILES table."""
+    from pydantic import ValidationError
+
+    from lakeload.config.model import FINDINGS
+    from lakeload.sources.files.settings import PathText
+
+    try:
+        from pydantic import TypeAdapter
+
+        TypeAdapter(PathText).validate_python(path)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            for finding in detail.get("ctx", {}).get(FINDINGS, ()):
+                raise InvalidInput(finding.message, hint=finding.hint) from error
+        raise
+
+
+def inspect_tables(paths: Sequence[str], folder: Path) -> tuple[InspectedTable, ...]:
+    """Return the tables that files make. Raises `Refused` for paths that name nothing."""
+    from lakeload.sources.files.inspected_tables import inspect_paths
+    from lakeload_jobs.aws import AwsSession
+    from lakeload_jobs.contract.spec import DestinationSpec
+    from lakeload_jobs.sources.files.listing import SourceObjects
+    from lakeload_jobs.sources.files.text.opening import FileBytes
+
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    # Buckets are those of the paths: only the identity and the region matter.
+    reader = DestinationSpec(bucket="", region=region)
+    objects = SourceObjects(AwsSession(reader, label="inspect"))
+    opener = FileBytes(reader, "inspect")
+    try:
+        return inspect_paths(paths, folder, opener, lambda found: tuple(objects.find(found)))
+    except LoadFailed as error:
+        raise Refused(error.message, hint=error.hint) from error

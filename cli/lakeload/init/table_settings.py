@@ -1,0 +1,91 @@
+"""`source` and `tables` of a pipeline, as YAML, for files that were inspected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lakeload.init.documents import yaml_text
+
+_LINE = 76
+
+OptionValue = str | bool | int | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The files of one table: `paths` as the pipeline has them, and how they are read."""
+
+    name: str
+    paths: tuple[str, ...]
+    format: str
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SharedSource:
+    """The format that most tables have, and the options that all of these have alike."""
+
+    format: str
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+def shared_source(tables: Sequence[TableFiles]) -> SharedSource:
+    """Return what `source` says for all tables; the others say their own."""
+    file_format = Counter(table.format for table in tables).most_common(1)[0][0]
+    alike = [table.options for table in tables if table.format == file_format]
+    options = {
+        name: value
+        for name, value in alike[0].items()
+        if all(other.get(name) == value for other in alike)
+    }
+    return SharedSource(file_format, options)
+
+
+def source_lines(shared: SharedSource) -> Iterator[str]:
+    """Yield the lines of `source`."""
+    yield "source:"
+    yield "  type: FILES"
+    yield f"  format: {shared.format}"
+    if shared.options:
+        yield from _options_lines(shared.options, "  ")
+
+
+def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
+    """Yield the lines of one item of `tables`."""
+    yield f"  - table: {yaml_text(table.name)}"
+    if len(table.paths) == 1:
+        yield f"    path: {yaml_text(table.paths[0])}"
+    else:
+        yield "    path:"
+        for path in table.paths:
+            yield f"      - {yaml_text(path)}"
+    own = dict(table.options)
+    if table.format == shared.format:
+        own = {name: value for name, value in own.items() if name not in shared.options}
+    else:
+        yield f"    format: {table.format}"
+    if own:
+        yield from _options_lines(own, "    ")
+
+
+def _options_lines(options: Mapping[str, OptionValue], indent: str) -> Iterator[str]:
+    """Yield options in one line where that is short, else each in its own."""
+    settings = [f"{name}: {_scalar(value)}" for name, value in options.items()]
+    line = f"{indent}options: {{{', '.join(settings)}}}"
+    if len(line) <= _LINE:
+        yield line
+        return
+    yield f"{indent}options:"
+    for setting in settings:
+        yield f"{indent}  {setting}"
+
+
+def _scalar(value: OptionValue) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_scalar(one) for one in value) + "]"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    # In single quotes YAML leaves backslashes as they are.
+    return f"'{value}'" if "\\" in value and "'" not in value else yaml_text(value)

@@ -1,0 +1,475 @@
+"""Detection of a CSV file's dialect, from the beginning of the file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Literal
+
+from lakeload_jobs.sources.files.text.csv import Dialect, Record, records
+
+Confidence = Literal["HIGH", "MEDIUM", "LOW"]
+OptionValue = str | bool | int | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A reader option that was detected, how certain it is, and why, as a clause."""
+
+    option: str
+    value: OptionValue
+    confidence: Confidence
+    reason: str
+
+
+@dataclass(frozen=True)
+class DetectedDialect:
+    """How a file is written: `guesses` in the order of the options, and warnings."""
+
+    guesses: tuple[Guess, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
+        """The reader options that are needed: those whose value is not the default."""
+        return {
+            guess.option: guess.value
+            for guess in self.guesses
+            if guess.value != _DEFAULTS.get(guess.option)
+        }
+
+
+_DEFAULTS: dict[str, OptionValue] = {"separator": ",", "quote": '"', "header": False}
+_MOST_RECORDS = 2000
+_SEPARATORS = (",", "\t", ";", "|", "\x01", "\x1f", "^", "~", "::", "||", ":", " ")
+_WEAK = {":": 5, " ": 3}
+"""Signs that text is full of, and how many values a record needs before they count."""
+_SKIPPED_COUNT = 3
+"""Lines before the table speak against a reading, but less than lines that do not fit within it."""
+_NOTE_OF_EXCEL = re.compile(rb"sep=(.{1,4}?)(?:\r\n|\n|\r)", re.IGNORECASE)
+
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?")
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_MOMENT = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?.*"
+)
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].*)?")
+_BOOLEAN = re.compile("true|false", re.IGNORECASE)
+_SEVERAL_VALUES = re.compile(r"\S[;\t|\x01\x1f]\S")
+_COMMAS = re.compile(r"\S,\S")
+_NULL_TEXTS = frozenset(
+    {
+        *("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "\\N", "-", "--", ".", "?"),
+        *("<NA>", "(null)", "missing", "nil", "NaT", "*", "..", "...", ":"),
+    }
+)
+
+
+def detect_dialect(data: bytes, *, whole: bool) -> DetectedDialect:
+    """Return how a CSV file is written. `data` is its beginning in UTF-8, or with `whole` all."""
+    skipped, noted = _note_of_excel(data)
+    readings = [
+        reading
+        for comment in _comments(data)
+        if (reading := _best(data[skipped:], whole=whole, comment=comment, noted=noted))
+    ]
+    # Of equals the first, which needs the fewest options.
+    best = max(readings, key=_merit, default=None)
+    if best is None:
+        return DetectedDialect((Guess("header", False, "LOW", "the file has no records"),))
+    return _described(best, lines=int(bool(skipped)))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The records that a dialect makes of the data, and how good it is."""
+
+    dialect: Dialect
+    records: tuple[Record, ...]
+    width: int
+    """The number of values that most records have."""
+    fitting: float
+    """The share of the bytes that are in records of that width."""
+    score: float
+
+    @property
+    def separator(self) -> str:
+        return self.dialect.separator.decode()
+
+
+def _note_of_excel(data: bytes) -> tuple[int, str]:
+    """Return the size of a first line `sep=;`, and the separator that it names."""
+    found = _NOTE_OF_EXCEL.match(data)
+    return (found.end(), found[1].decode(errors="replace")) if found else (0, "")
+
+
+def _comments(data: bytes) -> tuple[bytes, ...]:
+    """Return the signs that lines which are no records may begin with; b"" is none."""
+    lines = data[: 1 << 16].splitlines()
+    if not any(line.startswith(b"#") for line in lines):
+        return (b"",)
+    # The names of the columns may begin with one, after lines that begin with two, as in VCF.
+    return (b"", b"##", b"#") if lines[0].startswith(b"##") else (b"", b"#")
+
+
+def _best(data: bytes, *, whole: bool, comment: bytes, noted: str) -> _Reading | None:
+    """Return the reading that makes the best table."""
+    signs = [noted] if noted else [sign for sign in _SEPARATORS if sign.encode() in data] or [","]
+    readings = [
+        reading
+        for sign in signs
+        if (reading := _quoted(data, sign, whole=whole, comment=comment)) is not None
+    ]
+    best = max(readings, key=lambda reading: reading.score, default=None)
+    if best is not None and best.width == 1 and not noted:
+        # Whatever the sign was, it separates nothing.
+        one = _quoted(data, ",", whole=whole, comment=comment)
+        best = one if one is not None and one.width == 1 else best
+    return best
+
+
+def _quoted(data: bytes, sign: str, *, whole: bool, comment: bytes) -> _Reading | None:
+    """Return the best reading with a separator, over the ways of quoting."""
+    separator = sign.encode()
+    dialects = [Dialect(separator, comment=comment)]
+    edges = re.compile(
+        rb"(?:^|[\r\n]|"
+        + re.escape(separator)
+        + rb")'[^'\r\n]*'(?=[\r\n]|$|"
+        + re.escape(separator)
+        + rb")"
+    )
+    if b'"' in data:
+        if b'\\"' in data:
+            dialects.append(Dialect(separator, escape=b"\\", comment=comment))
+        dialects.append(Dialect(separator, quote=b"", comment=comment))
+    elif len(edges.findall(data[: 1 << 16])) > 1:
+        dialects.insert(0, Dialect(separator, quote=b"'", comment=comment))
+    if re.search(re.escape(separator) + rb" +\"", data) and sign != " ":
+        dialects.append(Dialect(separator, trim_left=True, comment=comment))
+    readings = [
+        reading
+        for dialect in dialects
+        if (reading := _read(data, dialect, whole=whole)) is not None
+    ]
+    return max(readings, key=_merit, default=None)
+
+
+def _merit(reading: _Reading) -> float:
+    """Return the score without small differences: of equals the first wins."""
+    return round(reading.score, 3)
+
+
+def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
+    found = list(islice(records(data, dialect), _MOST_RECORDS + 1))
+    cut = len(found) > _MOST_RECORDS
+    unfinished = 0
+    if not whole and not cut and len(found) > 1:
+        unfinished = found[-1].end - found[-1].start
+        found.pop()  # it goes on behind the data
+    found = [record for record in found if record.values][:_MOST_RECORDS]
+    if not found:
+        return None
+    width, _ = max(Counter(len(r.values) for r in found).items(), key=lambda item: (item[1], item))
+    first = _first(found, width)
+    table = found[first:]
+    size = sum(record.end - record.start for record in table)
+    size += sum(record.end - record.start for record in found[:first]) // _SKIPPED_COUNT
+    if unfinished > len(data) // 2:
+        size += unfinished
+    good = sum(r.end - r.start for r in table if len(r.values) == width and not r.problem)
+    if table and len(table) > 1 and abs(len(table[0].values) - width) == 1:
+        # A header without the name of R's row names, or rows that end with a separator.
+        good += table[0].end - table[0].start
+    fitting = good / size if size else 0.0
+    sign = dialect.separator.decode()
+    weight = 1.0 if width >= _WEAK.get(sign, 0) else 0.1
+    weight *= 0.8 if sign in _WEAK else 1.0
+    weight *= 0.8 if first else 1.0
+    score = fitting * fitting * _cleanliness(table, sign) * (1 - 1 / (width + 1)) * weight
+    if not dialect.quote:
+        score *= _without_outer_quotes(table)
+    return _Reading(dialect, tuple(found), width, fitting, score)
+
+
+def _first(found: Sequence[Record], width: int) -> int:
+    """Return the place of the first record of the table: those before it are of other widths."""
+    widths = [len(record.values) for record in found]
+    if width == 1 or widths[0] > width or widths[:2] == [width - 1, width]:
+        return 0
+    for place in range(min(len(widths), 50)):
+        if widths[place] == width and all(other == width for other in widths[place : place + 2]):
+            return place
+    return 0
+
+
+def _texts(record: Record) -> list[str]:
+    return [(value or b"").decode(errors="replace") for value in record.values]
+
+
+def _cleanliness(table: Sequence[Record], separator: str) -> float:
+    """Return the share of values that are one value, and not several with another separator."""
+    values, clean = 0, 0.0
+    for record in table[:300]:
+        for text in _texts(record):
+            if not text or len(text) > 60:
+                continue
+            values += 1
+            held = text.strip()
+            if _NUMBER.fullmatch(held) or _MOMENT.fullmatch(held):
+                clean += 1
+            elif not _SEVERAL_VALUES.search(held):
+                # Commas are frequent in text.
+                clean += 0.5 if separator != "," and _COMMAS.search(held) else 1
+    return clean / values if values else 1.0
+
+
+def _without_outer_quotes(table: Sequence[Record]) -> float:
+    """Return how likely it is that quotes mean nothing, where values begin and end with them."""
+    texts = [text for record in table[:300] for text in _texts(record)]
+    around = sum(len(text) > 1 and text[0] == text[-1] == '"' for text in texts)
+    return 1 - 0.9 * (around / len(texts)) ** 0.5 if texts else 1.0
+
+
+def _described(best: _Reading, *, lines: int) -> DetectedDialect:
+    """Return the options of a reading; `lines` are those before its data."""
+    width, dialect = best.width, best.dialect
+    first = _first(best.records, width)
+    table = list(best.records[first:])
+    guesses: list[Guess] = []
+    warnings: list[str] = []
+    shown = f"{width} values in {_share(table, width)} records"
+    if width > 1:
+        sure: Confidence = "HIGH" if best.fitting > 0.98 and len(table) > 2 else "MEDIUM"
+        guesses.append(Guess("separator", escaped(best.separator), sure, shown))
+    else:
+        guesses.append(Guess("separator", ",", "LOW", "one value in each record"))
+    if dialect.quote != b'"':
+        reason = "quotes stand within values" if not dialect.quote else "values stand in `'`"
+        guesses.append(Guess("quote", dialect.quote.decode(), "MEDIUM", reason))
+    if dialect.escape:
+        guesses.append(Guess("escape", "\\", "HIGH", 'quotes within values are written `\\"`'))
+    if dialect.comment:
+        sign = dialect.comment.decode()
+        guesses.append(Guess("comment", sign, "MEDIUM", f"the file begins with lines of `{sign}`"))
+    skip = lines + (table[0].line - 1 if first else 0)
+    if skip:
+        reason = "the lines before have other numbers of values" if first else "`sep=` of Excel"
+        guesses.append(Guess("skip_rows", skip, "MEDIUM" if first else "HIGH", reason))
+    rows = [_texts(record) for record in table]
+    head, body = rows[0], rows[1:]
+    body = [row for row in body if len(row) == width]
+    trailing = (
+        width > 1
+        and bool(body)
+        and all(not row[-1] for row in body)
+        and (len(head) == width - 1 or (len(head) == width and not head[-1]))
+    )
+    if trailing:
+        guesses.append(Guess("trailing_separator", True, "HIGH", "each record ends with one"))
+        width -= 1
+        head, body = head[:width], [row[:width] for row in body]
+    if dialect.trim_left or _begin_with_blanks(body):
+        guesses.append(Guess("trim_left", True, "HIGH", "blanks follow the separators"))
+        head, body = [text.strip() for text in head], [[t.strip() for t in row] for row in body]
+    if len(head) == width - 1 and len(body) > 0.9 * (len(rows) - 1):
+        # As R's write.table: the file cannot be read with this header.
+        guesses.append(Guess("header", False, "MEDIUM", "the header lacks a name"))
+        guesses = _with_skipped(guesses, lines + table[0].line)
+        warnings.append(
+            f"the header has {width - 1} names for {width} values, as R writes row names: it is "
+            "skipped, and the columns get names by their place"
+        )
+        head, body = [], body
+    else:
+        width = max(width, len(head))
+        body = [[*row, *[""] * (width - len(row))] for row in body]
+        is_header, confidence, reason = detect_header(head, body)
+        guesses.append(Guess("header", is_header, confidence, reason))
+        if not is_header:
+            body = [[*head, *[""] * (width - len(head))], *body]
+    columns = [[row[place] for row in body if row[place]] for place in range(width)] if body else []
+    marks, unclear = _marks(columns, best.separator)
+    guesses += marks
+    warnings += unclear
+    if nulls := _null_texts(columns):
+        listed = ", ".join(f"`{text}`" for text in nulls)
+        reason = f"{listed} stands between numbers or dates"
+        guesses.append(Guess("null_values", nulls, "MEDIUM", reason))
+    if aligned(rows):
+        warnings.append("the columns seem to be aligned by blanks, which is not read")
+    return DetectedDialect(tuple(guesses), tuple(warnings))
+
+
+def escaped(sign: str) -> str:
+    """Return a separator as documents write it."""
+    return sign.replace("\t", "\\t")
+
+
+def _with_skipped(guesses: list[Guess], lines: int) -> list[Guess]:
+    rest = [guess for guess in guesses if guess.option != "skip_rows"]
+    return [*rest, Guess("skip_rows", lines, "MEDIUM", "the header does not fit the rows")]
+
+
+def _share(table: Sequence[Record], width: int) -> str:
+    fitting = sum(len(record.values) == width for record in table)
+    return f"all {fitting:,}" if fitting == len(table) else f"{fitting:,} of {len(table):,}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether lines look like columns of fixed widths."""
+    some = [row[0] for row in rows[:50] if len(row) == 1]
+    return len(some) > 2 and all(re.search(r"\S {2,}\S", text) for text in some)
+
+
+def _begin_with_blanks(body: Sequence[Sequence[str]]) -> bool:
+    texts = [text for row in body for text in row[1:] if text]
+    return bool(texts) and sum(text.startswith(" ") for text in texts) > 0.9 * len(texts)
+
+
+def _kind(text: str) -> str:
+    """Return what a value looks like; '' for text."""
+    held = text.strip()
+    if _PLAIN_NUMBER.fullmatch(held) or _NUMBER.fullmatch(held):
+        return "number"
+    if _MOMENT.fullmatch(held):
+        return "moment"
+    return "boolean" if _BOOLEAN.fullmatch(held) else ""
+
+
+def detect_header(
+    head: Sequence[str], body: Sequence[Sequence[str]]
+) -> tuple[bool, Confidence, str]:
+    """Return whether the first record names the columns, how certain that is, and why."""
+    kinds = [_kind(text) if text else None for text in head]
+    if not body:
+        named = not any(kinds)
+        return named, "LOW", "there is one record" + (", of text" if named else "")
+    for_header = against = repeated = alike = 0
+    for place, kind in enumerate(kinds):
+        values = [row[place] for row in body[:300] if row[place] and row[place] not in _NULL_TEXTS]
+        if not values or kind is None:
+            continue
+        below = Counter(map(_kind, values)).most_common(1)[0]
+        typed = below[0] and below[1] >= 0.9 * len(values)
+        for_header += bool(typed and kind != below[0])
+        against += bool(typed and kind == below[0])
+        repeated += not typed and head[place] in values
+        alike += not typed and _are_alike(head[place], values)
+    if alike and not for_header:
+        return False, "MEDIUM", "the first record is written like the others"
+    if for_header and not against:
+        return True, "HIGH", "names stand above numbers or dates"
+    if against and _counts(head):
+        return True, "MEDIUM", "the numbers in the first record count on"
+    if against > for_header:
+        return False, "HIGH", "the first record is like the others"
+    if for_header:
+        return True, "MEDIUM", "names stand above numbers or dates"
+    if repeated:
+        return False, "MEDIUM", "values of the first record come again"
+    names = [text for text in head if text]
+    if len(set(names)) == len(names) >= len(head) - 1 and all(len(text) <= 64 for text in names):
+        confidence: Confidence = "MEDIUM" if len(head) > 1 else "LOW"
+        return True, confidence, "the first record has a text for each column, none comes again"
+    return False, "LOW", "the first record does not look like names"
+
+
+def _are_alike(name: str, values: Sequence[str]) -> bool:
+    """Whether all values have one form that text rarely has, and the name has it too."""
+    forms = Counter(_form(text) for text in values)
+    form, times = forms.most_common(1)[0]
+    if len(values) < 3 or times < 0.95 * len(values) or form != _form(name):
+        return False
+    if re.search(r"[^A-Za-z _]", form):
+        return True
+    return len({len(text) for text in (*values, name)}) == 1
+
+
+def _form(text: str) -> str:
+    """Return how a text is written: `A` for capitals, `a` for other letters, `9` for digits."""
+    form = "".join(
+        "9" if char.isdigit() else "A" if char.isupper() else "a" if char.isalpha() else char
+        for char in text
+    )
+    return re.sub(r"(.)\1+", r"\1", form)
+
+
+def _counts(head: Sequence[str]) -> bool:
+    """Whether the numbers of a record are years or places: 1990, 1991, … or 0, 1, 2, …."""
+    numbers = [int(text) for text in head if re.fullmatch(r"\d{1,4}", text)]
+    if len(numbers) < 3 or len(numbers) < len(head) - 4:
+        return False
+    steps = {later - earlier for earlier, later in pairwise(numbers)}
+    return len(steps) == 1 and steps != {0} and (numbers[0] in (0, 1) or 1000 <= numbers[0] <= 2100)
+
+
+_EUROPEAN = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
+_AMERICAN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+
+
+def _marks(columns: Sequence[Sequence[str]], separator: str) -> tuple[list[Guess], list[str]]:
+    """Return the marks in numbers where they are not the usual ones, and what may be either."""
+    european = grouped = american = plain = unclear = False
+    shown = ""
+    for values in columns:
+        texts = [text.strip() for text in values if text.strip() not in _NULL_TEXTS]
+        with_comma = [text for text in texts if "," in text]
+        if not with_comma:
+            plain |= any(re.fullmatch(r"[-+]?\d*\.(\d{1,2}|\d{4,})", text) for text in texts)
+            continue
+        # `1,234` alone may be either: what decides is a comma that parts no thousands.
+        is_european = all(map(_EUROPEAN.fullmatch, texts))
+        is_american = all(map(_AMERICAN.fullmatch, texts))
+        if is_european and not is_american:
+            european = True
+            grouped |= any("." in text for text in texts)
+        elif is_american:
+            sure = any(text.count(",") > 1 or "." in text for text in with_comma)
+            sure |= separator == "," and any(len(text.lstrip("+-")) < 4 for text in texts)
+            american |= sure
+            unclear |= not sure
+            shown = shown or with_comma[0]
+    if european and not plain:
+        found = [Guess("decimal_mark", ",", "HIGH", "numbers are written like `1,5`")]
+        if grouped:
+            found.append(Guess("thousands_mark", ".", "HIGH", "numbers are written like `1.234,5`"))
+        return found, []
+    if american and not european:
+        return [Guess("thousands_mark", ",", "HIGH", "numbers are written like `1,234`")], []
+    if unclear:
+        return [], [
+            f"`{shown}` may be a fraction or thousands, and is read as text: set `decimal_mark: ,` "
+            "or `thousands_mark: ,`"
+        ]
+    return [], []
+
+
+def _null_texts(columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the texts that stand for null: between numbers or dates, and no code elsewhere."""
+    found: dict[str, None] = {}
+    codes: set[str] = set()
+    for values in columns:
+        others = [text for text in values if text not in _NULL_TEXTS]
+        nulls = dict.fromkeys(text for text in values if text in _NULL_TEXTS)
+        if not nulls or not others:
+            continue
+        if all(map(_is_typed, others)):
+            found |= nulls
+        else:
+            # NA may be Namibia.
+            codes |= {
+                null
+                for null in nulls
+                if null.isalpha() and all(t.isupper() and len(t) == len(null) for t in others)
+            }
+    return tuple(text for text in found if text not in codes)
+
+
+def _is_typed(text: str) -> bool:
+    return bool(
+        _PLAIN_NUMBER.fullmatch(text) or _ISO_DATE.fullmatch(text) or _EUROPEAN.fullmatch(text)
+    )

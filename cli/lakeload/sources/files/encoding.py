@@ -1,0 +1,118 @@
+"""Suggestion of the encoding of bytes that are not UTF-8. A load never guesses one."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+
+from lakeload.sources.files.dialect import Confidence, Guess
+from lakeload_jobs.sources.files.source_bytes import byte_order_mark, wide_encoding
+
+_WESTERN = ("windows-1252", "windows-1250", "cp850", "mac-roman")
+"""Encodings with the letters of Latin alphabets, the most frequent first."""
+_WORD = re.compile(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_RUN = re.compile(rb"[\x80-\xff]{3,}")
+_WITHIN_WORDS = "’'–-·´`"
+_MOST_WORDS = 5000
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def suggest_encoding(data: bytes) -> Guess | None:
+    """Return the reader option that `data`, the beginning of a file, needs; None where it is
+    UTF-8, or begins with a byte order mark."""
+    mark, _ = byte_order_mark(data)
+    if mark:
+        return None
+    if wide := wide_encoding(data):
+        return Guess("encoding", wide, "HIGH", "every other byte is zero")
+    if is_utf8(data):
+        return None
+    words = list(dict.fromkeys(_WORD.findall(data)))[:_MOST_WORDS]
+    high = sum(byte > 0x7F for word in words for byte in word)
+    in_runs = sum(len(run) for word in words for run in _RUN.findall(word))
+    if in_runs > high / 2 and (name := _by_statistics(data) or _other_alphabet(words)):
+        example = _decoded(words[0], name) or ""
+        return Guess("encoding", name, "LOW", f"it makes words like `{example[:30]}`")
+    return _western(words)
+
+
+def _by_statistics(data: bytes) -> str | None:
+    """Return what charset-normalizer takes the bytes for: it is good at other alphabets, and not
+    at telling the Latin ones apart."""
+    from charset_normalizer import from_bytes
+
+    lines = [line for line in data.splitlines() if not line.isascii()]
+    best = from_bytes(b"\n".join(lines)[: 1 << 16]).best()
+    return codecs.lookup(best.encoding).name if best is not None else None
+
+
+def _other_alphabet(words: Sequence[bytes]) -> str | None:
+    """Return the encoding that makes words of letters, most of them small, of few bytes."""
+    for name in ("windows-1251", "koi8-r", "windows-1253"):
+        text = "".join(_decoded(word, name) or "?" for word in words)
+        if text.isalpha() and sum(map(str.islower, text)) > 0.7 * len(text):
+            return name
+    return None
+
+
+def _western(words: Sequence[bytes]) -> Guess:
+    read = {
+        name: texts
+        for name in _WESTERN
+        if None not in (texts := [_decoded(word, name) for word in words])
+    }
+    if not read:
+        reason = "bytes that no other encoding has"
+        return Guess("encoding", "iso-8859-1", "LOW", reason)
+    odd = {name: sum(map(_is_odd, texts)) for name, texts in read.items()}
+    # A few odd words are in every text.
+    best = min(read, key=lambda name: odd[name] if odd[name] > len(words) // 20 else 0)
+    place = next(
+        (
+            place
+            for place, text in enumerate(read[best])
+            if any(texts[place] != text for texts in list(read.values())[:2])
+        ),
+        0,
+    )
+    example = read[best][place] or ""
+    other = next((name for name in list(read)[:2] if name != best), None)
+    reason = f"it makes words like `{example[:30]}`"
+    confidence: Confidence = "MEDIUM"
+    if other is not None and read[other] == read[best]:
+        reason += f", as {other} does"
+    elif other is not None:
+        reason += f", where {other} makes `{(read[other][place] or '')[:30]}`"
+        confidence = "MEDIUM" if odd[other] > odd[best] else "LOW"
+    return Guess("encoding", best, confidence, reason)
+
+
+def _decoded(word: bytes, name: str) -> str | None:
+    try:
+        return word.decode(name)
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_odd(text: str | None) -> bool:
+    """Whether a sign that is no letter stands within a word, or a capital behind a small letter."""
+    if text is None:
+        return True
+    for place, char in enumerate(text):
+        if char.isascii():
+            continue
+        beside = text[place - 1 : place] + text[place + 1 : place + 2]
+        if not char.isalpha() and char not in _WITHIN_WORDS and len(beside) > (place > 0):
+            return True
+        if char.isupper() and place and text[place - 1].islower():
+            return True
+    return False

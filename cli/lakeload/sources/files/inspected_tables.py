@@ -1,0 +1,340 @@
+"""Tables that a set of files makes: which files belong together, and what they have in common."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakeload.sources.files.dialect import Guess, OptionValue
+from lakeload.sources.files.inspection import InspectedFile, inspect_file, parquet_columns
+from lakeload.sources.files.settings import local_paths, table_of
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.core.names import normalize
+from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
+from lakeload_jobs.sources.files.key_patterns import alternatives
+from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.opening import FileBytes
+
+_INSPECTED = 10
+"""Files of a table that are opened: the first ones and the last."""
+_ALIKE = 0.5
+"""The share of columns that files of one table have in common."""
+
+ListObjects = Callable[[Sequence[str]], Sequence[FileState]]
+"""Lists what `s3://` paths name."""
+
+
+@dataclass(frozen=True)
+class InspectedTable:
+    """Files that can be loaded as one table. `paths` are as a configuration file in `folder` has
+    them; `inspected` are the files that were opened."""
+
+    name: str
+    paths: tuple[str, ...]
+    files: int
+    bytes: int
+    inspected: tuple[InspectedFile, ...]
+    columns: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    error: LakeloadError | None = None
+    """Why the files cannot be loaded."""
+
+    @property
+    def first(self) -> InspectedFile:
+        """The file that the rows and options are those of."""
+        return self.inspected[0]
+
+    @property
+    def format(self) -> FileFormat | None:
+        """The format of the files."""
+        return self.first.format
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
+        """The reader options that a configuration needs."""
+        return self.first.options
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """What was detected."""
+        return self.first.guesses
+
+    @property
+    def rows_read(self) -> int:
+        """The rows that types come from."""
+        return sum(one.rows_read for one in self.inspected)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row of every file was read, or none needed to be."""
+        return self.files == len(self.inspected) and all(one.complete for one in self.inspected)
+
+
+def inspect_paths(
+    written: Sequence[str], folder: Path, opener: FileBytes, list_objects: ListObjects
+) -> tuple[InspectedTable, ...]:
+    """Return the tables that files make. `written` are paths, globs and folders as a configuration
+    file in `folder` has them.
+
+    Raises `LoadFailed` for a path that names nothing, and `AwsError`.
+    """
+    groups: dict[tuple[str, ...], _Group] = {}
+    for path in written:
+        for group in _groups(path, folder, list_objects):
+            there = groups.setdefault(group.key, group)
+            if there is not group:
+                known = {file.path for file in there.files}
+                there.files += [file for file in group.files if file.path not in known]
+    tables = [table for group in groups.values() for table in _tables(group, folder, opener)]
+    return tuple(_named(_united_folders(tables, folder)))
+
+
+@dataclass
+class _Group:
+    """Files that may be one table by their names. `base` is the folder of `column=value` folders,
+    `path` is set where the user's own path names exactly these files."""
+
+    key: tuple[str, ...]
+    files: list[FileState]
+    path: str = ""
+    base: str = ""
+
+
+def _groups(path: str, folder: Path, list_objects: ListObjects) -> Iterator[_Group]:
+    if is_s3(path):
+        files = [file for one in alternatives(path) for file in list_objects([one])]
+    else:
+        found_files = local_files(local_paths(folder, path))
+        files = sorted(found_files, key=lambda file: file.path)
+    is_pattern = glob.has_magic(path) or "{" in path
+    found: dict[tuple[str, ...], _Group] = {}
+    for file in files:
+        base = _partition_base(file)
+        suffix = "".join(Path(file.path).suffixes[-2:]).lower()
+        if base:
+            key: tuple[str, ...] = ("folders", base, suffix)
+        elif is_pattern:
+            key = ("pattern", path, suffix)
+        else:
+            key = ("files", str(Path(file.path).parent), _stem(file.path))
+        found.setdefault(key, _Group(key, [], base=base)).files.append(file)
+    groups = list(found.values())
+    if len(groups) == 1:
+        (group,) = groups
+        one_file = len(files) == 1 and not files[0].root
+        if is_pattern or one_file or (group.base and group.base == files[0].root):
+            group.path = path
+    yield from groups
+
+
+def _partition_base(file: FileState) -> str:
+    """Return the folder below which `column=value` folders are, '' without such folders."""
+    if not file.partitioned:
+        return ""
+    below = file.path[len(file.root) :].split("/")
+    first = next(place for place, name in enumerate(below) if "=" in name)
+    return file.root + "/".join(below[:first])
+
+
+def _stem(path: str) -> str:
+    """Return a file's name without its digits: parts of one table mostly differ in these."""
+    return re.sub(r"\d+", "#", Path(path).name)
+
+
+def _tables(group: _Group, folder: Path, opener: FileBytes) -> Iterator[InspectedTable]:
+    """Yield the tables of a group: one, unless the files differ."""
+    files = sorted(group.files, key=lambda file: file.path)
+    some = files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
+    kinds: list[list[InspectedFile]] = []
+    for found in (inspect_file(file, opener) for file in some):
+        for kind in kinds:
+            if _are_alike(kind[0], found):
+                kind.append(found)
+                break
+        else:
+            kinds.append([found])
+    for kind in kinds:
+        mine = [found.file for found in kind] if len(kinds) > 1 else files
+        path = group.path if len(kinds) == 1 else ""
+        yield _table(mine, kind, folder, path, group.base)
+
+
+def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
+    """Whether two files can be of one table."""
+    if one.format != other.format or one.error or other.error:
+        return False
+    names, others = set(one.columns), set(other.columns)
+    if not names or not others:
+        return True
+    dialect = {name: value for name, value in one.options.items() if name in _SHARED}
+    return len(names & others) >= _ALIKE * max(len(names), len(others)) and dialect == {
+        name: value for name, value in other.options.items() if name in _SHARED
+    }
+
+
+_SHARED = frozenset({"separator", "quote", "escape", "header", "encoding", "skip_rows"})
+"""Options that are the same in all files of a table."""
+
+
+def _table(
+    files: Sequence[FileState],
+    inspected: Sequence[InspectedFile],
+    folder: Path,
+    path: str,
+    base: str,
+) -> InspectedTable:
+    paths = (path,) if path else _written(files, folder, base)
+    warnings = list(dict.fromkeys(text for found in inspected for text in _warnings(found, files)))
+    error = next((found.error for found in inspected if found.error is not None), None)
+    columns: dict[str, str] = {}
+    try:
+        columns = _columns(inspected)
+    except LakeloadError as failure:
+        error = error or failure
+    if base:
+        columns |= _folder_columns(files, base)
+    options = dict(inspected[0].options)
+    for found in inspected[1:]:
+        options |= {name: value for name, value in found.options.items() if name not in options}
+    first = replace(inspected[0], options=options)
+    return InspectedTable(
+        _name(base or (paths[0] if len(paths) == 1 else files[0].path)),
+        paths,
+        len(files),
+        sum(file.size for file in files),
+        (first, *inspected[1:]),
+        columns,
+        tuple(warnings),
+        error,
+    )
+
+
+def _name(path: str) -> str:
+    """Return a table's name from its path; names such as Spark gives to parts say nothing."""
+    if re.match(r"part[-_]\d", Path(path).name):
+        return table_of(str(Path(path).absolute().parent))
+    return table_of(path)
+
+
+def _warnings(found: InspectedFile, files: Sequence[FileState]) -> Iterator[str]:
+    name = f"{Path(found.file.path).name}: " if len(files) > 1 else ""
+    for warning in found.warnings:
+        yield f"{name}{warning}"
+
+
+def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
+    """Return the columns of all files. Raises `LoadFailed` where they cannot be united."""
+    if inspected[0].format == "PARQUET":
+        return parquet_columns([found.footer for found in inspected if found.footer is not None])
+    evidence: dict[str, ColumnEvidence] = {}
+    columns: dict[str, str] = {}
+    for found in inspected:
+        for name, kind in found.columns.items():
+            columns.setdefault(name, kind)
+        for name, seen in found.evidence.items():
+            evidence.setdefault(name, ColumnEvidence(seen.formats)).merge(seen)
+    return columns | {name: seen.infer("SAFE") for name, seen in evidence.items()}
+
+
+def _folder_columns(files: Sequence[FileState], base: str) -> dict[str, str]:
+    values: dict[str, dict[str, None]] = {}
+    for file in files:
+        for name, text in folder_values(file.path, base):
+            values.setdefault(name, {}).update({} if text is None else {text: None})
+    columns = {}
+    for name, texts in values.items():
+        seen = ColumnEvidence()
+        seen.add(pa.array(list(texts), pa.string()))
+        columns[name] = seen.infer("SAFE")
+    return columns
+
+
+def _written(files: Sequence[FileState], folder: Path, base: str) -> tuple[str, ...]:
+    """Return paths that name exactly these files: a folder, a glob, or each of them."""
+    if base:
+        return (written_path(base, folder),)
+    if len(files) > 1 and not is_s3(files[0].path):
+        pattern = str(Path(files[0].path).parent / re.sub(r"\d+", "*", Path(files[0].path).name))
+        named = {file.path for file in files}
+        if "*" in Path(pattern).name and _matches(pattern) == named:
+            return (written_path(pattern, folder),)
+    return tuple(written_path(file.path, folder) for file in files)
+
+
+def _matches(pattern: str) -> set[str]:
+    try:
+        return {file.path for file in local_files([pattern])}
+    except LoadFailed:
+        return set()
+
+
+def written_path(path: str, folder: Path) -> str:
+    """Return an absolute path as it is written in `folder`: relative where it is below."""
+    if is_s3(path):
+        return path
+    for start in (folder.absolute(), folder.resolve()):
+        if Path(path).is_relative_to(start):
+            return os.path.relpath(path, start)
+    return path
+
+
+def _united_folders(tables: list[InspectedTable], folder: Path) -> list[InspectedTable]:
+    """Return the tables, with those that share a folder and all of their columns as one.
+
+    Files of one table often have names that say nothing, such as those that Spark writes.
+    """
+    by_folder: dict[str, list[InspectedTable]] = {}
+    for table in tables:
+        found = table.inspected[0].file
+        by_folder.setdefault(str(Path(found.path).parent) if found.root else "", []).append(table)
+    united = []
+    for name, inside in by_folder.items():
+        first = inside[0]
+        if name and len(inside) > 1 and all(_are_equal(first, other) for other in inside[1:]):
+            files = [found for table in inside for found in table.inspected]
+            together = replace(
+                _table(
+                    [found.file for found in files], files, folder, written_path(name, folder), ""
+                ),
+                files=sum(table.files for table in inside),
+                bytes=sum(table.bytes for table in inside),
+                name=table_of(name),
+            )
+            united.append(together)
+        else:
+            united += inside
+    return united
+
+
+def _are_equal(one: InspectedTable, other: InspectedTable) -> bool:
+    names = tuple(one.columns)
+    named = not any(re.fullmatch(r"_c\d+", name) for name in names)
+    return (
+        one.error is None
+        and other.error is None
+        and bool(names)
+        and named
+        and names == tuple(other.columns)
+        and one.format == other.format
+        and one.options == other.options
+    )
+
+
+def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
+    """Yield the tables with names of which no two are the same in the lake."""
+    taken: set[str] = set()
+    for table in tables:
+        name, number = table.name, 1
+        while normalize(name, lower=True) in taken:
+            number += 1
+            name = f"{table.name}_{number}"
+        taken.add(normalize(name, lower=True))
+        yield replace(table, name=name)

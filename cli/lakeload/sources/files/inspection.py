@@ -1,0 +1,579 @@
+"""Inspection of files: format, dialect, columns and types, from their content and without Spark.
+
+A bounded part of large files is read. The readers and the inference are those of a load.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.orc
+
+from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
+from lakeload.sources.files.encoding import suggest_encoding
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.parquet.columns import (
+    Footer,
+    ParquetSettings,
+    open_parquet_file,
+    read_footers,
+    settled,
+    type_name,
+    unite,
+)
+from lakeload_jobs.sources.files.parquet.values import Conversion
+from lakeload_jobs.sources.files.source_bytes import byte_order_mark
+from lakeload_jobs.sources.files.text.csv_files import CsvReader
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.opening import FileBytes, open_text, open_unpacked
+from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
+from lakeload_jobs.sources.files.text.splits import Piece
+from lakeload_jobs.sources.files.text.table import text_formats
+
+MAX_BYTES = 8 << 20
+"""Decompressed bytes of a text file that are read."""
+SAMPLE_ROWS = 3
+_DIALECT_BYTES = 1 << 17
+_ENCODING_BYTES = 4 << 20
+_MOSTLY = 0.8
+_MIXED_SAMPLE = 2000
+
+
+@dataclass(frozen=True)
+class InspectedFile:
+    """One file. Where it cannot be loaded, `error` says why, and the rest is what is known."""
+
+    file: FileState
+    format: FileFormat | None = None
+    compression: str = ""
+    encoding: str = ""
+    """Of a text file, as it is read with `guesses`."""
+    layout: str = ""
+    """How the values of a JSON file follow each other, as a clause."""
+    guesses: tuple[Guess, ...] = ()
+    """The reader options that were detected, defaults too."""
+    options: dict[str, OptionValue] = field(default_factory=dict)
+    """Those that a configuration needs."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Source columns and the types that a load infers."""
+    rows: tuple[tuple[str | None, ...], ...] = ()
+    """The first rows, as text."""
+    footer: Footer | None = field(default=None, compare=False, repr=False)
+    """Of a Parquet file."""
+    evidence: dict[str, ColumnEvidence] = field(default_factory=dict, compare=False, repr=False)
+    """What the types of text files come from."""
+    rows_read: int = 0
+    """Rows that the types come from; for formats with a footer the rows of the file."""
+    complete: bool = True
+    """Whether all rows were read; a file with types of its own needs no more than its footer."""
+    warnings: tuple[str, ...] = ()
+    error: LakeloadError | None = None
+
+
+def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
+    """Return what a file holds. Raises `AwsError`; what is wrong with the file is its `error`."""
+    found = InspectedFile(file)
+    try:
+        with files.stream(file) as raw:
+            head = _peek(raw, 16)
+        if kind := _binary_format(head):
+            return _BINARY[kind](file, files)
+        return _inspect_text(file, files)
+    except LoadFailed as error:
+        return replace(found, error=error)
+
+
+def _peek(stream: Any, size: int) -> bytes:
+    held = b""
+    while len(held) < size and (more := stream.read(size - len(held))):
+        held += more
+    return held
+
+
+_MAGIC: tuple[tuple[bytes, FileFormat], ...] = (
+    (b"PAR1", "PARQUET"),
+    (b"ORC", "ORC"),
+    (b"Obj\x01", "AVRO"),
+)
+_UNSUPPORTED = (
+    (b"PARE", "an encrypted Parquet file", "decrypt it"),
+    (b"ARROW1", "an Arrow file (Feather)", "write it as Parquet"),
+    (b"FEA1", "a Feather file", "write it as Parquet"),
+    (b"SQLite format 3\0", "an SQLite database", "export its tables as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "save it as CSV"),
+    (b"%PDF", "a PDF", None),
+    (b"\x89HDF", "an HDF5 file", "write it as Parquet"),
+    (b"\x93NUMPY", "an array of NumPy", "write it as Parquet"),
+    (b"\x89PNG", "a picture", None),
+    (b"\xff\xd8\xff", "a picture", None),
+    (b"GIF8", "a picture", None),
+    (b"\x7fELF", "a program", None),
+    (b"$FL2", "a file of SPSS", "write it as Parquet or CSV"),
+    (b"<?xml", "XML", "convert it to CSV or JSON"),
+    (b"<!DOCTYPE", "HTML", "convert it to CSV or JSON"),
+    (b"<html", "HTML", "convert it to CSV or JSON"),
+    (b"<stata_dta>", "a file of Stata", "write it as Parquet or CSV"),
+    (b"7z\xbc\xaf", "a 7-Zip archive", "unpack it"),
+    (b"Rar!", "a RAR archive", "unpack it"),
+)
+
+
+def _binary_format(head: bytes) -> FileFormat | None:
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def _not_supported(path: str, what: str, hint: str | None) -> LoadFailed:
+    formats = "CSV, JSON, NDJSON, Parquet, ORC and Avro"
+    return LoadFailed(
+        f"reading `{path}`: it is {what}, and lakeload reads {formats}",
+        hint=hint or "name the files with data alone",
+    )
+
+
+def _check_supported(path: str, start: bytes) -> None:
+    """Raise `LoadFailed` for content that is known not to be data that is read."""
+    if kind := _binary_format(start):
+        raise LoadFailed(
+            f"reading `{path}`: it is packed, and {kind} files within another file are not read",
+            hint="unpack it",
+        )
+    for magic, what, hint in _UNSUPPORTED:
+        if start.lstrip()[:16].lower().startswith(magic.lower()):
+            raise _not_supported(path, what, hint)
+    if start[257:262] == b"ustar":
+        raise _not_supported(path, "a tar archive", "unpack it")
+    wide = byte_order_mark(start)[1] or suggest_encoding(start[:4])
+    if b"\0" in start[: 1 << 12] and not wide:
+        raise _not_supported(path, "binary data of no known format", None)
+
+
+def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
+    with open_unpacked(files, file) as (unpacked, compression):
+        raw = unpacked.peek(_ENCODING_BYTES)
+    found = InspectedFile(file, compression=compression)
+    _check_supported(file.path, raw)
+    encoding = suggest_encoding(raw)
+    codec = str(encoding.value) if encoding else None
+    named = codec or (byte_order_mark(raw)[1] or "utf-8").upper()
+    found = replace(found, encoding=named, guesses=(encoding,) if encoding else ())
+    with open_text(files, file, codec) as text:
+        start = _peek(text.stream, _DIALECT_BYTES + 1)
+    whole = len(start) <= _DIALECT_BYTES
+    if layout := json_layout(start, whole=whole):
+        return _inspect_json(found, layout, start, whole=whole)
+    return _inspect_csv(found, files, start[:_DIALECT_BYTES], whole=whole)
+
+
+def _inspect_csv(
+    found: InspectedFile, files: FileBytes, start: bytes, *, whole: bool
+) -> InspectedFile:
+    dialect = detect_dialect(start, whole=whole)
+    guesses = (*dialect.guesses, *found.guesses)
+    options = dialect.options | {guess.option: guess.value for guess in found.guesses}
+    found = replace(found, format="CSV", guesses=guesses, options=options)
+    found = replace(found, warnings=dialect.warnings)
+    read = _read_csv(found, files)
+    if dates := _date_format(read.texts):
+        found = replace(found, guesses=(*found.guesses, dates))
+        found = replace(found, options={**found.options, dates.option: dates.value})
+        read = _read_csv(found, files)
+    return replace(
+        found,
+        columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
+        evidence=read.evidence,
+        rows=read.rows,
+        rows_read=read.rows_read,
+        complete=read.complete,
+        warnings=(*found.warnings, *read.notes, *read.broken, *_mixed(read)),
+    )
+
+
+@dataclass
+class _ReadCsv:
+    """What was read of a CSV file. `texts` are some values of each column."""
+
+    evidence: dict[str, ColumnEvidence]
+    texts: dict[str, list[str]]
+    rows: tuple[tuple[str | None, ...], ...]
+    rows_read: int
+    complete: bool
+    notes: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def csv_options(options: dict[str, OptionValue]) -> dict[str, str]:
+    """Return reader options as a configuration's are read."""
+    return {
+        name: option_text(list(value) if isinstance(value, tuple) else value)
+        for name, value in options.items()
+    }
+
+
+def _read_csv(found: InspectedFile, files: FileBytes) -> _ReadCsv:
+    options, _ = read_csv_options(csv_options(found.options))
+    formats = text_formats(options)
+    reader = CsvReader(files, options)
+    sample: list[tuple[str | None, ...]] = []
+    broken: list[str] = []
+    rows_read, complete, bad = 0, True, 0
+    with reader.open(Piece(found.file)) as opened:
+        evidence = {name: ColumnEvidence(formats) for name in opened.names}
+        texts: dict[str, list[str]] = {name: [] for name in opened.names}
+        begin = opened.end
+        for batch in opened.batches():
+            rows_read += batch.rows.num_rows
+            for name in opened.names:
+                column = batch.rows.column(name)
+                evidence[name].add(column)
+                if len(texts[name]) < _MIXED_SAMPLE:
+                    texts[name] += [text for text in column[:_MIXED_SAMPLE].to_pylist() if text]
+            if len(sample) < SAMPLE_ROWS:
+                some = batch.rows.slice(0, SAMPLE_ROWS - len(sample)).to_pydict()
+                sample += zip(*some.values(), strict=True)
+            bad += len(batch.bad)
+            broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]
+            if opened.end - begin >= MAX_BYTES:
+                complete = False
+                break
+    if bad:
+        more = f" (and {bad - 1:,} more)" if bad > 1 else ""
+        broken = [f"{broken[0]}{more}: a load fails until it is fixed"]
+    return _ReadCsv(
+        evidence, texts, tuple(sample), rows_read, complete, opened.notes, tuple(broken)
+    )
+
+
+_NUMBER_LIKE = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*")
+_SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+
+
+def _mixed(read: _ReadCsv) -> Iterator[str]:
+    """Yield columns of text most of whose values look like numbers."""
+    for name, evidence in read.evidence.items():
+        texts = read.texts[name]
+        if evidence.infer("SAFE") != "string" or not texts:
+            continue
+        others = [text for text in texts if not _NUMBER_LIKE.fullmatch(text)]
+        if others and len(texts) - len(others) >= _MOSTLY * len(texts):
+            yield f"column `{name}` is text: most values are numbers, `{others[0][:40]}` is not"
+
+
+def _date_format(texts: dict[str, list[str]]) -> Guess | None:
+    """Return the pattern of dates that are not written as ISO 8601 has them, where it is clear."""
+    patterns: set[str] = set()
+    example = ""
+    for values in texts.values():
+        parts = [_SLASHED.fullmatch(text) for text in values]
+        if not values or None in parts:
+            if any(re.match(r"\d{4}-\d{2}-\d{2}$", text) for text in values[:100]):
+                return None
+            continue
+        found = [part for part in parts if part is not None]
+        first, second = (max(int(part[place]) for part in found) for place in (1, 3))
+        signs = {part[2] for part in found}
+        if len(signs) > 1 or (first > 12) == (second > 12):
+            return None  # day and month may be either
+        long = all(len(part[place]) == 2 for part in found for place in (1, 3))
+        day, month = ("dd", "MM") if long else ("d", "M")
+        year = {"yyyy" if len(part[4]) == 4 else "yy" for part in found}
+        if len(year) > 1:
+            return None
+        order = (day, month) if first > 12 else (month, day)
+        patterns.add(signs.pop().join((*order, year.pop())))
+        example = example or values[0]
+    if len(patterns) != 1:
+        return None
+    return Guess("date_format", patterns.pop(), "HIGH", f"dates are written like `{example}`")
+
+
+@dataclass(frozen=True)
+class JsonLayout:
+    """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
+
+    format: FileFormat
+    reason: str
+
+
+def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
+    """Return how the values of a JSON file are laid out, None for what is not JSON. `start` is
+    its beginning, or with `whole` all of it."""
+    text = start.decode(errors="replace").lstrip()
+    if not text or text[0] not in "{[":
+        return None
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except ValueError as error:
+        # The value goes on behind what was read: what is there must be good as far as it goes.
+        cut = isinstance(error, json.JSONDecodeError) and (
+            error.msg.startswith("Unterminated") or error.pos >= len(text) - 16
+        )
+        if whole or not cut:
+            return None
+        what = "one array" if text[0] == "[" else "one value"
+        return JsonLayout("JSON", f"it begins with {what} of more than {len(text) >> 10} KiB")
+    rest = text[end:]
+    if not rest.strip():
+        return JsonLayout("JSON", "it is one array" if text[0] == "[" else "it is one value")
+    if "\n" not in text[:end] and rest.lstrip(" \t\r")[:1] == "\n":
+        return JsonLayout("NDJSON", "each line is a value")
+    return JsonLayout("JSON", "several values follow each other")
+
+
+def _inspect_json(
+    found: InspectedFile, layout: JsonLayout, start: bytes, *, whole: bool
+) -> InspectedFile:
+    values = list(_json_values(start.decode(errors="replace")))
+    records = [value for value in values if isinstance(value, dict)]
+    kinds: dict[str, Any] = {}
+    for record in records:
+        for name, value in record.items():
+            kinds[name] = _united_json(kinds.get(name), _json_kind(value))
+    rows = tuple(
+        tuple(_json_text(record.get(name)) for name in kinds) for record in records[:SAMPLE_ROWS]
+    )
+    return replace(
+        found,
+        format=layout.format,
+        layout=layout.reason,
+        options={guess.option: guess.value for guess in found.guesses},
+        columns={name: _json_type(kind) for name, kind in kinds.items()},
+        rows=rows,
+        rows_read=len(records),
+        complete=whole,
+    )
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    """Yield the values of a stream, or the elements of an array, as far as the text goes."""
+    decoder, at = json.JSONDecoder(), 0
+    blanks = re.compile(r"[\s,]*")
+    if text.lstrip().startswith("["):
+        at = text.index("[") + 1
+    while True:
+        at = blanks.match(text, at).end()  # type: ignore[union-attr]
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except ValueError:
+            return
+        yield value
+
+
+def _json_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _json_kind(value: Any) -> Any:
+    """Return the type of a value: its name, or that of its parts in a dict or list."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "boolean"
+        case int():
+            return "bigint"
+        case float():
+            return "double"
+        case str():
+            return "string"
+        case list():
+            kind = None
+            for element in value:
+                kind = _united_json(kind, _json_kind(element))
+            return [kind]
+    return {name: _json_kind(inner) for name, inner in value.items()}
+
+
+def _united_json(one: Any, other: Any) -> Any:
+    if one is None or one == other:
+        return other if one is None else one
+    if other is None:
+        return one
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {name: _united_json(one.get(name), other.get(name)) for name in {**one, **other}}
+    if isinstance(one, list) and isinstance(other, list):
+        return [_united_json(one[0], other[0])]
+    if isinstance(one, str) and isinstance(other, str) and {one, other} == {"bigint", "double"}:
+        return "double"
+    return "string"
+
+
+def _json_type(kind: Any) -> str:
+    if isinstance(kind, dict):
+        return f"struct<{','.join(f'{name}:{_json_type(inner)}' for name, inner in kind.items())}>"
+    if isinstance(kind, list):
+        return f"array<{_json_type(kind[0])}>"
+    return kind or "string"
+
+
+@contextmanager
+def _seekable(file: FileState, files: FileBytes) -> Iterator[Any]:
+    if not is_s3(file.path):
+        yield file.path
+        return
+    with files.seekable(file) as stream:
+        yield pa.PythonFile(cast("Any", stream), mode="r")
+
+
+def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
+    footers = read_footers([file], lambda one: _seekable(one, files), ParquetSettings())
+    warnings = tuple(
+        f"{column.refused or column.only_spark or column.not_spark}"
+        for column in footers[0].columns
+        if column.refused
+    )
+    columns = [column for column in footers[0].columns if not column.refused]
+    kinds = {column.name: settled(column.kind) for column in columns}
+    with _seekable(file, files) as source, open_parquet_file(source) as opened:
+        wanted = [column.name for column in columns if not column.only_spark]
+        batches = opened.iter_batches(SAMPLE_ROWS, columns=wanted, use_threads=False)
+        batch = next(iter(batches), None) if wanted and opened.metadata.num_rows else None
+        conversion = Conversion(truncates=True)
+        texts: dict[str, list[str | None]] = {}
+        for name in wanted if batch is not None else ():
+            column = conversion.column(name, batch.column(name), kinds[name])  # type: ignore[union-attr]
+            texts[name] = [arrow_text(value) for value in column.to_pylist()]
+        rows = opened.metadata.num_rows
+        codec = opened.metadata.row_group(0).column(0).compression if rows and columns else ""
+    shown = len(next(iter(texts.values()), []))
+    return InspectedFile(
+        file,
+        "PARQUET",
+        "" if codec == "UNCOMPRESSED" else codec.lower(),
+        columns=parquet_columns(footers),
+        footer=footers[0],
+        rows=tuple(
+            tuple(texts[name][row] if name in texts else "…" for name in kinds)
+            for row in range(shown)
+        ),
+        rows_read=rows,
+        warnings=warnings,
+    )
+
+
+def parquet_columns(footers: Sequence[Footer]) -> dict[str, str]:
+    """Return the columns of files and their types. Raises `LoadFailed` where they do not unite."""
+    names = [column.name for footer in footers for column in footer.columns if not column.refused]
+    return {
+        column.name: type_name(settled(column.kind), text="string")
+        for column in unite(footers, names)
+    }
+
+
+def arrow_text(value: Any) -> str | None:
+    """Return a value of Arrow as it is shown."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return f"0x{value[:16].hex()}" + "…" * (len(value) > 16)
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
+    try:
+        with _seekable(file, files) as source:
+            opened = pyarrow.orc.ORCFile(source)
+            columns = {
+                column.name: type_name(column.type, text="string") for column in opened.schema
+            }
+            batch = opened.read_stripe(0) if opened.nstripes else None
+            rows, codec = opened.nrows, str(opened.compression)
+    except (OSError, pa.ArrowException, ValueError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise LoadFailed(f"reading `{file.path}`: {said}", hint="check the file") from error
+    some = [] if batch is None else batch.slice(0, SAMPLE_ROWS).to_pylist()
+    return InspectedFile(
+        file,
+        "ORC",
+        "" if codec == "UNCOMPRESSED" else codec.lower(),
+        columns=columns,
+        rows=tuple(tuple(arrow_text(row[name]) for name in columns) for row in some),
+        rows_read=rows,
+    )
+
+
+def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
+    with files.stream(file) as stream:
+        header = _avro_header(file, _peek(stream, 1 << 20))
+    schema = json.loads(header.get("avro.schema", b"{}"))
+    fields = schema.get("fields", []) if isinstance(schema, dict) else []
+    return InspectedFile(
+        file,
+        "AVRO",
+        header.get("avro.codec", b"").decode().replace("null", ""),
+        columns={entry["name"]: _avro_type(entry["type"]) for entry in fields},
+        complete=False,
+    )
+
+
+def _avro_header(file: FileState, data: bytes) -> dict[str, bytes]:
+    """Return the metadata of an object container file."""
+    stream = io.BytesIO(data)
+    stream.seek(4)
+
+    def long() -> int:
+        shift = number = 0
+        while True:
+            (byte,) = stream.read(1)
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return (number >> 1) ^ -(number & 1)
+
+    found: dict[str, bytes] = {}
+    try:
+        while count := long():
+            if count < 0:
+                count = -count
+                long()  # the size of the block
+            for _ in range(count):
+                name = stream.read(long()).decode()
+                found[name] = stream.read(long())
+    except (ValueError, UnicodeDecodeError) as error:
+        message = f"reading `{file.path}`: the header of the Avro file is damaged"
+        raise LoadFailed(message, hint="copy it once more from where it comes from") from error
+    return found
+
+
+_AVRO = {
+    "int": "int", "long": "bigint", "float": "float", "double": "double", "boolean": "boolean",
+    "bytes": "binary", "string": "string", "enum": "string", "fixed": "binary", "null": "void",
+    "date": "date", "timestamp-millis": "timestamp", "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz", "local-timestamp-micros": "timestamp_ntz",
+}  # fmt: skip
+
+
+def _avro_type(kind: Any) -> str:
+    if isinstance(kind, list):
+        others = [one for one in kind if one != "null"]
+        return _avro_type(others[0]) if len(others) == 1 else "union"
+    if isinstance(kind, str):
+        return _AVRO.get(kind, kind)
+    if kind.get("logicalType") == "decimal":
+        return f"decimal({kind['precision']},{kind.get('scale', 0)})"
+    if kind.get("logicalType") in _AVRO:
+        return _AVRO[kind["logicalType"]]
+    match kind["type"]:
+        case "array":
+            return f"array<{_avro_type(kind['items'])}>"
+        case "map":
+            return f"map<string,{_avro_type(kind['values'])}>"
+        case "record":
+            inner = ",".join(f"{one['name']}:{_avro_type(one['type'])}" for one in kind["fields"])
+            return f"struct<{inner}>"
+    return _avro_type(kind["type"])
+
+
+_BINARY = {"PARQUET": _inspect_parquet, "ORC": _inspect_orc, "AVRO": _inspect_avro}

@@ -1,0 +1,137 @@
+"""What is detected of CSV files: separator, quotes, header, lines before it, marks, nulls."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+
+import pytest
+
+from lakeload.sources.files.dialect import OptionValue, detect_dialect
+
+CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
+    "plain": ("id,name\n1,a\n2,b\n3,c\n", {"header": True}),
+    "euro": (
+        "Datum;Betrag;Kunde\n2024-01-01;1.234,50;Müller, Hans\n2024-01-02;5,5;Maier, X\n",
+        {"separator": ";", "header": True, "decimal_mark": ",", "thousands_mark": "."},
+    ),
+    "tsv": ("id\tt\n1\thello, world\n2\tfoo; bar\n", {"separator": "\\t", "header": True}),
+    "pipe": ("id|t\n1|a\n2|b\n", {"separator": "|", "header": True}),
+    "pandas": (",a,b\n0,1,x\n1,2,y\n", {"header": True}),
+    "noheader": ("5.1,3.5,setosa\n4.9,3.0,setosa\n4.7,3.2,virginica\n", {}),
+    "sep=": ("sep=;\na;b\n1;2\n3;4\n", {"separator": ";", "skip_rows": 1, "header": True}),
+    "preamble": (
+        "Sales report\nproduced 2024\n\nid,amount,name\n1,2.5,x\n2,3.5,y\n3,4,z\n",
+        {"skip_rows": 3, "header": True},
+    ),
+    "trailing": ("id,t,\n1,x,\n2,y,\n", {"trailing_separator": True, "header": True}),
+    "trailing2": ("id,t\n1,x,\n2,y,\n3,z,\n", {"trailing_separator": True, "header": True}),
+    "blanks": (
+        "39, State-gov, 77516\n50, Self-emp, 83311\n38, Private, 215646\n",
+        {"trim_left": True},
+    ),
+    "blankquote": ('id, name\n1, "a, b"\n2, "c"\n3, "d"\n', {"trim_left": True, "header": True}),
+    "na": ("x,y,sex\n1,NA,M\n2,3.5,F\nNA,4,NA\n", {"header": True, "null_values": ("NA",)}),
+    "namibia": ("code,pop\nDE,83\nNA,NA\nFR,67\n", {"header": True}),
+    "apos": ("id,t\n1,'a, b'\n2,'c'\n3,'d, e'\n", {"quote": "'", "header": True}),
+    "stray": ('id,t\n1,5" pipe\n2,"6"" pipe"\n3,x\n', {"header": True}),
+    "badq": ('id,t\n1,"5\n2,"6\n3,x\n', {"quote": "", "header": True}),
+    "esc": ('id,t\n1,"a \\"b\\", c"\n2,"d"\n3,e\n', {"escape": "\\", "header": True}),
+    "onecol": ("name\nanna\nbert\n", {"header": True}),
+    "years": ("country,1990,1991,1992\nA,1,2,3\nB,4,5,6\n", {"header": True}),
+    "012": ("0,1,2\n5.1,3.5,1.4\n4.9,3.0,1.4\n", {"header": True}),
+    "thousands": (
+        'city,pop\nX,"1,234,567"\nY,"12,345"\nZ,"999"\n',
+        {"header": True, "thousands_mark": ","},
+    ),
+    "movielens": (
+        "1::1193::5::978300760\n1::661::3::978302109\n1::914::3::978301968\n",
+        {"separator": "::"},
+    ),
+    "times": ("a,t\n1,10:30\n2,11:45\n", {"header": True}),
+    "semi-desc": ("id;t\n1;a,b,c\n2;d,e,f\n3;g,h,i\n", {"separator": ";", "header": True}),
+    "multiline": ('key,comment\nk1,"Dear Sir,\nthank you, really"\nk2,plain\n', {"header": True}),
+    "comments": ("# made by x\n# at y\nid,v\n1,2\n3,4\n", {"comment": "#", "header": True}),
+    "hashhead": ("#chrom\tstart\nchr1\t5\nchr2\t6\n", {"separator": "\\t", "header": True}),
+    "vcf": (
+        "##fileformat=VCF\n##x=y,z\n#CHROM\tPOS\n1\t5\n2\t6\n",
+        {"separator": "\\t", "comment": "##", "header": True},
+    ),
+    "empty": ("", {}),
+    "ragged": ("a,b,c\n1,2,3\n1,2\n4,5,6\n7,8,9\n", {"header": True}),
+    "headeronly": ("id,name,when\n", {"header": True}),
+    "quotednum": ('"id","zip"\n"1","01234"\n"2","99999"\n', {"header": True}),
+    "bool": ("a,b\ntrue,x\nfalse,y\n", {"header": True}),
+    "doubled": ("id,name,name,NAME\n1,a,b,c\n2,d,e,f\n", {"header": True}),
+    "dot9": ("a;b\n1,234;5\n2,345;6\n3,456;7\n", {"separator": ";", "header": True}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_detect_dialect_returns_the_options_a_file_needs(name: str) -> None:
+    text, options = CASES[name]
+
+    assert detect_dialect(text.encode(), whole=True).options == options
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("header", [True, False])
+def test_detect_dialect_of_what_python_writes_is_exact(separator: str, header: bool) -> None:
+    """Text holds all separators, quotes and line breaks."""
+    chance = random.Random(7)  # noqa: S311
+    for _ in range(40):
+        written = io.StringIO()
+        writer = csv.writer(written, delimiter=separator, lineterminator="\n")
+        if header:
+            writer.writerow(["id", "note", "price", "day"])
+        for number in range(chance.randint(4, 30)):
+            pieces = [
+                chance.choice(["a", "b;c", "d,e", "f\tg", "h|i", '"', "\n", " "]) for _ in range(4)
+            ]
+            note = "".join(pieces)
+            writer.writerow([number, note, f"{chance.random() * 99:.2f}", "2024-02-29"])
+        expected: dict[str, OptionValue] = (
+            {} if separator == "," else {"separator": separator.replace("\t", "\\t")}
+        )
+        if header:
+            expected["header"] = True
+        data = written.getvalue().encode()
+        assert detect_dialect(data, whole=True).options == expected, written.getvalue()
+
+
+def test_detect_dialect_ignores_a_record_that_is_cut_off() -> None:
+    text = "id,name\n" + "".join(f"{number},abc\n" for number in range(50)) + '51,"cut'
+
+    assert detect_dialect(text.encode(), whole=False).options == {"header": True}
+
+
+def test_numbers_that_may_be_fractions_or_thousands_are_a_warning() -> None:
+    found = detect_dialect(b"a;b\n1,234;5\n2,345;6\n3,456;7\n", whole=True)
+
+    assert "decimal_mark" not in found.options
+    assert "`1,234` may be a fraction or thousands" in found.warnings[0]
+
+
+def test_a_header_without_a_name_for_the_row_names_is_skipped_with_a_warning() -> None:
+    text = b'"mpg" "cyl"\n"Mazda RX4" 21 6\n"Datsun 710" 22.8 4\n"Hornet" 21.4 6\n'
+
+    found = detect_dialect(text, whole=True)
+
+    assert found.options == {"separator": " ", "skip_rows": 1}
+    assert "as R writes row names" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "confidence"),
+    [
+        ("id,name\n1,a\n2,b\n3,c\n", "header", "HIGH"),
+        ("name\nanna\nbert\n", "header", "LOW"),
+        ("a,b,c\n1,2,3\n1,2\n4,5,6\n", "separator", "MEDIUM"),
+        ("a;b\n1;2\n3;4\n5;6\n", "separator", "HIGH"),
+    ],
+)
+def test_a_guess_says_how_certain_it_is(text: str, option: str, confidence: str) -> None:
+    guesses = detect_dialect(text.encode(), whole=True).guesses
+
+    assert [guess.confidence for guess in guesses if guess.option == option] == [confidence]

@@ -1,0 +1,277 @@
+"""What is found out of files before they are loaded, and which of them are one table."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload.sources.files import inspection
+from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.text.opening import FileBytes
+
+CSV = b"id,name,day\n1,anna,2024-02-29\n2,bert,2024-03-01\n3,,2024-03-02\n4,dora,\n"
+
+
+def zipped(data: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("inside.csv", data)
+    return target.getvalue()
+
+
+def tables(folder: Path, *paths: str) -> tuple[InspectedTable, ...]:
+    return inspect_paths(paths or (".",), folder, FileBytes(), lambda found: ())
+
+
+def only(folder: Path, *paths: str) -> InspectedTable:
+    (table,) = tables(folder, *paths)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("packed", "compression"),
+    [(CSV, ""), (gzip.compress(CSV), "gz"), (bz2.compress(CSV), "bz2"), (lzma.compress(CSV), "xz"),
+     (zipped(CSV), "zip")],
+    ids=["plain", "gz", "bz2", "xz", "zip"],
+)  # fmt: skip
+def test_a_csv_file_is_known_by_its_content_whatever_its_name(
+    packed: bytes, compression: str, tmp_path: Path
+) -> None:
+    (tmp_path / "people.dat").write_bytes(packed)
+
+    table = only(tmp_path)
+
+    assert table.error is None
+    assert (table.format, table.first.compression) == ("CSV", compression)
+    assert table.name == "people"
+    assert table.paths == ("people.dat",)
+    assert table.columns == {"id": "bigint", "name": "string", "day": "date"}
+    assert table.first.rows[2] == ("3", None, "2024-03-02")
+    assert (table.rows_read, table.complete) == (4, True)
+
+
+def parquet(path: Path) -> None:
+    pq.write_table(pa.table({"id": [1, 2], "t": ["a", None], "s": [{"a": 1}, None]}), path)
+
+
+def orc(path: Path) -> None:
+    pyarrow.orc.write_table(pa.table({"id": [1, 2], "t": ["a", None]}), path)
+
+
+def avro(path: Path) -> None:
+    fields: list[Any] = [
+        {"name": "id", "type": "long"},
+        {"name": "t", "type": ["null", "string"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    ]
+    schema = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, [{"id": 1, "t": None, "at": 0}], codec="deflate")
+
+
+@pytest.mark.parametrize(
+    ("write", "file_format", "columns"),
+    [
+        (parquet, "PARQUET", {"id": "bigint", "t": "string", "s": "struct<a:bigint>"}),
+        (orc, "ORC", {"id": "bigint", "t": "string"}),
+        (avro, "AVRO", {"id": "bigint", "t": "string", "at": "timestamp"}),
+    ],
+)
+def test_a_file_with_types_of_its_own_is_known_by_its_content(
+    write: Any, file_format: str, columns: dict[str, str], tmp_path: Path
+) -> None:
+    write(tmp_path / "data")
+
+    table = only(tmp_path)
+
+    assert (table.format, table.columns, table.error) == (file_format, columns, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "file_format", "columns"),
+    [
+        ('{"id":1,"x":1.5}\n{"id":2,"y":null}\n', "NDJSON",
+         {"id": "bigint", "x": "double", "y": "string"}),
+        ('[{"id":1},{"id":"a"}]', "JSON", {"id": "string"}),
+        ('{"id": 1,\n "tags": ["a"]}', "JSON", {"id": "bigint", "tags": "array<string>"}),
+    ],
+)  # fmt: skip
+def test_json_is_told_from_its_values(
+    text: str, file_format: str, columns: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "data.txt").write_text(text, encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert (table.format, table.columns) == (file_format, columns)
+
+
+def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("{id},[t]\n1,a\n2,b\n", encoding="utf-8")
+
+    assert only(tmp_path).columns == {"{id}": "bigint", "[t]": "string"}
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"SQLite format 3\0rest", "it is an SQLite database"),
+        (b"%PDF-1.7", "it is a PDF"),
+        (b"<?xml version='1.0'?><a/>", "it is XML"),
+        (bytes(range(256)) * 20, "it is binary data of no known format"),
+    ],
+)
+def test_what_is_no_data_is_an_error_that_says_what_it_is(
+    content: bytes, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+
+    error = only(tmp_path).error
+
+    assert isinstance(error, LoadFailed)
+    assert what in error.message
+
+
+def test_a_zip_file_of_several_files_is_an_error(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.csv", CSV)
+        archive.writestr("b.csv", CSV)
+
+    assert "holds 2 files" in str(only(tmp_path).error)
+
+
+def test_a_large_file_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "MAX_BYTES", 1 << 20)
+    with (tmp_path / "big.csv").open("w", encoding="utf-8") as file:
+        file.write("id,t\n")
+        file.writelines(f"{number},{'x' * 90}\n" for number in range(50_000))
+
+    table = only(tmp_path)
+
+    assert not table.complete
+    assert 8_000 < table.rows_read < 40_000
+
+
+def test_windows_1252_is_suggested_and_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id;ort\n1;Nördlingen\n2;Köln\n".encode("cp1252"))
+
+    table = only(tmp_path)
+
+    assert table.options == {"separator": ";", "header": True, "encoding": "windows-1252"}
+    assert table.first.rows[0] == ("1", "Nördlingen")
+
+
+def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> None:
+    lines = ["id,id,n", *(f"{n},{n},{n}" for n in range(20)), "1,2", "1,2,n/a or not"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+
+    warnings = only(tmp_path).warnings
+
+    assert any("several columns named `id`" in text for text in warnings)
+    assert (
+        "line 22: it has 2 values, and 3 are expected: a load fails until it is fixed" in warnings
+    )
+    assert "column `n` is text: most values are numbers, `n/a or not` is not" in warnings
+
+
+@pytest.mark.parametrize(
+    ("days", "pattern"),
+    [
+        (["31.12.2024", "01.01.2025"], "dd.MM.yyyy"),
+        (["12/31/2024", "1/2/2025"], "M/d/yyyy"),
+        (["01/02/2024", "03/04/2024"], None),
+    ],
+)
+def test_dates_get_a_pattern_where_it_is_clear(
+    days: list[str], pattern: str | None, tmp_path: Path
+) -> None:
+    text = "id,day\n" + "".join(f"{n},{day}\n" for n, day in enumerate(days))
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.options.get("date_format") == pattern
+    assert table.columns["day"] == ("date" if pattern else "string")
+
+
+def test_files_whose_names_differ_in_digits_are_one_table(tmp_path: Path) -> None:
+    for month in ("01", "02", "03"):
+        (tmp_path / f"orders_2024-{month}.csv").write_bytes(CSV)
+    (tmp_path / "orders_2024-03.csv").write_bytes(b"id,name,day,extra\n9,x,2024-01-01,7\n")
+    (tmp_path / "people.csv").write_text("who,age\na,1\nb,2\n", encoding="utf-8")
+
+    orders, people = tables(tmp_path)
+
+    assert (orders.name, orders.paths, orders.files) == ("orders", ("orders_*-*.csv",), 3)
+    assert orders.columns == {"id": "bigint", "name": "string", "day": "date", "extra": "bigint"}
+    assert (people.name, people.paths) == ("people", ("people.csv",))
+
+
+def test_files_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path) -> None:
+    folder = tmp_path / "orders"
+    folder.mkdir()
+    for name in ("part-aa", "part-bb-x", "other"):
+        (folder / f"{name}.csv").write_bytes(CSV)
+
+    table = only(tmp_path, "orders")
+
+    assert (table.name, table.paths, table.files, table.rows_read) == ("orders", ("orders",), 3, 12)
+
+
+def test_files_of_a_pattern_are_one_table_unless_their_formats_differ(tmp_path: Path) -> None:
+    (tmp_path / "jan.csv").write_bytes(CSV)
+    (tmp_path / "feb.csv").write_bytes(CSV)
+    (tmp_path / "mar.json").write_text(json.dumps({"id": 1}), encoding="utf-8")
+
+    table = only(tmp_path, "*.csv")
+    months = tables(tmp_path, "*")
+
+    assert (table.paths, table.files) == (("*.csv",), 2)
+    assert [(found.format, found.files) for found in months] == [("CSV", 2), ("JSON", 1)]
+
+
+def test_folders_with_values_are_columns_of_one_table(tmp_path: Path) -> None:
+    for day in ("2024-01-01", "2024-01-02"):
+        folder = tmp_path / "events" / f"day={day}"
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_bytes(b"id\n1\n")
+
+    table = only(tmp_path, "events")
+
+    assert (table.name, table.paths) == ("events", ("events",))
+    assert table.columns == {"id": "bigint", "day": "date"}
+
+
+def test_names_of_tables_differ_in_the_lake(tmp_path: Path) -> None:
+    (tmp_path / "A-b.csv").write_bytes(CSV)
+    (tmp_path / "a_b.json").write_text('{"id": 1}', encoding="utf-8")
+
+    assert [table.name for table in tables(tmp_path)] == ["A-b", "a_b_2"]
+
+
+def test_parquet_files_whose_types_do_not_unite_are_an_error(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "part1.parquet")
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "part2.parquet")
+
+    error = only(tmp_path).error
+
+    assert error is not None
+    assert "`id`" in error.message
+
+
+def test_a_path_that_names_nothing_raises_what_a_load_raises(tmp_path: Path) -> None:
+    with pytest.raises(LoadFailed, match="there is no file or folder"):
+        tables(tmp_path, "missing.csv")
