@@ -21,6 +21,7 @@ from lakeload_jobs.formats.parquet.glue.tables import (
     SERDE,
     STRATEGY,
     TABLE_TYPE,
+    CatalogConflict,
     WantedTable,
     columns_of,
     completed,
@@ -40,10 +41,6 @@ from lakeload_jobs.storage.objects import Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseTypeDef, TableTypeDef
-
-
-class CatalogConflict(LoadFailed):
-    """Glue holds something under our name that is not our table as this load would have it."""
 
 
 def other_location(what: str, there: str, ours: str) -> CatalogConflict:
@@ -99,14 +96,6 @@ def other_types(table: str, pairs: list[tuple[str, str, str]]) -> CatalogConflic
         f"columns of Glue's `{table}` have other types, which Athena would refuse to read "
         f"(HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
         hint="give the column Glue's type with `columns.types`, or load into another table",
-    )
-
-
-def unreadable_type(column: str, kind: str, why: str) -> CatalogConflict:
-    """A column that a Glue table cannot have."""
-    return CatalogConflict(
-        f"column `{column}` is `{kind}`: {why}",
-        hint="set `nested: JSON`, give it another type with `columns.types`, or exclude it",
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.core.types import type_rule
-from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.log.records import Column
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ _KEY = f"projection.{PARTITION_KEY}."
 _RANGE = f"{_KEY}range"
 _FORMATS = {"DAY": ("yyyy/MM/dd", "DAYS"), "HOUR": ("yyyy/MM/dd/HH", "HOURS")}
 _START = re.compile(r"\d{4}(?:/\d{2}){2,3}")
+
+
+class CatalogConflict(LoadFailed):
+    """Glue holds something under our name that is not our table as this load would have it."""
 
 
 def projection_parameters(
@@ -256,8 +260,16 @@ def glue_columns(columns: Sequence[Column]) -> tuple[tuple[str, str], ...]:
         try:
             result.append((column.name.lower(), glue_type(column.type)))
         except NoGlueType as error:
-            raise conflicts.unreadable_type(column.name, column.type, str(error)) from error
+            raise _unreadable_type(column.name, column.type, str(error)) from error
     return tuple(result)
+
+
+def _unreadable_type(column: str, kind: str, why: str) -> CatalogConflict:
+    """A column that a Glue table cannot have."""
+    return CatalogConflict(
+        f"column `{column}` is `{kind}`: {why}",
+        hint="set `nested: JSON`, give it another type with `columns.types`, or exclude it",
+    )
 
 
 def same_location(one: str, other: str) -> bool:
