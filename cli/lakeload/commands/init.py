@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import inspect
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakeload.commands.options import Output
 from lakeload.documents.load import inspect_all
-from lakeload.init.documents import DOTENV, Answers, documents, variables
+from lakeload.init.documents import DOTENV, Given, documents, variables
 from lakeload.init.files import (
     is_tracked,
     next_steps,
@@ -24,11 +26,16 @@ from lakeload.init.files import (
     require_room,
     write_files,
 )
-from lakeload.init.interview import PANELS, Ask, Defaults, Question, detect_format, interview
+from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
+from lakeload.init.table_settings import OptionValue, TableFiles
+from lakeload.sources.files.settings import local_paths
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.init import Initialized, ask, show_json, show_text
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from lakeload.sources.files.inspected_tables import InspectedTable
 
 Folder = Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")]
 NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing, at a terminal either.")]
@@ -58,10 +65,17 @@ def init(
     }
     if not force:
         require_room(folder)
-    defaults: Defaults = {"name": _pipeline_name(folder), "source": detect_format}
-    answers = interview(given, defaults, _asker(no_input, output))
-    answers = _with_path_from(folder, answers)
-    texts = documents(answers)
+    found = _Found()
+    defaults: Defaults = {
+        "name": _pipeline_name(folder),
+        "source": found.format,
+        "table": found.table,
+    }
+    answers = interview(given, defaults, _asker(no_input, output), settled=found.settles)
+    inspected = found.tables(answers.path) if _as_found(given, found, answers.path) else ()
+    tables, warnings = table_files(inspected, given.get("table"), folder)
+    answers = replace(answers, path=path_from(folder, answers.path))
+    texts = documents(answers, tables)
     _check(texts)
     needed = variables(answers)
     files = plan_files(folder, texts, needed, force=force)
@@ -76,6 +90,8 @@ def init(
         dry_run=dry_run,
         tracked=bool(needed) and is_tracked(dotenv),
         readable=bool(needed) and open_to_others(dotenv),
+        tables=tables,
+        warnings=warnings,
     )
     (show_json if output is OutputFormat.JSON else show_text)(done)
 
@@ -119,15 +135,118 @@ def _pipeline_name(folder: Path) -> str:
     return name.lstrip("._-")[:128] or "pipeline"
 
 
-def _with_path_from(folder: Path, answers: Answers) -> Answers:
-    """Let a path that was given here be found from the document's folder."""
+class _Found:
+    """What the files of a path hold; each path is inspected once, and only where there are files.
+
+    A path that names nothing yet is no error: the files may come later.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, tuple[InspectedTable, ...]] = {}
+
+    def tables(self, path: str) -> tuple[InspectedTable, ...]:
+        """Return the tables that the files make; none of objects in S3: `init` asks no network."""
+        if path not in self._tables:
+            self._tables[path] = _inspected(path)
+        return self._tables[path]
+
+    def format(self, given: Given) -> str | None:
+        """Return the format of the first table."""
+        return next((str(one.format) for one in self._good(given)), None)
+
+    def table(self, given: Given) -> str | None:
+        """Return the name of the first table."""
+        return next((one.name for one in self._good(given)), None)
+
+    def settles(self, question: Question, given: Given) -> bool:
+        """Return whether a question has its answer in the files."""
+        return question.name in ("source", "table") and bool(self._good(given))
+
+    def _good(self, given: Given) -> list[InspectedTable]:
+        return [one for one in self.tables(given.get("path", "")) if one.error is None]
+
+
+def _inspected(path: str) -> tuple[InspectedTable, ...]:
+    """Return the tables of local files. Raises `Refused` where none of them can be loaded."""
+    if "://" in path and not path.startswith("file:"):
+        return ()
+    # Cheap, and most of what init does takes no look into files.
+    if not path or not any(glob.glob(one) for one in local_paths(Path.cwd(), path)):  # noqa: PTH207
+        return ()
+    from lakeload.commands.inspect import inspect_tables
+
+    tables = inspect_tables([path], Path.cwd())
+    if tables and all(table.error is not None for table in tables):
+        error = tables[0].error
+        assert error is not None  # noqa: S101
+        raise Refused(error.message, hint=error.hint)
+    return tables
+
+
+def _as_found(given: Mapping[str, str | None], found: _Found, path: str) -> bool:
+    """Return whether the files are of the format that the flags say."""
+    wanted = (given.get("source") or "").upper()
+    formats = {str(table.format) for table in found.tables(path) if table.error is None}
+    return not wanted or formats == {wanted}
+
+
+def table_files(
+    inspected: Sequence[InspectedTable], name: str | None, folder: Path
+) -> tuple[tuple[TableFiles, ...], tuple[str, ...]]:
+    """Return the tables as a pipeline in `folder` has them, and what to say of the files.
+
+    Raises `InvalidInput` for one `name` of several tables.
+    """
+    good = [table for table in inspected if table.error is None]
+    if name and len(good) > 1:
+        raise InvalidInput(
+            f"`--table` names one table, and the files make {len(good)}",
+            hint="leave it out, and change the names in pipeline.yml",
+        )
+    tables = tuple(
+        TableFiles(
+            name or table.name,
+            tuple(path_from(folder, path) for path in table.paths),
+            str(table.format),
+            _options(table),
+            {
+                guess.option: f"{_CONFIDENCE[guess.confidence]}: {guess.reason}"
+                for guess in table.guesses
+                if guess.confidence in _CONFIDENCE
+            },
+        )
+        for table in good
+    )
+    left = [
+        f"`{table.paths[0]}` is left out: {table.error.message}"
+        for table in inspected
+        if table.error is not None
+    ]
+    return tables, (*left, *(f"{one.name}: {text}" for one in good for text in one.warnings))
+
+
+_CONFIDENCE = {"MEDIUM": "probably", "LOW": "perhaps"}
+
+
+def _options(table: InspectedTable) -> dict[str, OptionValue]:
+    """Return the options, and also a header that is probably none: whoever reads it can judge."""
+    unsure = {
+        guess.option: guess.value
+        for guess in table.guesses
+        if guess.option == "header" and guess.confidence != "HIGH"
+    }
+    return {**table.options, **unsure}
+
+
+def path_from(folder: Path, path: str) -> str:
+    """Return a path that was given here as it is found from the document's folder."""
     # A shell does it for flags, nobody for an answer. Path's own fails where there is no such user.
-    path = os.path.expanduser(answers.path)  # noqa: PTH111
+    path = os.path.expanduser(path)  # noqa: PTH111
     if "://" in path or path.startswith("file:") or Path(path).is_absolute():
-        return replace(answers, path=path)
+        return path
     end = "/" if path.endswith("/") else ""
     # After a link `..` means what the file system says, so the way starts at the real folder.
-    return replace(answers, path=os.path.relpath(path, folder.resolve()) + end)
+    return os.path.relpath(path, folder.resolve()) + end
 
 
 def _check(texts: dict[str, str]) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import cast
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from lakeload.config.document import resolved
 from lakeload.documents.destination import own_store
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
+from lakeload.init.table_settings import (
+    TableFiles,
+    shared_source,
+    source_lines,
+    table_lines,
+    yaml_text,
+)
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, CatalogTraits, FormatTraits
 from lakeload_jobs.core.names import normalize
@@ -23,9 +27,12 @@ DESTINATION, PIPELINE = "destination.yml", "pipeline.yml"
 DOTENV, GITIGNORE = ".env", ".gitignore"
 
 
-def documents(answers: Answers) -> dict[str, str]:
-    """Return the text of each document by its file's name."""
+def documents(answers: Answers, tables: Sequence[TableFiles] = ()) -> dict[str, str]:
+    """Return the text of each document by its file's name. `tables` are those whose files were
+    inspected; without, there is one, as the answers have it."""
     given = asdict(answers)
+    tables = tables or (_one_table(answers),)
+    shared = shared_source(tables)
     traits, catalog = format_traits(given), catalog_traits(given)
     facts = {
         **given,
@@ -35,6 +42,9 @@ def documents(answers: Answers) -> dict[str, str]:
         "settings": catalog_settings(given),
         "own_store": own_store(answers.endpoint_url or ""),
         "located": catalog is not None and catalog.located,
+        "source_lines": list(source_lines(shared)),
+        "tables": [list(table_lines(table, shared)) for table in tables],
+        "has_csv": shared.format == "CSV",
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
     }
@@ -51,6 +61,11 @@ def documents(answers: Answers) -> dict[str, str]:
         name: environment.get_template(f"{name}.jinja").render(facts)
         for name in (DESTINATION, PIPELINE)
     }
+
+
+def _one_table(answers: Answers) -> TableFiles:
+    options = {"header": True} if answers.source == "CSV" else {}
+    return TableFiles(answers.table, (answers.path,), answers.source, options)
 
 
 @dataclass(frozen=True)
@@ -136,13 +151,3 @@ def variables(answers: Answers) -> tuple[Variable, ...]:
         )
         if needed
     )
-
-
-_PLAIN = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./*@+-]|:(?=[A-Za-z0-9/:]))*")
-
-
-def yaml_text(value: str) -> str:
-    """Return text as YAML: plain where every reader takes it for text, else in double quotes."""
-    if _PLAIN.fullmatch(value) and resolved(value) == value:
-        return value
-    return json.dumps(value, ensure_ascii=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -26,11 +25,10 @@ from lakeload.init.documents import (
     format_traits,
     in_glue,
 )
-from lakeload.sources.files.settings import local_paths, table_of
+from lakeload.sources.files.settings import table_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.sources.files.file_state import is_s3
 
 
 def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding | None:
@@ -159,11 +157,18 @@ Defaults = Mapping[str, str | Callable[[Given], str | None]]
 far may know none."""
 
 
-def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | None) -> Answers:
+def interview(
+    flags: Mapping[str, str | None],
+    defaults: Defaults,
+    ask: Ask | None,
+    *,
+    settled: Callable[[Question, Given], bool] = lambda question, given: False,
+) -> Answers:
     """Return an answer to each question that applies: the flag, what was asked, or the default.
 
-    `defaults` come before those of the questions. Without `ask`, what has neither flag nor
-    default is missing. Raises `InvalidInput`, naming all missing flags at once.
+    `defaults` come before those of the questions; what is `settled` is not asked. Without `ask`,
+    what has neither flag nor default is missing. Raises `InvalidInput`, naming all missing flags
+    at once.
     """
     # What a later flag says takes part in an earlier default: `--role-arn` makes it a role.
     known = {name: value for name, value in flags.items() if value is not None}
@@ -179,7 +184,12 @@ def interview(flags: Mapping[str, str | None], defaults: Defaults, ask: Ask | No
         default = _default(defaults, question, known)
         if flag is not None:
             known[question.name] = _checked_flag(question, choices, flag, known)
-        elif ask is not None and question.asked and not _settled(question, known):
+        elif (
+            ask is not None
+            and question.asked
+            and not _settled(question, known)
+            and not settled(question, known)
+        ):
             known[question.name] = _asked(question, choices, default, ask, known)
         elif default is None:
             if question.follows not in [item.name for item in missing]:
@@ -267,41 +277,3 @@ def _missing(questions: list[Question]) -> InvalidInput:
     return InvalidInput(
         f"{flags} {verb} missing, and there is no terminal to ask at", hint=f"give\n{about}"
     )
-
-
-_LOOKED_AT = 100
-
-
-def detect_format(given: Mapping[str, str]) -> str | None:
-    """Return NDJSON for a path whose ending says JSON and whose first file has an object on each
-    line; None for other endings, and for files that are missing, remote or unreadable."""
-    path = given.get("path", "")
-    if format_of(path) != "JSON" or is_s3(path):
-        return None
-    # Only here: a look into files brings the libraries of AWS along.
-    from lakeload_jobs.contract.errors import LakeloadError
-    from lakeload_jobs.sources.files.listing import local_files
-    from lakeload_jobs.sources.files.source_bytes import DAMAGED, as_utf8, decompressed
-
-    try:
-        first = next(iter(local_files(local_paths(Path.cwd(), path))), None)
-        if first is None:
-            return None
-        with Path(first.path).open("rb") as file:
-            start = next(as_utf8(decompressed(first.path, file), None), b"")
-    except (LakeloadError, *DAMAGED):
-        return None
-    return "NDJSON" if _has_lines(start) else None
-
-
-def _has_lines(start: bytes) -> bool:
-    """Whether a text begins with two lines that are an object each: JSON has one in a file."""
-    lines = [line for line in start.splitlines()[:_LOOKED_AT] if line.strip()]
-    return len(lines) > 1 and all(map(_is_object, lines[:2]))
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False

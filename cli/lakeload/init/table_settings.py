@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lakeload.init.documents import yaml_text
+from lakeload.config.document import resolved
 
 _LINE = 76
 
@@ -21,6 +23,8 @@ class TableFiles:
     paths: tuple[str, ...]
     format: str
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What to say of an option beside it."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,19 @@ class SharedSource:
 
     format: str
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def shared_source(tables: Sequence[TableFiles]) -> SharedSource:
     """Return what `source` says for all tables; the others say their own."""
     file_format = Counter(table.format for table in tables).most_common(1)[0][0]
-    alike = [table.options for table in tables if table.format == file_format]
+    alike = [table for table in tables if table.format == file_format]
     options = {
         name: value
-        for name, value in alike[0].items()
-        if all(other.get(name) == value for other in alike)
+        for name, value in alike[0].options.items()
+        if all(other.options.get(name) == value for other in alike)
     }
-    return SharedSource(file_format, options)
+    return SharedSource(file_format, options, alike[0].notes)
 
 
 def source_lines(shared: SharedSource) -> Iterator[str]:
@@ -49,7 +54,7 @@ def source_lines(shared: SharedSource) -> Iterator[str]:
     yield "  type: FILES"
     yield f"  format: {shared.format}"
     if shared.options:
-        yield from _options_lines(shared.options, "  ")
+        yield from _options_lines(shared.options, shared.notes, "  ")
 
 
 def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
@@ -67,19 +72,22 @@ def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
     else:
         yield f"    format: {table.format}"
     if own:
-        yield from _options_lines(own, "    ")
+        yield from _options_lines(own, table.notes, "    ")
 
 
-def _options_lines(options: Mapping[str, OptionValue], indent: str) -> Iterator[str]:
+def _options_lines(
+    options: Mapping[str, OptionValue], notes: Mapping[str, str], indent: str
+) -> Iterator[str]:
     """Yield options in one line where that is short, else each in its own."""
-    settings = [f"{name}: {_scalar(value)}" for name, value in options.items()]
-    line = f"{indent}options: {{{', '.join(settings)}}}"
-    if len(line) <= _LINE:
+    settings = {name: f"{name}: {_scalar(value)}" for name, value in options.items()}
+    line = f"{indent}options: {{{', '.join(settings.values())}}}"
+    if len(line) <= _LINE and not notes.keys() & options.keys():
         yield line
         return
     yield f"{indent}options:"
-    for setting in settings:
-        yield f"{indent}  {setting}"
+    for name, setting in settings.items():
+        note = f"   # {notes[name]}" if name in notes else ""
+        yield f"{indent}  {setting}{note}"
 
 
 def _scalar(value: OptionValue) -> str:
@@ -89,3 +97,13 @@ def _scalar(value: OptionValue) -> str:
         return str(value).lower()
     # In single quotes YAML leaves backslashes as they are.
     return f"'{value}'" if "\\" in value and "'" not in value else yaml_text(value)
+
+
+_PLAIN = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./*@+-]|:(?=[A-Za-z0-9/:]))*")
+
+
+def yaml_text(value: str) -> str:
+    """Return text as YAML: plain where every reader takes it for text, else in double quotes."""
+    if _PLAIN.fullmatch(value) and resolved(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -11,13 +11,16 @@ from rich.text import Text
 
 from lakeload.config.secret_names import printable
 from lakeload.ui import console
+from lakeload.ui.errors import say
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.core.sizes import counted
 
 if TYPE_CHECKING:
     from lakeload.config.model import Finding
     from lakeload.init.documents import Variable
     from lakeload.init.files import PlannedFile, Step
     from lakeload.init.interview import Question
+    from lakeload.init.table_settings import TableFiles
 
 _DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
 _TO_DO = {"create": "write", "overwrite": "overwrite", "extend": "add to", "keep": "keep"}
@@ -36,6 +39,9 @@ class Initialized:
     """Whether git has `.env` under version control."""
     readable: bool
     """Whether others than the owner may read `.env`."""
+    tables: Sequence[TableFiles] = ()
+    """The tables whose files were inspected."""
+    warnings: Sequence[str] = ()
 
 
 def ask(
@@ -65,6 +71,9 @@ def show_text(done: Initialized) -> None:
     for file in done.files:
         verb = f"would {_TO_DO[file.action]}" if done.dry_run else _DONE[file.action]
         console.answer(f"{verb} {printable(str(file.path))}")
+    if done.tables and not console.quiet():
+        names = ", ".join(printable(table.name) for table in done.tables)
+        console.answer(f"\n{counted(len(done.tables), 'table')}: {names}")
     _warn(done)
     if done.dry_run or console.quiet():
         return
@@ -93,11 +102,15 @@ def to_document(done: Initialized) -> dict[str, Any]:
         "dry_run": done.dry_run,
         "files": [{"file": str(file.path), "action": file.action} for file in done.files],
         "variables": [asdict(variable) for variable in done.variables],
+        "tables": [table.name for table in done.tables],
+        "warnings": list(done.warnings),
         "next": [step.command for step in done.steps],
     }
 
 
 def _warn(done: Initialized) -> None:
+    for warning in done.warnings:
+        say(console.err, "warning", warning)
     if done.tracked:
         console.note(
             Text(f"warning: git tracks {done.dotenv}: `git rm --cached` it before it holds secrets")

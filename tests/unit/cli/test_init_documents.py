@@ -23,9 +23,10 @@ from lakeload.config.page import Page
 from lakeload.config.yaml_tree import read_nodes
 from lakeload.documents.load import inspect_all, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
-from lakeload.init.documents import in_glue, variables, yaml_text
+from lakeload.init.documents import in_glue, variables
 from lakeload.init.files import next_steps
 from lakeload.init.interview import interview
+from lakeload.init.table_settings import yaml_text
 from tests.inputs import files_of
 from tests.unit.cli.init_choices import (
     CATALOGS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import pty
 import re
@@ -22,7 +21,6 @@ from lakeload.init.documents import Answers
 from lakeload.init.interview import (
     QUESTIONS,
     Question,
-    detect_format,
     format_of,
     interview,
 )
@@ -203,40 +201,3 @@ def at_a_terminal(arguments: list[str], answers: list[str], folder: Path) -> tup
 )
 def test_a_path_tells_format_and_table(path: str, file_format: str | None, table: str) -> None:
     assert (format_of(path), table_of(path)) == (file_format, table)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "file_format"),
-    [
-        ("a.json", b'{"id": 1}\n{"id": 2}\n', "NDJSON"),
-        ("a.json.gz", gzip.compress(b'\xef\xbb\xbf{"id": 1}\r\n\r\n{"id": 2}', mtime=0), "NDJSON"),
-        ("a.json", b'{"id": 1}\n', None),
-        ("a.json", b'[\n{"id": 1}\n]', None),
-        ("a.json", b"", None),
-        ("a.json.gz", b"no gzip", None),
-        ("a.csv", b"{}\n{}\n", None),
-    ],
-)
-def test_json_lines_are_seen_in_the_file(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    content: bytes,
-    file_format: str | None,
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    monkeypatch.chdir(tmp_path)
-
-    assert detect_format({"path": name}) == file_format
-    assert detect_format({"path": f"{tmp_path}/*{name[1:]}"}) == file_format
-    assert detect_format({"path": f"s3://bucket/{name}"}) is None
-    assert detect_format({"path": "nothing.json"}) is None
-
-
-def test_the_documents_read_json_lines_as_what_they_are(tmp_path: Path) -> None:
-    events = tmp_path / "events.json"
-    events.write_text('{"id": 1}\n{"id": 2}\n')
-    given = {**REQUIRED, "path": str(events)}
-
-    assert interview(given, {"name": "n", "source": detect_format}, None).source == "NDJSON"
-    assert interview({**given, "source": "JSON"}, {"name": "n"}, None).source == "JSON"
