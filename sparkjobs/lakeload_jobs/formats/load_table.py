@@ -19,7 +19,7 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
-from lakeload_jobs.sources.base import Slice, Source
+from lakeload_jobs.sources.base import Slice, Source, explained_by_change
 from lakeload_jobs.storage.backoff import pause
 
 ROUNDS = 10
@@ -83,17 +83,20 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         return replace(opened.keep(found), notes=_notes(found))
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.earlier)
-    prepared = prepare_rows(spec, table, rows, expected)
-    writer = opened.check(prepared)
+    with explained_by_change(rows.check_unchanged):
+        prepared = prepare_rows(spec, table, rows, expected)
+        writer = opened.check(prepared)
     if writer is None:
+        rows.check_unchanged()
         note = "the source has no columns yet, so there is no table to make"
         return TableResult(table.source, table.target, "NO_OP", notes=(note,))
     counted = None
-    if rows.repeatable:
-        load.reporter.on_stage("count")
-        counted = writer.count()
-    load.reporter.on_stage("stage")
-    staged = writer.stage(counted)
+    with explained_by_change(rows.check_unchanged):
+        if rows.repeatable:
+            load.reporter.on_stage("count")
+            counted = writer.count()
+        load.reporter.on_stage("stage")
+        staged = writer.stage(counted)
     try:
         rows.check_unchanged()
         change = rows.finish(()) or found.change

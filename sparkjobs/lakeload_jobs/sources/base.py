@@ -8,9 +8,11 @@ neither looks into the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 
 if TYPE_CHECKING:
@@ -148,3 +150,22 @@ class Splits:
     parts: tuple[Any, ...]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     counts: tuple[int, ...] | None = None
+
+
+@contextmanager
+def explained_by_change(check_unchanged: Callable[[], None]) -> Iterator[None]:
+    """Report that the source changed in place of any failure of the block that follows from it: a
+    file that is cut off is damaged to whoever reads it. Raises as the block does, or `LoadFailed`.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise
+    except Exception as error:
+        try:
+            check_unchanged()
+        except LoadFailed as change:
+            raise change from error
+        except LakeloadError:
+            pass  # It cannot be asked for now, and is not what went wrong first.
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections import Counter
@@ -242,7 +243,11 @@ def test_other_rows_than_counted_are_not_loaded(
     def count(frame: DataFrame, *, all_columns: bool) -> Counted:
         rows = real(frame, all_columns=all_columns)
         for path in paths:
-            path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+            # Another file of the same size and time: nothing but the number of rows tells.
+            text, state = path.read_text(), path.stat()
+            lines = text.splitlines()[:-1]
+            path.write_text("\n".join(lines).ljust(len(text) - 1) + "\n")
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
         return rows
 
     with pytest.MonkeyPatch.context() as patch:

@@ -20,6 +20,9 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsSpec, TableSpec
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import list_files
+from lakeload_jobs.sources.files.spark import source as files_source
 from lakeload_jobs.sources.files.spark import text, text_checks
 from lakeload_jobs.sources.files.text import splits
 from tests.inputs import files_of
@@ -336,6 +339,29 @@ def test_an_object_that_changes_while_it_is_read_fails_the_table(
     error = failure(job, table)
 
     assert f"the source changed while it was read: `{path}` was written to" in error.message
+    assert error.retryable
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_object_that_changes_behind_the_listing_is_named(
+    job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch, *, removed: bool
+) -> None:
+    path = source.put("exports/a.csv", "id\n1\n")
+
+    def and_then(*given: Any, **named: Any) -> tuple[FileState, ...]:
+        found = list_files(*given, **named)
+        if removed:
+            bucket = source.lake.seeded.bucket
+            source.lake.server.s3.delete_object(Bucket=bucket, Key="exports/a.csv")
+        else:
+            source.put("exports/a.csv", "id\nx\n")
+        return found
+
+    monkeypatch.setattr(files_source, "list_files", and_then)
+    error = failure(job, source.table(job, path))
+
+    what = "was removed" if removed else "was written to"
+    assert error.message == f"the source changed while it was read: `{path}` {what}"
     assert error.retryable
 
 

@@ -189,27 +189,33 @@ class SourceObjects:
 
     @contextmanager
     def stream(self, file: FileState, start: int) -> Iterator[Bytes]:
-        """Open an object from byte `start` on. Raises `AwsError`, while it is read as well."""
-        pattern = KeyPattern.parse(file.path)
-        with _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"):
-            if start >= file.size:  # a range of nothing is an error
-                yield io.BytesIO()
-                return
-            with aws_call(f"reading `{file.path}`"):
-                answer = self._session.s3.get_object(
-                    Bucket=pattern.bucket, Key=pattern.key, Range=f"bytes={start}-"
-                )
-                with answer["Body"] as body:
-                    yield body
+        """Open an object from byte `start` on. Raises as `read_range` does, while it is read as
+        well."""
+        if start >= file.size:  # a range of nothing is an error
+            yield io.BytesIO()
+            return
+        with _reading(file) as pattern:
+            answer = self._session.s3.get_object(
+                Bucket=pattern.bucket,
+                Key=pattern.key,
+                Range=f"bytes={start}-",
+                IfMatch=f'"{file.etag}"',
+            )
+            with answer["Body"] as body:
+                yield body
 
     def read_range(self, file: FileState, start: int, size: int) -> bytes:
-        """Return bytes of an object, at least one. Raises `AwsError`."""
-        pattern = KeyPattern.parse(file.path)
-        doing = f"reading `{file.path}`"
-        with _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"), aws_call(doing):
-            asked = f"bytes={start}-{start + size - 1}"
+        """Return bytes of an object, at least one.
+
+        Raises `AwsError`, and `LoadFailed` for an object that is not what it was when it was
+        listed.
+        """
+        with _reading(file) as pattern:
             answer = self._session.s3.get_object(
-                Bucket=pattern.bucket, Key=pattern.key, Range=asked
+                Bucket=pattern.bucket,
+                Key=pattern.key,
+                Range=f"bytes={start}-{start + size - 1}",
+                IfMatch=f'"{file.etag}"',
             )
             with answer["Body"] as body:
                 return body.read()
@@ -378,6 +384,23 @@ class ObjectFile(io.RawIOBase):
 
 
 @contextmanager
+def _reading(file: FileState) -> Iterator[KeyPattern]:
+    pattern = KeyPattern.parse(file.path)
+    try:
+        with (
+            _naming("s3:GetObject", f"{pattern.bucket}/{pattern.key}"),
+            aws_call(f"reading `{file.path}`"),
+        ):
+            yield pattern
+    except AwsError as error:
+        if error.code == "PreconditionFailed":
+            raise changed(file.path, "was written to") from error
+        if error.code == "NoSuchKey":
+            raise changed(file.path, "was removed") from error
+        raise
+
+
+@contextmanager
 def _naming(action: str, resource: str, prefix: str = "") -> Iterator[None]:
     """Make a refusal say which IAM action it is about, and on which resource."""
     try:
@@ -455,14 +478,18 @@ def check_unchanged(
     """Raise `LoadFailed` when the content of a file is not what it was when it was listed."""
     for before, after in zip(files, list_again(files, source, readers), strict=True):
         if _content(before) != _content(after):
-            what = "was removed" if after.size < 0 else "was written to"
-            raise LoadFailed(
-                f"the source changed while it was read: `{before.path}` {what}",
-                hint="load files that are complete; write new ones beside them and rename"
-                if after.etag is None
-                else "load objects that are complete, and write new ones under keys of their own",
-                retryable=True,
-            )
+            raise changed(before.path, "was removed" if after.size < 0 else "was written to")
+
+
+def changed(path: str, what: str) -> LoadFailed:
+    """Return the failure of a load whose source is not what it was when it was listed."""
+    return LoadFailed(
+        f"the source changed while it was read: `{path}` {what}",
+        hint="load objects that are complete, and write new ones under keys of their own"
+        if is_s3(path)
+        else "load files that are complete; write new ones beside them and rename",
+        retryable=True,
+    )
 
 
 def list_again(

@@ -23,6 +23,7 @@ import pyarrow.types as pt
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import changed
 
 _AT_ONCE = 16
 _BUFFER = 1 << 20
@@ -130,11 +131,7 @@ def read_footers(
 def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
     """Return the error of a file that Arrow could not read."""
     if isinstance(error, FileNotFoundError):
-        return LoadFailed(
-            f"the source changed while it was read: `{path}` was removed",
-            hint="load files that are complete; write new ones beside them and rename",
-            retryable=True,
-        )
+        return changed(path, "was removed")
     said = " ".join(str(error).split())[:300]
     return UnreadableFile(f"reading `{path}`: {said}", hint=hint or "check the file and `format`")
 

@@ -5,7 +5,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -14,10 +14,10 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.base import Rows, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import list_files
+from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
@@ -115,7 +115,10 @@ class FilesSlice:
 
         Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
         """
-        rows = self._open(spark, earlier)
+        given, readers = self.given, self.s3.readers
+        files = self.selection.files if self.selection else list_files(given, readers)
+        with explained_by_change(lambda: check_unchanged(files, given, readers)):
+            rows = self._open(spark, files, earlier)
         if self.spec.reader == "DIRECT" and rows.reader != "direct":
             raise InvalidInput(
                 f"the table cannot be read with `spark.reader: DIRECT`: {rows.why_no_splits}",
@@ -123,12 +126,12 @@ class FilesSlice:
             )
         return rows
 
-    def _open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
+    def _open(
+        self, spark: SparkSession, files: tuple[FileState, ...], earlier: Mapping[str, str]
+    ) -> Rows:
         given, table, s3 = self.given, self.table, self.s3
-        files: Sequence[FileState] | None = self.selection.files if self.selection else None
         if given.format == "PARQUET":
-            listed = list_files(given, s3.readers) if files is None else files
-            opened = ParquetTable(spark, self.spec, table, given, tuple(listed), s3)
+            opened = ParquetTable(spark, self.spec, table, given, files, s3)
             return open_parquet(opened, earlier)
         if given.format == "CSV":
             return open_csv(spark, self.spec, table, given, s3, files=files, earlier=earlier)

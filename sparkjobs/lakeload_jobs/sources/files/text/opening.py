@@ -26,7 +26,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects
+from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects, changed
 from lakeload_jobs.sources.files.source_bytes import (
     CHUNK,
     Bytes,
@@ -113,11 +113,7 @@ def _opened(file: FileState) -> Iterator[IO[bytes]]:
     try:
         opened = Path(file.path).open("rb", buffering=0)  # noqa: SIM115
     except FileNotFoundError as error:
-        raise LoadFailed(
-            f"the source changed while it was read: `{file.path}` was removed",
-            hint="load files that are complete; write new ones beside them and rename",
-            retryable=True,
-        ) from error
+        raise changed(file.path, "was removed") from error
     except OSError as error:
         raise LoadFailed(
             f"reading `{file.path}`: {error.strerror}",

@@ -21,6 +21,7 @@ from lakeload_jobs.rows.row_id import Column, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.source_bytes import splittable
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
@@ -368,14 +369,14 @@ class ReadText:
             rows = 0
             with self.reader.open(piece) as opened:
                 if opened.names != piece.names:
-                    raise _changed(piece)
+                    raise changed(piece.file.path, "was written to")
                 for batch in opened.batches():
                     if batch.bad:
-                        raise _changed(piece)
+                        raise changed(piece.file.path, "was written to")
                     rows += batch.rows.num_rows
                     yield self._typed(piece, batch)
             if rows != piece.rows:
-                raise _changed(piece)
+                raise changed(piece.file.path, "was written to")
 
     def _typed(self, piece: Piece, batch: TextBatch) -> pa.RecordBatch:
         folders, rows = dict(piece.folders), batch.rows.num_rows
@@ -415,14 +416,6 @@ class ReadText:
         (line,) = batch.lines([row])
         bad = Bad(line, column.name, what)
         return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, "FAIL"))
-
-
-def _changed(piece: Piece) -> LoadFailed:
-    return LoadFailed(
-        f"the source changed while it was read: `{piece.file.path}` was written to",
-        hint="load files that are complete; write new ones beside them and rename",
-        retryable=True,
-    )
 
 
 def weight(piece: Piece) -> int:
