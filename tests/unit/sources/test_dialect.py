@@ -36,6 +36,7 @@ CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
     "namibia": ("code,pop\nDE,83\nNA,NA\nFR,67\n", {"header": True}),
     "apos": ("id,t\n1,'a, b'\n2,'c'\n3,'d, e'\n", {"quote": "'", "header": True}),
     "stray": ('id,t\n1,5" pipe\n2,"6"" pipe"\n3,x\n', {"header": True}),
+    "commainname": ('n,c\n"A, Mr B",1st\n"C, Mrs D",2nd\n"E, Mr F",3rd\n', {"header": True}),
     "badq": ('id,t\n1,"5\n2,"6\n3,x\n', {"quote": "", "header": True}),
     "esc": ('id,t\n1,"a \\"b\\", c"\n2,"d"\n3,e\n', {"escape": "\\", "header": True}),
     "onecol": ("name\nanna\nbert\n", {"header": True}),

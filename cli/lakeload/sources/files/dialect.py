@@ -228,10 +228,13 @@ def _cleanliness(table: Sequence[Record], separator: str) -> float:
 
 
 def _without_outer_quotes(table: Sequence[Record]) -> float:
-    """Return how likely it is that quotes mean nothing, where values begin and end with them."""
+    """Return how likely it is that quotes mean nothing, where values begin with them.
+
+    One at the end may be inches.
+    """
     texts = [text for record in table[:300] for text in _texts(record)]
-    around = sum(len(text) > 1 and text[0] == text[-1] == '"' for text in texts)
-    return 1 - 0.9 * (around / len(texts)) ** 0.5 if texts else 1.0
+    opened = sum(text.startswith('"') for text in texts)
+    return 1 - 0.9 * (opened / len(texts)) ** 0.5 if texts else 1.0
 
 
 def _described(best: _Reading, *, lines: int) -> DetectedDialect:
