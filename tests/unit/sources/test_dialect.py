@@ -60,6 +60,13 @@ CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
         {"separator": "\\t", "comment": "##", "header": True},
     ),
     "empty": ("", {}),
+    "hashes": ("a/b,v1,h1:aGk=\nb/c,v2-x,h1:eGk=\nc,v3,h1:eWo=\nd,v4,h1:aaa=\n", {}),
+    "globs": (
+        "# made by x\n80:text/html:*.html\n50:text/css:*.css\n50:text/x:*.x\n",
+        {"separator": ":", "comment": "#"},
+    ),
+    "clock": ("13:30:00\n14:00:00\n", {}),
+    "lines of comments": ("# one\n# two\nanna\nbert\n", {"comment": "#", "header": True}),
     "ragged": ("a,b,c\n1,2,3\n1,2\n4,5,6\n7,8,9\n", {"header": True}),
     "headeronly": ("id,name,when\n", {"header": True}),
     "quotednum": ('"id","zip"\n"1","01234"\n"2","99999"\n', {"header": True}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -45,10 +46,12 @@ class DetectedDialect:
 _DEFAULTS: dict[str, OptionValue] = {"separator": ",", "quote": '"', "header": False}
 _MOST_RECORDS = 2000
 _SEPARATORS = (",", "\t", ";", "|", "\x01", "\x1f", "^", "~", "::", "||", ":", " ")
-_WEAK = {":": 5, " ": 3}
+_WEAK = {":": 3, " ": 3}
 """Signs that text is full of, and how many values a record needs before they count."""
 _SKIPPED_COUNT = 3
 """Lines before the table speak against a reading, but less than lines that do not fit within it."""
+_LONG = 12
+"""Texts of so many characters are not of one length by chance."""
 _NOTE_OF_EXCEL = re.compile(rb"sep=(.{1,4}?)(?:\r\n|\n|\r)", re.IGNORECASE)
 
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?")
@@ -78,6 +81,8 @@ def detect_dialect(data: bytes, *, whole: bool) -> DetectedDialect:
     ]
     # Of equals the first, which needs the fewest options.
     best = max(readings, key=_merit, default=None)
+    if best is not None and best.width == 1 and data.startswith(b"#"):
+        best = readings[-1]
     if best is None:
         return DetectedDialect((Guess("header", False, "LOW", "the file has no records"),))
     return _described(best, lines=int(bool(skipped)))
@@ -117,7 +122,9 @@ def _comments(data: bytes) -> tuple[bytes, ...]:
 
 def _best(data: bytes, *, whole: bool, comment: bytes, noted: str) -> _Reading | None:
     """Return the reading that makes the best table."""
-    signs = [noted] if noted else [sign for sign in _SEPARATORS if sign.encode() in data] or [","]
+    # A comma separates nothing where there is none: one value in each record.
+    there = [sign for sign in _SEPARATORS if sign == "," or sign.encode() in data]
+    signs = [noted] if noted else there
     readings = [
         reading
         for sign in signs
@@ -187,6 +194,8 @@ def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
     fitting = good / size if size else 0.0
     sign = dialect.separator.decode()
     weight = 1.0 if width >= _WEAK.get(sign, 0) else 0.1
+    if sign == ":" and not _has_words(table):
+        weight = 0.1  # times of day
     weight *= 0.8 if sign in _WEAK else 1.0
     weight *= 0.8 if first else 1.0
     score = fitting * fitting * _cleanliness(table, sign) * (1 - 1 / (width + 1)) * weight
@@ -225,6 +234,13 @@ def _cleanliness(table: Sequence[Record], separator: str) -> float:
                 # Commas are frequent in text.
                 clean += 0.5 if separator != "," and _COMMAS.search(held) else 1
     return clean / values if values else 1.0
+
+
+def _has_words(table: Sequence[Record]) -> bool:
+    """Whether most records have a value of letters behind the first one."""
+    some = table[:300]
+    with_words = sum(any(re.match("[A-Za-z]", text) for text in _texts(one)[1:]) for one in some)
+    return with_words > 0.9 * len(some)
 
 
 def _without_outer_quotes(table: Sequence[Record]) -> float:
@@ -383,13 +399,16 @@ def detect_header(
 
 def _are_alike(name: str, values: Sequence[str]) -> bool:
     """Whether all values have one form that text rarely has, and the name has it too."""
-    forms = Counter(_form(text) for text in values)
-    form, times = forms.most_common(1)[0]
-    if len(values) < 3 or times < 0.95 * len(values) or form != _form(name):
+    if len(values) < 3:
         return False
-    if re.search(r"[^A-Za-z _]", form):
-        return True
-    return len({len(text) for text in (*values, name)}) == 1
+    lengths = {len(text) for text in (*values, name)}
+    prefix = os.path.commonprefix([*values, name])  # noqa: RUF071
+    if (len(lengths) == 1 and len(name) >= _LONG) or re.search(r"[A-Za-z0-9]{1,9}[:=/]", prefix):
+        return True  # such as hashes, and what begins with `h1:`
+    form, times = Counter(_form(text) for text in values).most_common(1)[0]
+    if times < 0.95 * len(values) or form != _form(name) or len(name) not in lengths:
+        return False
+    return bool(re.search(r"[^A-Za-z _]", form)) or len({len(text) for text in values}) == 1
 
 
 def _form(text: str) -> str:

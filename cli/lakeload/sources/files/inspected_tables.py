@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 _INSPECTED = 10
 """Files of a table that are opened: the first ones and the last."""
 _ALIKE = 0.5
-"""The share of columns that files of one table have in common."""
+"""Files of one table have more than this share of their columns in common."""
 
 ListObjects = Callable[[Sequence[str]], Sequence[FileState]]
 """Lists what `s3://` paths name."""
@@ -174,10 +174,12 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     names, others = set(one.columns), set(other.columns)
     if not names or not others:
         return True
-    dialect = {name: value for name, value in one.options.items() if name in _SHARED}
-    return len(names & others) >= _ALIKE * max(len(names), len(others)) and dialect == {
-        name: value for name, value in other.options.items() if name in _SHARED
-    }
+    in_common = len(names & others) / max(len(names), len(others))
+    return in_common > _ALIKE and _dialect(one.options) == _dialect(other.options)
+
+
+def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    return {name: value for name, value in options.items() if name in _SHARED}
 
 
 _SHARED = frozenset({"separator", "quote", "escape", "header", "encoding", "skip_rows"})
@@ -324,7 +326,7 @@ def _are_equal(one: InspectedTable, other: InspectedTable) -> bool:
         and named
         and names == tuple(other.columns)
         and one.format == other.format
-        and one.options == other.options
+        and _dialect(one.options) == _dialect(other.options)
     )
 
 
