@@ -51,10 +51,13 @@ Schema = Annotated[
     bool | None,
     typer.Option(
         "--schema/--no-schema",
-        help="In a plan also the columns that would change, which takes Spark: for Iceberg tables "
-        "unless --no-schema says otherwise, for Parquet with --schema.",
+        help="In a plan also the columns. Of Parquet tables what is found without Spark, unless "
+        "--schema says more; Iceberg tables take Spark, unless --no-schema says otherwise.",
         show_default=False,
     ),
+]
+Sample = Annotated[
+    bool, typer.Option("--sample", help="In a plan also the first three rows of each table.")
 ]
 
 Master = Annotated[

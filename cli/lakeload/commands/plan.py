@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 
-from lakeload.commands.options import JobId, Limit, Output, PipelineFile, Reload, Schema, Tables
+from lakeload.commands.options import (
+    JobId,
+    Limit,
+    Output,
+    PipelineFile,
+    Reload,
+    Sample,
+    Schema,
+    Tables,
+)
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
@@ -16,6 +25,7 @@ def plan(
     limit: Limit = None,
     reload: Reload = False,
     schema: Schema = None,
+    sample: Sample = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing.
@@ -40,4 +50,6 @@ def plan(
     from lakeload.commands.sync_once import LoadJob
 
     context = Context(os.environ, StopRequests(), console.err, console.quiet())
-    show_plan(LoadJob(document, tables, attempt, options), context, output, schema=schema)
+    show_plan(
+        LoadJob(document, tables, attempt, options), context, output, schema=schema, sample=sample
+    )

@@ -16,7 +16,13 @@ from lakeload.commands.spark_job import (
 )
 from lakeload.commands.sync_once import LoadJob
 from lakeload.connections import Connections
-from lakeload.formats.plan import TablePlan, exit_code_of, find_columns, with_schema
+from lakeload.formats.plan import (
+    TablePlan,
+    exit_code_of,
+    find_columns,
+    with_samples,
+    with_schema,
+)
 from lakeload.formats.registry import commands_of
 from lakeload.launch.run import Launcher
 from lakeload.launch.run_folder import prune_run_folders
@@ -41,23 +47,33 @@ STARTED = (
 
 
 def show_plan(
-    job: LoadJob, context: Context, output: OutputFormat, *, schema: bool | None = None
+    job: LoadJob,
+    context: Context,
+    output: OutputFormat,
+    *,
+    schema: bool | None = None,
+    sample: bool = False,
 ) -> NoReturn:
     """Inspect, show, exit with the plan's code.
 
-    `schema` None: the format says whether the columns are read.
+    `schema` None: the format says whether the columns are read, and False: they are not.
     """
     destination = job.destination
     runtime = runtime_of(chosen_master(job.document, job.master))
     connections = Connections(destination, f"plan-{job.attempt.attempt_id}")
     preflight(connections)
+    request = job.inspection(loads=False)
+    local = runtime.traits.tasks_share_driver
+    by_spark = schema if schema is not None else format_of(destination).plan_reads_columns
+    if schema is not False and not by_spark and local:
+        spec = build_job_spec(job.document, destination, job.tables, job.attempt, None, job.options)
+        request = replace(request, spec=spec)
     plans = commands_of(destination.table_format).plan(
-        connections.before_spark,
-        job.tables,
-        job.inspection(loads=False),
-        local=runtime.traits.tasks_share_driver,
+        connections.before_spark, job.tables, request, local=local
     )
-    if schema if schema is not None else format_of(destination).plan_reads_columns:
+    if sample and local:
+        plans = with_samples(plans, job.tables, destination, connections.before_spark)
+    if by_spark:
         plans = _with_schema(plans, job, context)
     if output is OutputFormat.JSON:
         name = job.document.model.name

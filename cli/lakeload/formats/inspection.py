@@ -13,7 +13,7 @@ from lakeload.launch.spec import Attempt
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
-from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, JobSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -33,6 +33,8 @@ class InspectionRequest:
     options: RunOptions = NO_OPTIONS
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
+    spec: JobSpec | None = None
+    """The job, where the columns are to be found that it would load."""
 
 
 @dataclass(frozen=True)

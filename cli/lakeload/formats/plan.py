@@ -14,6 +14,7 @@ from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
 from lakeload.sources.registry import source_of
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import (
     ExitCode,
     Interrupted,
@@ -25,7 +26,8 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import JobSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
+from lakeload_jobs.sources.files.listing import SourceReaders
 
 Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
 
@@ -137,6 +139,8 @@ class SchemaFound:
     """The definition of the table is replaced, as its rows are."""
     partition_by: tuple[str, ...] | None = None
     """The partition spec that new files get; None leaves that of the table."""
+    rows_read: int | None = None
+    """So many of the first rows the types come from; None: from all that the load reads."""
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
 
@@ -168,6 +172,8 @@ class TablePlan:
     warnings: tuple[str, ...] = ()
     iceberg: IcebergPlan | None = None
     schema: SchemaFound | None = None
+    sample: tuple[dict[str, str | None], ...] | None = None
+    """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
     why_jvm: str = ""
     """Why only Spark can read the rows, where the job that looked at them said so."""
 
@@ -292,7 +298,7 @@ def with_schema(
     known = {one.table: one for one in found}
     specs = {table.source: table for table in tables}
     return tuple(
-        _with(
+        with_columns(
             replace(plan, reader=known[plan.table].reader, why_jvm=known[plan.table].why_jvm),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )
@@ -302,11 +308,40 @@ def with_schema(
     )
 
 
-def _with(plan: TablePlan, schema: SchemaFound) -> TablePlan:
-    """A change that is refused refuses the load; a source that cannot be read fails it."""
+def with_columns(plan: TablePlan, schema: SchemaFound) -> TablePlan:
+    """Return the plan with the change of columns: one that is refused refuses the load, and a
+    source that cannot be read fails it."""
     if schema.error is None:
         return replace(plan, schema=schema)
     return replace(plan, schema=schema, action="REFUSED" if schema.columns else "FAIL")
+
+
+def with_samples(
+    plans: Sequence[TablePlan],
+    tables: Sequence[TableSpec],
+    destination: DestinationSpec,
+    session: AwsSession,
+) -> tuple[TablePlan, ...]:
+    """Return the plans with the first rows of each table that would be loaded."""
+    readers = SourceReaders(destination, session)
+    specs = {table.source: table for table in tables}
+
+    def sampled(plan: TablePlan) -> TablePlan:
+        if plan.action not in ("LOAD", "REFUSED") or plan.error is not None:
+            return plan
+        read = specs[plan.table].input
+        try:
+            found = source_of(read).read_sample(read, None, readers)
+        except LakeloadError as error:
+            return replace(
+                plan, warnings=(*plan.warnings, f"no rows can be shown: {error.message}")
+            )
+        if found is None:
+            return plan
+        rows = tuple(dict(zip(found.columns, row, strict=True)) for row in found.rows)
+        return replace(plan, sample=rows)
+
+    return tuple(map(sampled, plans))
 
 
 def _judged(judge: Judge, found: TableColumns, spec: JobSpec, table: TableSpec) -> SchemaFound:

@@ -137,11 +137,12 @@ def build_job_spec(
     destination: DestinationSpec,
     tables: Sequence[TableSpec],
     attempt: Attempt,
-    folder: RunFolder,
+    folder: RunFolder | None,
     options: RunOptions | None = None,
 ) -> JobSpec:
     """Return what the job is told: `tables` of the pipeline into `destination`, that of its
-    document, reporting into `folder`. Without `options` they are those of the document alone."""
+    document, reporting into `folder`, None where no process is started. Without `options` they
+    are those of the document alone."""
     pipeline = document.model
     return JobSpec(
         contract=CONTRACT_VERSION,
@@ -151,8 +152,8 @@ def build_job_spec(
         synced=attempt.synced,
         destination=destination,
         tables=tuple(tables),
-        events_path=str(folder.events),
-        result_path=str(folder.result),
+        events_path=str(folder.events) if folder else "",
+        result_path=str(folder.result) if folder else "",
         concurrency=pipeline.concurrency,
         options=options or run_options(document),
         nested=document.nested,
@@ -164,7 +165,7 @@ def build_job_spec(
         author=author(),
         dead_attempts=(
             dead_attempts(folder.path.parent)
-            if FORMATS[destination.table_format].tracks_dead_attempts
+            if folder and FORMATS[destination.table_format].tracks_dead_attempts
             else ()
         ),
     )

@@ -12,7 +12,7 @@ from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.spec import JobSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
@@ -57,6 +57,39 @@ class InputInspected:
     """All of it."""
     selection: Selection | None = None
     """What of it an incremental table would load."""
+
+
+@dataclass(frozen=True)
+class ColumnsRequest:
+    """The load whose columns are asked for. `earlier` are the types that source columns had in
+    earlier loads; `files` those that it reads, None where they are not listed yet."""
+
+    spec: JobSpec
+    table: TableSpec
+    earlier: Mapping[str, str]
+    files: tuple[FileState, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SourceColumns:
+    """The columns of a source: `names` are all, `types` are Spark's names of those that are loaded.
+
+    `complete`: they come from all `rows`; else from so many of the first ones.
+    """
+
+    names: tuple[str, ...]
+    types: Mapping[str, str]
+    rows: int
+    complete: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SampleRows:
+    """The first rows of a source, as text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
 
 
 S = TypeVar("S", bound=SourceSettings)
@@ -147,6 +180,21 @@ class SourceType(ABC, Generic[S, T, I]):
         loaded. Raises what the job would raise.
         """
         return InputInspected()
+
+    def read_columns(
+        self, read: I, request: ColumnsRequest, readers: SourceReaders
+    ) -> SourceColumns | None:
+        """Return the columns that the load would find, None where only Spark can tell.
+
+        Raises what the load would raise for input that cannot be read.
+        """
+        return None
+
+    def read_sample(
+        self, read: I, files: Sequence[FileState] | None, readers: SourceReaders
+    ) -> SampleRows | None:
+        """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
+        return None
 
     def numbering(self, read: I, found: InputFound) -> Numbering:
         """Return where a load would take the numbers of its rows from."""

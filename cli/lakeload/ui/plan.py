@@ -71,10 +71,13 @@ def show_text(
     """
     out.print(_grid(plans))
     for plan in plans:
-        if lines := _details(plan):
+        lines = _details(plan)
+        if lines or plan.sample:
             out.print(Text(printable(plan.target), "bold"), soft_wrap=True)
-            for line in lines:
-                out.print(Text(f"  {printable(line)}"), soft_wrap=True)
+        for line in lines:
+            out.print(Text(f"  {printable(line)}"), soft_wrap=True)
+        if plan.sample:
+            out.print(_sample(plan.sample, out.width))
     for targets, error, only_warning in _troubles(plans):
         show_trouble(err, ", ".join(targets), error, warning=only_warning)
     for warning in warnings:
@@ -230,11 +233,31 @@ def _schema(found: SchemaFound) -> list[str]:
     if not found.columns:
         return ["the source has no columns yet"]
     if found.creates:
-        listed = list(found.columns.items())
-        lines = [f"{counted(len(listed), 'column')}"]
-        lines += [f"  {name} {kind}" for name, kind in listed[:COLUMNS_SHOWN]]
-        more = len(listed) - COLUMNS_SHOWN
-        return [*lines, f"  and {more:,} more"] if more > 0 else lines
+        return _listed(found)
     if not found.changes:
         return ["columns stay as they are"]
     return ["the load", *(f"  {change}" for change in found.changes)]
+
+
+def _listed(found: SchemaFound) -> list[str]:
+    listed = list(found.columns.items())
+    some = "" if found.rows_read is None else f", from the first {counted(found.rows_read, 'row')}"
+    lines = [f"{counted(len(listed), 'column')}{some}"]
+    width = max(len(name) for name, _ in listed[:COLUMNS_SHOWN])
+    lines += [f"  {name:<{min(width, 30)}}  {kind}" for name, kind in listed[:COLUMNS_SHOWN]]
+    more = len(listed) - COLUMNS_SHOWN
+    return [*lines, f"  and {more:,} more"] if more > 0 else lines
+
+
+def _sample(rows: Sequence[dict[str, str | None]], width: int) -> Table:
+    """Return the first rows, a column of the source on each line."""
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    grid.add_column("  column", no_wrap=True, overflow="ellipsis", max_width=28)
+    most = max(6, (width - 34) // len(rows) - 2)
+    for number in range(1, len(rows) + 1):
+        grid.add_column(f"row {number}", no_wrap=True, overflow="ellipsis", max_width=most)
+    for name in list(rows[0])[:COLUMNS_SHOWN]:
+        values = (row[name] for row in rows)
+        cells = [Text("null", "dim") if v is None else Text(printable(v[:60])) for v in values]
+        grid.add_row(Text(f"  {printable(name)}"), *cells)
+    return grid

@@ -135,7 +135,7 @@ def test_other_partitions_are_shown_before_the_load_or_refused(spec: JobSpec) ->
 
 def test_a_new_table_shows_its_columns_and_an_unchanged_one_that(spec: JobSpec) -> None:
     new = judged(spec, {"id": "int", "name": "string"}, None)
-    assert shown(new)[0] == ["2 columns", "  id int", "  name string"]
+    assert shown(new)[0] == ["2 columns", "  id    int", "  name  string"]
     assert shown(judged(spec, dict(EXISTING.columns)))[0] == ["columns stay as they are"]
 
 

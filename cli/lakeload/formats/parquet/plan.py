@@ -8,18 +8,31 @@ from dataclasses import replace
 
 from lakeload.formats.inspection import AT_ONCE, InspectionRequest
 from lakeload.formats.parquet.inspect import ParquetState, inspect
-from lakeload.formats.plan import CatalogPlan, Recovery, SchemaFound, TablePlan, plan_table
+from lakeload.formats.plan import (
+    CatalogPlan,
+    Recovery,
+    SchemaFound,
+    TablePlan,
+    plan_table,
+    with_columns,
+)
+from lakeload.sources.base import ColumnsRequest
 from lakeload.sources.registry import source_of
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_TYPES, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
-from lakeload_jobs.formats.parquet.schema_change import check_schema_change
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
+from lakeload_jobs.formats.parquet.schema_change import check_schema_change, schema_difference
+from lakeload_jobs.rows.columns import earlier_types, map_columns
+from lakeload_jobs.sources.files.listing import SourceReaders
 
+_READ_AT_ONCE = 2
+"""Tables whose files are read at once."""
 _EXAMPLE_UUID = "00000000-0000-4000-8000-000000000000"
 
 
@@ -33,6 +46,8 @@ def plan(
     """
     states = inspect(session, tables, request)
     plans = plan_states(states, request, local=local)
+    if request.spec is not None:
+        plans = _with_columns(plans, states, request.spec, session)
     if not request.destination.parquet.update_glue_catalog:
         return plans
     catalog = GlueCatalog(session, request.destination)
@@ -60,6 +75,88 @@ def plan_states(
         )
         for state in states
     )
+
+
+def _with_columns(
+    plans: Sequence[TablePlan],
+    states: Sequence[ParquetState],
+    spec: JobSpec,
+    session: AwsSession,
+) -> tuple[TablePlan, ...]:
+    """Return the plans with the columns of those that are loaded, as far as Spark is not needed."""
+    readers = SourceReaders(spec.destination, session)
+
+    def work(plan: TablePlan, state: ParquetState) -> TablePlan:
+        if plan.action != "LOAD" or state.opened is None:
+            return plan
+        try:
+            schema = _columns(state.table, state, state.opened, spec, readers)
+        except LakeloadError as error:
+            return with_columns(plan, SchemaFound({}, error=ErrorInfo.of(error, "schema")))
+        return plan if schema is None else with_columns(plan, schema)
+
+    with ThreadPoolExecutor(_READ_AT_ONCE, thread_name_prefix="plan-columns") as pool:
+        return tuple(pool.map(work, plans, states))
+
+
+def _columns(
+    table: TableSpec,
+    state: ParquetState,
+    opened: OpenedLog,
+    spec: JobSpec,
+    readers: SourceReaders,
+) -> SchemaFound | None:
+    """Return the columns that a load would write, None where only Spark can tell."""
+    before = {column.name: column.type for column in opened.columns}
+    earlier = earlier_types(before, opened.column_map, table.columns.rename or {})
+    files = state.selection.files if state.selection else state.listed
+    request = ColumnsRequest(spec, table, earlier, files)
+    found = source_of(table.input).read_columns(table.input, request, readers)
+    if found is None:
+        return None
+    if not found.names:
+        return SchemaFound({})
+    mapping = map_columns(
+        found.names,
+        table.columns,
+        primary_key=table.primary_key,
+        recorded=opened.column_map,
+        lower=spec.destination.parquet.update_glue_catalog,
+    )
+    columns = {
+        column.target: _written_type(found.types[column.source], spec) for column in mapping.columns
+    }
+    columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
+    schema = SchemaFound(
+        columns,
+        creates=not before,
+        rows_read=None if found.complete else found.rows,
+        warnings=(*found.warnings, *mapping.warnings, *mapping.notes),
+    )
+    if not before or not found.rows:
+        return schema
+    if spec.on_type_conflict_of(table) != "FAIL" and schema_difference(before, columns).changed:
+        return None  # what becomes of the values, Spark finds out
+    columns_found = TableColumns(table.source, table.target, columns, mapping.key)
+    try:
+        judged = judge(columns_found, ExistingColumns(before), spec, table)
+    except LakeloadError as error:
+        return replace(schema, error=ErrorInfo.of(error, "schema"))
+    families = mapping.families
+    removed = tuple(name for name in judged.removed if name.lower() not in families)
+    return replace(
+        judged,
+        columns=columns,
+        removed=removed,
+        rows_read=schema.rows_read,
+        warnings=schema.warnings,
+    )
+
+
+def _written_type(kind: str, spec: JobSpec) -> str:
+    """Return the type that a column has in the table."""
+    nested = kind.startswith(("struct<", "array<", "map<"))
+    return "string" if nested and spec.nested == "JSON" else kind
 
 
 def judge(

@@ -14,7 +14,15 @@ from lakeload.config.credentials import Credentials
 from lakeload.config.model import Finding, spec_of
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
-from lakeload.sources.base import InputFound, InputInspected, Numbering, SourceType
+from lakeload.sources.base import (
+    ColumnsRequest,
+    InputFound,
+    InputInspected,
+    Numbering,
+    SampleRows,
+    SourceColumns,
+    SourceType,
+)
 from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import (
     FilesTable,
@@ -30,6 +38,7 @@ from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
 
 if TYPE_CHECKING:
+    from lakeload_jobs.sources.files.file_state import FileState
     from lakeload_jobs.sources.files.listing import SourceReaders
 
 Numbered = Sequence[tuple[int, FilesTable]]
@@ -162,6 +171,23 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             return InputInspected(listed)
         selection = choose_files(bookmark(), read.folder, listed, reload=options.reload)
         return InputInspected(listed, selection)
+
+    def read_columns(
+        self, read: FilesInput, request: ColumnsRequest, readers: SourceReaders
+    ) -> SourceColumns | None:
+        """Read the footers of Parquet files, and the values of CSV files."""
+        # With Arrow, which the documents alone do without.
+        from lakeload.sources.files.columns import read_columns
+
+        return read_columns(read, request, readers)
+
+    def read_sample(
+        self, read: FilesInput, files: Sequence[FileState] | None, readers: SourceReaders
+    ) -> SampleRows | None:
+        """Read the first rows of the first file."""
+        from lakeload.sources.files.columns import read_sample
+
+        return read_sample(read, files, readers)
 
     def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
         """Return what counts the rows of files."""

@@ -1,0 +1,190 @@
+"""Columns and first rows of the files of a table, as a load would read them, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
+from lakeload.sources.files.inspection import SAMPLE_ROWS, inspect_file
+from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
+from lakeload_jobs.sources.files.listing import SourceReaders, list_files
+from lakeload_jobs.sources.files.parquet.columns import (
+    Column,
+    ParquetSettings,
+    read_footers,
+    settled,
+    type_name,
+    unite,
+    widened,
+)
+from lakeload_jobs.sources.files.parquet.splits import folder_columns
+from lakeload_jobs.sources.files.text.csv_files import CsvReader
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.text.options import read_csv_options
+from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.table import CsvTable
+from lakeload_jobs.sources.files.text.values import (
+    UnknownType,
+    declared_type,
+    spark_name,
+    text_type,
+)
+
+MAX_SCANNED = 128 << 20
+"""Bytes of text that are read whole; of more, as much of the first files and the last."""
+_MOST_FILES = 10
+_MOST_FOOTERS = 500
+_UNCUT = Parallelism(1, 1 << 62)
+
+
+def read_columns(
+    given: FilesInput, request: ColumnsRequest, readers: SourceReaders
+) -> SourceColumns | None:
+    """Return the columns that a load would find, None where only Spark can tell.
+
+    Raises what the load would raise for files it cannot read.
+    """
+    if given.format not in _COLUMNS:
+        return None
+    files = request.files
+    if files is None:
+        files = list_files(given, readers)
+    return _COLUMNS[given.format](given, files, request, readers) if files else None
+
+
+def read_sample(
+    given: FilesInput, files: Sequence[FileState] | None, readers: SourceReaders
+) -> SampleRows | None:
+    """Return the first rows of the first file, None where only Spark reads the format.
+
+    Raises `LoadFailed` and `AwsError`.
+    """
+    listed = list_files(given, readers) if files is None else files
+    if not listed:
+        return None
+    opener = FileBytes(readers.identity(given), "plan")
+    if given.format == "CSV":
+        return _csv_sample(given, listed[0], opener)
+    found = inspect_file(listed[0], opener)
+    if found.error is not None:
+        raise found.error
+    return SampleRows(tuple(found.columns), found.rows) if found.rows else None
+
+
+def _csv_sample(given: FilesInput, file: FileState, opener: FileBytes) -> SampleRows | None:
+    options, _ = read_csv_options(given.options)
+    rows: list[tuple[str | None, ...]] = []
+    with CsvReader(opener, options).open(Piece(file)) as opened:
+        for batch in opened.batches():
+            some = batch.rows.slice(0, SAMPLE_ROWS - len(rows)).to_pydict()
+            rows += zip(*some.values(), strict=True)
+            if len(rows) >= SAMPLE_ROWS:
+                break
+        return SampleRows(opened.names, tuple(rows)) if rows else None
+
+
+def _csv_columns(
+    given: FilesInput,
+    files: Sequence[FileState],
+    request: ColumnsRequest,
+    readers: SourceReaders,
+) -> SourceColumns:
+    spec, table = request.spec, request.table
+    some, stop = list(files), None
+    if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
+        if len(some) > _MOST_FILES:
+            some = [*some[: _MOST_FILES - 1], some[-1]]
+        stop = MAX_SCANNED // len(some)
+
+    def scan(scanning: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
+        return [scanning(replace(piece, stop=stop)) for piece in pieces]
+
+    found = CsvTable(
+        tuple(some),
+        given.options,
+        table.columns,
+        spec.on_bad_value,
+        request.earlier,
+        all_columns=table.where is not None or table.deleted_when is not None,
+        keeps_types=spec.on_type_conflict_of(table) == "FAIL",
+        opener=FileBytes(readers.identity(given), "plan"),
+    ).split(scan, _UNCUT)
+    rows = sum(found.splits.counts or ())
+    return SourceColumns(
+        names=found.names,
+        types={column.name: spark_name(column.type) for column in found.schema},
+        rows=rows,
+        complete=stop is None,
+        warnings=found.warnings,
+    )
+
+
+def _parquet_columns(
+    given: FilesInput,
+    files: Sequence[FileState],
+    request: ColumnsRequest,
+    readers: SourceReaders,
+) -> SourceColumns | None:
+    some = list(files)
+    if len(some) > _MOST_FOOTERS:
+        some = [*some[: _MOST_FOOTERS - 1], some[-1]]
+    opener = FileBytes(readers.identity(given), "plan")
+
+    def open_file(file: FileState) -> AbstractContextManager[Any]:
+        if not is_s3(file.path):
+            return nullcontext(file.path)
+        return _as_arrow(opener.seekable(file))
+
+    footers = read_footers(some, open_file, ParquetSettings())
+    options = {name.lower(): value for name, value in given.options.items()}
+    if folder_columns(footers, folder_base(files, options)):
+        return None  # Spark gives these columns their types
+    first = footers[:1] if options.get("mergeschema", "true").lower() == "false" else footers
+    names = tuple(dict.fromkeys(column.name for footer in first for column in footer.columns))
+    chosen = request.table.columns
+    loaded = [
+        name
+        for name in names
+        if (not chosen.include or name in chosen.include) and name not in chosen.exclude
+    ]
+    columns = unite(footers, loaded)
+    if any(column.only_spark for column in columns):
+        return None
+    return SourceColumns(
+        names=names,
+        types={
+            column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
+        },
+        rows=sum(rows for footer in footers for rows, _ in footer.sizes),
+        complete=len(some) == len(files),
+    )
+
+
+@contextmanager
+def _as_arrow(stream: AbstractContextManager[Any]) -> Iterator[pa.PythonFile]:
+    """Open a seekable stream as Arrow takes it."""
+    with stream as opened:
+        yield pa.PythonFile(opened, mode="r")
+
+
+def _type(column: Column, declared: Mapping[str, str], earlier: Mapping[str, str]) -> str:
+    """Return the type of a column as Spark names it."""
+    own = type_name(settled(column.kind), text="string")
+    try:
+        if column.name in declared:
+            return spark_name(declared_type(declared[column.name])[0])
+        if column.name in earlier:
+            kind = text_type(earlier[column.name])
+            return earlier[column.name] if widened(column.kind, kind) == kind else own
+    except UnknownType:
+        return declared.get(column.name, own).lower().replace(" ", "")
+    return own
+
+
+_COLUMNS = {"CSV": _csv_columns, "PARQUET": _parquet_columns}

@@ -1,0 +1,187 @@
+"""Columns in the plan of Parquet tables: found without Spark, and refused as a load would."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from lakeload.formats.parquet import plan as parquet_plan
+from lakeload.formats.parquet.inspect import ParquetState
+from lakeload.formats.plan import TablePlan, with_samples
+from lakeload.launch.run_folder import RunFolder
+from lakeload.sources.files import columns as files_columns
+from lakeload.ui import plan as plan_ui
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, JobSpec, TableSpec
+from lakeload_jobs.formats.parquet.log.records import Column
+from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
+from tests.unit.launch.specs import job_spec, table
+from tests.unit.launch.test_plan import planned
+
+NO_AWS: Any = None
+
+
+def plan_of(
+    path: Path,
+    file_format: FileFormat = "CSV",
+    options: dict[str, str] | None = None,
+    before: dict[str, str] | None = None,
+    **settings: Any,
+) -> TablePlan:
+    """Return the plan of `orders`, which reads `path`, into a table with the columns `before`."""
+    given = FilesInput(file_format, (str(path),), options or {})
+    spec_table = replace(table("orders"), input=given)
+    own = {name: value for name, value in settings.items() if hasattr(spec_table, name)}
+    spec_table = replace(spec_table, **own)
+    spec = job(path, spec_table)
+    spec = replace(spec, **{name: value for name, value in settings.items() if name not in own})
+    columns = tuple(Column(name, kind) for name, kind in (before or {}).items())
+    column_map = {name: name for name in before or {} if not name.startswith("_supa")}
+    opened = OpenedLog(1, None, first_run=not before, column_map=column_map, columns=columns)
+    (plan,) = parquet_plan._with_columns(
+        [planned((path,), file_format, options)], [ParquetState(spec_table, opened)], spec, NO_AWS
+    )
+    return plan
+
+
+def job(folder: Path, *tables: TableSpec) -> JobSpec:
+    return replace(job_spec(RunFolder(folder)), tables=tables)
+
+
+def csv(folder: Path, text: str) -> Path:
+    path = folder / "orders.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+HEADER = {"header": "true"}
+
+
+def test_a_new_table_of_csv_files_shows_columns_and_types(tmp_path: Path) -> None:
+    plan = plan_of(csv(tmp_path, "id,Größe,at\n1,1.5,2024-02-29\n"), options=HEADER)
+
+    assert plan.action == "LOAD"
+    assert plan.schema is not None
+    assert list(plan.schema.columns.items())[:3] == [
+        ("id", "bigint"),
+        ("Grosse", "double"),
+        ("at", "date"),
+    ]
+    assert plan.schema.columns["_supa_id"] == "string"
+    assert plan.schema.creates
+
+
+def test_a_new_table_of_parquet_files_shows_columns_and_types(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "s": [{"a": 1}]}), path)
+
+    found = plan_of(path, "PARQUET").schema
+    as_json = plan_of(path, "PARQUET", nested="JSON").schema
+
+    assert found is not None
+    assert as_json is not None
+    assert (found.columns["id"], found.columns["s"]) == ("int", "struct<a:bigint>")
+    assert as_json.columns["s"] == "string"
+
+
+def test_columns_that_change_are_named(tmp_path: Path) -> None:
+    before = {"id": "bigint", "old": "string", "_supa_id": "string"}
+
+    found = plan_of(csv(tmp_path, "id,new\n1,x\n"), options=HEADER, before=before).schema
+
+    assert found is not None
+    assert found.error is None
+    assert "adds `new` as `string`" in found.changes
+    assert "keeps `old`, null in new rows" in found.changes
+
+
+def test_the_type_of_the_table_is_kept_as_a_load_keeps_it(tmp_path: Path) -> None:
+    before = {"id": "int", "price": "double"}
+
+    found = plan_of(csv(tmp_path, "id,price\n007,7\n"), options=HEADER, before=before).schema
+
+    assert found is not None
+    assert (found.columns["id"], found.columns["price"]) == ("int", "double")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        ("id,n\n99999999999,1\n", {}, "`id` was `int` and is `bigint`"),
+        ("id,n\n1\n", {}, "line 2: it has 1 value, and 2 are expected"),
+        ("id,n\n1,x\n", {"primary_key": ("key",)}, "names the column `key`"),
+        ("id,n\n1,x\n", {"columns": ColumnsSpec(types={"n": "date"})}, "column `n`"),
+        ("id,n\n1,x\n", {"schema_changes": "FAIL"}, "columns that the table does not: `n`"),
+    ],
+)
+def test_what_a_load_would_refuse_is_refused_before_spark(
+    text: str, settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    before = {"id": "int"}
+
+    plan = plan_of(csv(tmp_path, text), options=HEADER, before=before, **settings)
+
+    assert plan.action in ("REFUSED", "FAIL")
+    assert plan.schema is not None
+    assert plan.schema.error is not None
+    assert message in plan.schema.error.message
+
+
+def test_parquet_files_whose_types_do_not_unite_are_refused(tmp_path: Path) -> None:
+    for name, value in (("a", 1), ("b", "x")):
+        pq.write_table(pa.table({"id": [value]}), tmp_path / f"{name}.parquet")
+
+    plan = plan_of(tmp_path, "PARQUET")
+
+    assert plan.action == "FAIL"
+
+
+def test_a_large_input_is_read_in_part_and_the_plan_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files_columns, "MAX_SCANNED", 1 << 16)
+    lines = "".join(f"{number},{'x' * 90}\n" for number in range(20_000))
+
+    plan = plan_of(csv(tmp_path, f"id,t\n{lines}"), options=HEADER)
+
+    assert plan.schema is not None
+    assert plan.schema.rows_read is not None
+    assert plan.schema.rows_read < 20_000
+    assert "columns, from the first" in shown(plan)
+
+
+def test_what_only_spark_reads_shows_no_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    path.write_bytes(b"ORC")
+
+    assert plan_of(path, "ORC").schema is None
+
+
+def shown(plan: TablePlan) -> str:
+    out, err = (Console(file=io.StringIO(), width=80, markup=False) for _ in "ab")
+    plan_ui.show_text([plan], out, err)
+    text: str = out.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def test_a_sample_shows_three_rows_of_the_source(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,name\n1,anna\n2,\n3,carl\n4,dora\n")
+    given = FilesInput("CSV", (str(path),), HEADER)
+    tables = [replace(table("orders"), input=given)]
+
+    (plan,) = with_samples(
+        [planned((path,), options=HEADER)], tables, job(path).destination, NO_AWS
+    )
+
+    assert plan.sample == (
+        {"id": "1", "name": "anna"},
+        {"id": "2", "name": None},
+        {"id": "3", "name": "carl"},
+    )
+    assert "name    anna   null   carl" in shown(plan)
