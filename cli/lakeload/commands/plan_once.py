@@ -37,8 +37,9 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
 from lakeload.ui.progress import ProgressView
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import REJECT_LIMIT, DestinationSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 
 STARTED = (
     "Spark is started to see the columns of the source; it writes nothing. "
@@ -75,6 +76,12 @@ def show_plan(
         plans = with_samples(plans, job.tables, destination, connections.before_spark)
     if by_spark:
         plans = _with_schema(plans, job, context)
+    if job.document.model.on_bad_value == "QUARANTINE":
+        limit = str(job.document.model.max_rejected or REJECT_LIMIT)
+        plans = tuple(
+            replace(plan, side_table=plan.target + REJECTED_SUFFIX, max_rejected=limit)
+            for plan in plans
+        )
     if output is OutputFormat.JSON:
         name = job.document.model.name
         console.show_json(to_document(name, job.attempt, plans, destination_warnings(destination)))

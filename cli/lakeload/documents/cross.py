@@ -5,7 +5,7 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +25,8 @@ from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import (
+    MAX_NAME_LENGTH,
+    REJECTED_SUFFIX,
     did_you_mean,
     normalize,
     schema_name,
@@ -45,6 +47,7 @@ def pipeline_findings(
         source_type_of(data).findings(data.get("source"), tables),
         _target_findings(tables, data, destination),
         _type_conflicts(tables, data),
+        _quarantine(tables, data, destination),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -59,6 +62,13 @@ def pipeline_notes(data: dict[str, Any]) -> Iterator[Finding]:
             "`destination_prefix` has no effect, because `namespace` replaces it",
             "remove one of the two",
             ("destination_prefix",),
+            "ignored",
+        )
+    if "max_rejected" in data and data.get("on_bad_value") != QUARANTINE:
+        yield Finding(
+            "`max_rejected` has no effect, because `on_bad_value` is not QUARANTINE",
+            "remove it, or write `on_bad_value: QUARANTINE`",
+            ("max_rejected",),
             "ignored",
         )
 
@@ -122,6 +132,26 @@ def _type_conflicts(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]
                 return
 
 
+QUARANTINE = "QUARANTINE"
+
+
+def _quarantine(
+    tables: Numbered, data: dict[str, Any], destination: Destination | None
+) -> Iterator[Finding]:
+    """Refuse to set records aside where a reader or the format of tables cannot."""
+    if data.get("on_bad_value") != QUARANTINE:
+        return
+    if destination is not None and not FORMATS[destination.table_format].sets_aside:
+        yield Finding(
+            "`on_bad_value: QUARANTINE` is not supported yet with table_format "
+            f"{destination.table_format}",
+            "write `on_bad_value: FAIL` or `NULL`",
+            ("on_bad_value",),
+            "not-supported-yet",
+        )
+    yield from source_type_of(data).quarantine_findings(data.get("source"), tables)
+
+
 def _target_findings(
     tables: Numbered, data: dict[str, Any], destination: Destination | None
 ) -> Iterator[Finding]:
@@ -137,6 +167,7 @@ def _target_findings(
         destination_prefix=prefix,
         glue_prefix=glue_prefix(destination),
     )
+    aside = data.get("on_bad_value") == QUARANTINE
     if destination is not None and needs_schema(destination):
         yield from _without_schema(tables, found, glue=uses_glue(destination))
     for (i, table), target in zip(tables, found, strict=True):
@@ -149,6 +180,9 @@ def _target_findings(
         elif first == i:
             places[TableLocation("", target.schema, target.table)] = i
         sources.add(table.table)
+    if aside:
+        yield from _side_tables(tables, found, owner)
+        places |= _side_places(places)
     for outer, inner in overlaps(list(places)):
         yield Finding(
             f"its files would lie inside those of the table `{outer.table}`, which has no schema",
@@ -156,6 +190,41 @@ def _target_findings(
             ("tables", places[inner]),
             "overlap",
         )
+
+
+def _side_tables(
+    tables: Numbered, found: Sequence[TableTarget], owner: dict[tuple[str, str], int]
+) -> Iterator[Finding]:
+    """Refuse tables whose side table, which takes their rejected records, cannot be."""
+    names = dict(tables)
+    for (i, table), target in zip(tables, found, strict=True):
+        at = ("tables", i, "name" if table.name else "table")
+        side = TableTarget(target.schema, target.table + REJECTED_SUFFIX)
+        if len(side.table) > MAX_NAME_LENGTH:
+            yield Finding(
+                f"the rejected records of `{target.table}` would go to a table whose name has "
+                f"{len(side.table)} characters, and {MAX_NAME_LENGTH} are allowed",
+                "set a shorter `name`",
+                at,
+                "reserved-name",
+            )
+        elif (other := owner.get(side.folded)) is not None:
+            yield Finding(
+                f"the rejected records of `{target.table}` would go to `{side.table}`, which is "
+                f"the target of the table `{shown(names[other].table)}`",
+                "give one of the two another `name` or `namespace`",
+                at,
+                "duplicate-target",
+            )
+
+
+def _side_places(places: Mapping[TableLocation, int]) -> dict[TableLocation, int]:
+    return {
+        side: i
+        for place, i in places.items()
+        for side in place.with_side_table
+        if side not in places
+    }
 
 
 def _without_schema(tables: Numbered, found: list[TableTarget], *, glue: bool) -> Iterator[Finding]:

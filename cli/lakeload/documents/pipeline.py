@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from copy import copy
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,7 @@ from lakeload_jobs.contract.spec import (
     Nested,
     OnBadValue,
     OnTypeConflict,
+    RejectLimit,
     SchemaChanges,
     TableHandling,
 )
@@ -53,6 +55,20 @@ def _partition_field(given: str) -> str:
 def _null_is_a_word(given: Any) -> Any:
     """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value."""
     return "NULL" if isinstance(given, Ambiguous) and given.text == "NULL" else given
+
+
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
+
+
+def _reject_limit(given: Any) -> Any:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return RejectLimit(rows=given)
+    share = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+    if share is None or float(share[1]) > 100:
+        raise refusal(
+            "this is neither a number of records nor a share of them", "write `0.1 %`, or `100`"
+        )
+    return RejectLimit(percent=float(share[1]))
 
 
 def _tracking(given: Any) -> Any:
@@ -88,6 +104,14 @@ Tracking = Annotated[
             ]
         }
     ),
+]
+
+
+MaxRejected = Annotated[
+    RejectLimit,
+    Called("number, or share as `0.1 %`"),
+    BeforeValidator(_reject_limit),
+    WithJsonSchema({"type": ["string", "integer"]}),
 ]
 
 
@@ -153,7 +177,9 @@ class Pipeline(Model):
     nested: Nested | None = setting(None, "`NATIVE`; `JSON` with ICEBERG")
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
     on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
-    """A value that does not fit its type fails the table (`FAIL`) or becomes null (`NULL`)."""
+    """A bad value fails the table (`FAIL`), becomes null (`NULL`), or its record is set aside."""
+    max_rejected: MaxRejected | None = setting(None, "`0.1 %`")
+    """QUARANTINE: how many records of a table may be set aside; with more, the table fails."""
     tracking_columns: Tracking = TRACKING_COLUMNS
     """`ALL`, `NONE` or a list of tracking columns."""
     concurrency: Annotated[int, Field(ge=1, le=64)] = 4

@@ -176,6 +176,9 @@ class TablePlan:
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
     why_jvm: str = ""
     """Why only Spark can read the rows, where the job that looked at them said so."""
+    side_table: str | None = None
+    """Where records that cannot be read would be set aside; None where they would not."""
+    max_rejected: str | None = None
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:

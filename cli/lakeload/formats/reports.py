@@ -46,6 +46,8 @@ class TableRun:
     remarks: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     number: int = 0
+    rejected: int = 0
+    """Records that were set aside in the side table."""
 
     @property
     def order(self) -> tuple[datetime, datetime]:

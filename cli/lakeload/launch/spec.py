@@ -16,6 +16,7 @@ from lakeload.launch.run_folder import RunFolder, dead_attempts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
+    REJECT_LIMIT,
     DestinationSpec,
     JobSpec,
     RunOptions,
@@ -159,6 +160,7 @@ def build_job_spec(
         nested=document.nested,
         reader=pipeline.spark.reader,
         on_bad_value=pipeline.on_bad_value,
+        max_rejected=pipeline.max_rejected or REJECT_LIMIT,
         schema_changes=document.schema_changes,
         on_type_conflict=pipeline.on_type_conflict,
         tracking_columns=pipeline.tracking_columns,

@@ -133,6 +133,17 @@ class SourceType(ABC, Generic[S, T, I]):
         `tables` are those that are valid, with their places."""
         yield from ()
 
+    def quarantine_findings(
+        self, source: Any, tables: Sequence[tuple[int, T]]
+    ) -> Iterator[Finding]:
+        """Yield why records cannot be set aside (`on_bad_value: QUARANTINE`)."""
+        yield Finding(
+            f"`on_bad_value: QUARANTINE` is not supported yet for a source of type {self.name}",
+            "write `on_bad_value: FAIL` or `NULL`",
+            ("on_bad_value",),
+            "not-supported-yet",
+        )
+
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the secrets that reading takes, by their paths. `source` may be invalid."""
         return {}

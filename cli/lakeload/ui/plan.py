@@ -157,6 +157,8 @@ def _details(plan: TablePlan) -> list[str]:
         lines.append(_reader(plan))
     if plan.action == "LOAD":
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
+        if plan.side_table:
+            lines.append(f"bad records go to {plan.side_table}, up to {plan.max_rejected}")
     for job in plan.recovery:
         lines.append(f"would first {_VERBS[job.action]} what job {job.job_id} left:")
         amount = f"{counted(job.files, 'file')}, {counted(job.rows, 'row')}"

@@ -126,6 +126,8 @@ def _grid(job: JobRuns) -> Table:
 
 def _state(run: TableRun) -> Text:
     text = Text(run.state, STATE_STYLES.get(run.state, "yellow"))
+    if run.rejected:
+        text.append(f", {run.rejected:,} rejected", "yellow")
     for remark in run.remarks:
         text.append(f", {remark}", "yellow")
     return text

@@ -18,7 +18,8 @@ from lakeload.ui.progress import STYLES
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import RowChanges, TableResult
-from lakeload_jobs.core.sizes import format_size
+from lakeload_jobs.core.names import REJECTED_SUFFIX
+from lakeload_jobs.core.sizes import counted, format_size
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
     """Write the table to stdout, what went wrong and what to do about it to stderr."""
     if summary.outcome.tables:
         out.print(_grid(summary))
-        for line in [*_snapshots(summary), *_folders(summary)]:
+        for line in [*_snapshots(summary), *_rejected(summary), *_folders(summary)]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
         for note in table.notes if not quiet else ():
@@ -123,6 +124,14 @@ def _snapshots(summary: Summary) -> Iterator[str]:
             yield f"{table.target}: snapshot {table.snapshot_id}"
             if (changes := table.changes) is not None:
                 yield f"  {', '.join(_changes(changes))}"
+
+
+def _rejected(summary: Summary) -> Iterator[str]:
+    """How many records of each table were set aside, and where."""
+    for table in summary.outcome.tables:
+        if table.rejected:
+            side = f"{table.target}{REJECTED_SUFFIX}"
+            yield f"{table.target}: {counted(table.rejected, 'record')} set aside in {side}"
 
 
 def _changes(changes: RowChanges) -> Iterator[str]:

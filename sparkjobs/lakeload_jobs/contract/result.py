@@ -83,6 +83,8 @@ class TableResult:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: ErrorInfo | None = None
+    rejected: int = 0
+    """Records that were set aside in the side table (`on_bad_value: QUARANTINE`)."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
 

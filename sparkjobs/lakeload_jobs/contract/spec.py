@@ -29,7 +29,7 @@ FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
 TableHandling = Literal["FAIL", "APPEND"]
 Nested = Literal["JSON", "NATIVE"]
 ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
-OnBadValue = Literal["FAIL", "NULL"]
+OnBadValue = Literal["FAIL", "NULL", "QUARANTINE"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 OnTypeConflict = Literal["FAIL", "NEW_COLUMN"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
@@ -242,6 +242,27 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
+class RejectLimit:
+    """How many records of a table may be rejected: so many, or so many of a hundred."""
+
+    rows: int | None = None
+    percent: float = 0.1
+
+    def allows(self, rejected: int, of: int) -> bool:
+        """Return whether so many records of a load may be rejected."""
+        if self.rows is not None:
+            return rejected <= self.rows
+        return rejected * 100 <= of * self.percent
+
+    def __str__(self) -> str:
+        return f"{self.percent:g} %" if self.rows is None else f"{self.rows:,}"
+
+
+REJECT_LIMIT = RejectLimit()
+"""Where a document gives none."""
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """How this run loads its tables, whatever an earlier one has recorded."""
 
@@ -290,6 +311,8 @@ class JobSpec:
     """Who reads where there is a choice; DIRECT refuses tables that only Spark can read."""
     nested: Nested = "NATIVE"
     on_bad_value: OnBadValue = "FAIL"
+    max_rejected: RejectLimit = REJECT_LIMIT
+    """With `on_bad_value` QUARANTINE."""
     schema_changes: SchemaChanges = "ADD_COLUMNS"
     on_type_conflict: OnTypeConflict = "FAIL"
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.file_names import FILE_SUFFIX
-from lakeload_jobs.core.names import LOG_NAME
+from lakeload_jobs.core.names import LOG_NAME, REJECTED_SUFFIX
 
 LogKind = Literal["record", "end", "clean", "cat"]
 
@@ -49,6 +49,18 @@ class TableLocation:
     def data_path(self) -> str:
         """`{prefix}/{schema}/{table}/`: everything a reader of the table lists."""
         return _path(self.prefix, self.schema, self.table)
+
+    @property
+    def side_table(self) -> TableLocation:
+        """The table that takes this table's rejected records, in this table's log. Raises
+        `ValueError` where its name is too long."""
+        return TableLocation(self.prefix, self.schema, self.table + REJECTED_SUFFIX)
+
+    @property
+    def with_side_table(self) -> tuple[TableLocation, ...]:
+        """Where data files of this table's jobs lie."""
+        name = self.table + REJECTED_SUFFIX
+        return (self, self.side_table) if _SEGMENT.fullmatch(name) else (self,)
 
     @property
     def log_path(self) -> str:

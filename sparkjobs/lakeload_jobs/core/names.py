@@ -42,6 +42,9 @@ PARTITION_KEY = "lakeload_partition"
 RESERVED_COLUMNS = frozenset({*TRACKING_COLUMNS, "_file", "_pos", "_partition", PARTITION_KEY})
 """Target columns no source column may have: tracking, Iceberg's metadata, Glue's partition key."""
 
+REJECTED_SUFFIX = "_rejected"
+"""Ends the name of the table that takes a table's rejected records."""
+
 _UNDERSCORES = re.compile("_+")
 _NOT_A_LETTER = re.compile("[^A-Za-z]+")
 

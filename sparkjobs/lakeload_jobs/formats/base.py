@@ -23,6 +23,7 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.sources.base import Reader, Rows, Slice
 
 if TYPE_CHECKING:
@@ -223,6 +224,10 @@ class StagedLoad(Protocol):
     @property
     def bad_values(self) -> int:
         """How many values became null because `on_bad_value` is NULL."""
+
+    @property
+    def rejected(self) -> Rejected:
+        """The records that were set aside, of all that were read."""
 
     def note(self, evidence: Evidence) -> None:
         """Take what was read into account of, so that the commit can name it. Raises `AwsError`."""

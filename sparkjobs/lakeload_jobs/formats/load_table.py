@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.base import (
     FormatSession,
     OpenTable,
@@ -19,6 +20,7 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
+from lakeload_jobs.rows.rejects import Rejected, check_rejected
 from lakeload_jobs.sources.base import Slice, Source, explained_by_change
 from lakeload_jobs.storage.backoff import pause
 
@@ -99,6 +101,8 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged = writer.stage(counted)
     try:
         rows.check_unchanged()
+        if spec.on_bad_value == "QUARANTINE":
+            check_rejected(staged.rejected, spec.max_rejected)
         change = rows.finish(()) or found.change
         if found.evidence is not None:
             staged.note(found.evidence)
@@ -128,6 +132,7 @@ def _told(
         *mapping.warnings,
         *writer.warnings,
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
+        *((_set_aside(staged.rejected, result),) if result.rejected else ()),
     )
     said = result.error.message if result.error else ""
     warnings = tuple(_unless_said(warning, said) for warning in warnings)
@@ -136,6 +141,12 @@ def _told(
     notes = (*_notes(found), *mapping.notes, *writer.notes, *result.notes)
     reader, why_jvm = writer.reader, writer.why_jvm
     return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
+
+
+def _set_aside(rejected: Rejected, result: TableResult) -> str:
+    side = f"{result.target}{REJECTED_SUFFIX}"
+    what = f"{result.rejected:,} of {rejected.of:,} records were set aside in `{side}`"
+    return f"{what}, such as: {rejected.first[0]}" if rejected.first else what
 
 
 def _unless_said(warning: str, error: str) -> str:

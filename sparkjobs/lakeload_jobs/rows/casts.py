@@ -15,6 +15,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import Nested
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.core.types import timestamp_unit, type_rule
+from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER, PLACE_HELPER
 
 if TYPE_CHECKING:
@@ -212,31 +213,83 @@ def cast_types(frame: DataFrame, types: Mapping[str, str], on_bad_value: OnBadVa
 
     A value becomes the same value of the other type, or is bad: nothing is rounded, cut off or
     taken for what it does not say. `timestamp(ms)` takes whole numbers of milliseconds, as do `s`,
-    `us` and `ns`. A bad value fails the load (FAIL), or becomes null and is counted in the helper
-    column `BAD_VALUES_HELPER` (NULL). The helper column `PLACE_HELPER` says where a row is from;
-    it ends here. Raises `InvalidInput` for a type that Spark does not know or cannot cast to.
+    `us` and `ns`. A bad value fails the load (FAIL), becomes null and is counted in the helper
+    column `BAD_VALUES_HELPER` (NULL), or has its row rejected in `REJECTED_HELPER` (QUARANTINE).
+    The helper column `PLACE_HELPER` says where a row is from; it ends here. Raises `InvalidInput`
+    for a type that Spark does not know or cannot cast to.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     frame = frame.toDF(*_positions(len(kinds)))
     positions = dict(zip(kinds, frame.columns, strict=True))
-    place = F.col(positions[PLACE_HELPER]) if PLACE_HELPER in positions else F.lit("")
+    place = F.col(positions[PLACE_HELPER]) if PLACE_HELPER in positions else None
     bad = [F.col(positions[BAD_VALUES_HELPER])] if BAD_VALUES_HELPER in positions else []
+    own = {name: at for name, at in positions.items() if name not in _READ_HELPERS}
     values: list[Column] = []
-    for name, position in positions.items():
-        if name in (BAD_VALUES_HELPER, PLACE_HELPER):
-            continue
+    wrong: dict[str, Column] = {}
+    for name, position in own.items():
         value = F.col(position)
         if name in types:
             cast = _exact_cast(frame, position, name, kinds[name], types[name])
-            bad.append((value.isNotNull() & cast.isNull()).cast("int"))
-            if on_bad_value == "NULL":
-                value = cast
+            wrong[name] = value.isNotNull() & cast.isNull()
+            bad.append(wrong[name].cast("int"))
+            if on_bad_value == "FAIL":
+                value = _or_fail(value, cast, name, types[name], _place_text(place))
             else:
-                value = _or_fail(value, cast, name, types[name], place)
+                value = cast
         values.append(value.alias(name))
     if on_bad_value == "NULL" and bad:
         values.append(sum(bad[1:], bad[0]).alias(BAD_VALUES_HELPER))
+    if on_bad_value == "QUARANTINE":
+        found = _rejects(own, wrong, types, place)
+        if REJECTED_HELPER in positions:
+            found = F.coalesce(F.col(positions[REJECTED_HELPER]), found)
+        values.append(found.alias(REJECTED_HELPER))
     return frame.select(*values)
+
+
+_READ_HELPERS = (BAD_VALUES_HELPER, REJECTED_HELPER, PLACE_HELPER)
+
+
+def _rejects(
+    positions: Mapping[str, str],
+    wrong: Mapping[str, Column],
+    types: Mapping[str, str],
+    place: Column | None,
+) -> Column:
+    """Return the helper column of rows with a value that is `wrong`: of the first such column."""
+    kind = T.DataType.fromDDL(REJECT_TYPE)
+    assert isinstance(kind, T.StructType)  # noqa: S101
+    row = F.struct(*(F.col(position).alias(name) for name, position in positions.items()))
+    found = F.lit(None).cast(kind)
+    for name, is_wrong in reversed(list(wrong.items())):
+        value = F.coalesce(F.col(positions[name]).try_cast("string"), F.lit("?"))
+        known = {
+            "column_name": F.lit(name),
+            "column_value": value,
+            "reason": _no_such_value(value, types[name]),
+            "raw_record": F.to_json(row, JSON_OPTIONS),
+        }
+        if place is not None:
+            known |= {field: place[field] for field in ("source_file", "row_group", "row_number")}
+        fields = (
+            known.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in kind.fields
+        )
+        found = F.when(is_wrong, F.struct(*fields)).otherwise(found)
+    return found
+
+
+def _place_text(place: Column | None) -> Column:
+    """Return the beginning of a message about a row."""
+    if place is None:
+        return F.lit("")
+    row = F.concat(F.lit(", row group "), place["row_group"], F.lit(", row "), place["row_number"])
+    file = F.concat(F.lit("reading `"), place["source_file"], F.lit("`"))
+    return F.concat(file, F.coalesce(row, F.lit("")), F.lit(": "))
+
+
+def _no_such_value(text: Column, kind: str) -> Column:
+    return F.concat(F.lit("the value `"), F.substring(text, 1, 60), F.lit(f"` is no {kind}"))
 
 
 def written_frame(
@@ -273,7 +326,7 @@ def written_frame(
                 hint="exclude it, or give it another type with `columns.types`",
             ) from error
         values.append(value.alias(column.target))
-    helpers = [name for name in (DELETED_HELPER, BAD_VALUES_HELPER) if name in positions]
+    helpers = [name for name in (DELETED_HELPER, *ROW_HELPERS) if name in positions]
     return frame.select(*values, *(F.col(positions[name]).alias(name) for name in helpers))
 
 
@@ -397,10 +450,8 @@ def _text_says(value: Column, cast: Column, kind: T.DataType) -> Column | None:
 
 def _or_fail(value: Column, cast: Column, name: str, kind: str, place: Column) -> Column:
     """Fail with a sentence that names the column, which Spark's own ANSI cast does not."""
-    text = F.substring(F.coalesce(value.try_cast("string"), F.lit("?")), 1, 60)
-    message = F.concat(
-        place, F.lit(f"column `{name}`: the value `"), text, F.lit(f"` is no {kind}")
-    )
+    text = F.coalesce(value.try_cast("string"), F.lit("?"))
+    message = F.concat(place, F.lit(f"column `{name}`: "), _no_such_value(text, kind))
     return F.coalesce(cast, F.when(value.isNotNull(), F.raise_error(message)))
 
 
@@ -408,7 +459,12 @@ def _filtered(frame: DataFrame, where: str | None) -> DataFrame:
     if where is None:
         return frame
     try:
-        filtered = frame.where(where)
+        # A rejected record stays rejected: what it would say to the condition, nobody knows.
+        wanted = F.expr(where)
+        if REJECTED_HELPER in frame.columns:
+            frame.where(wanted)
+            wanted = F.coalesce(wanted, F.lit(False)) | F.col(REJECTED_HELPER).isNotNull()
+        filtered = frame.where(wanted)
     except AnalysisException as error:
         raise _refused_condition("where", where, error) from error
     _check_repeatable(filtered, "where", where)

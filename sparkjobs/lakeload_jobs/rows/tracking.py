@@ -21,7 +21,8 @@ BAD_VALUES_HELPER = HELPER_PREFIX + "bad_values"
 """Integer: how many values of the row became null because `on_bad_value` is NULL."""
 
 PLACE_HELPER = HELPER_PREFIX + "place"
-"""Text: where a row is from, as the beginning of a message; `rows.casts.cast_types` ends it."""
+"""Struct: `source_file`, `row_group` and `row_number` that a row is from, the latter two null where
+nobody knows; `rows.casts.cast_types` ends it."""
 
 POSITION_BITS = 33
 """An index with gaps is the number of the partition above, and the position in it in so many bits:

@@ -72,8 +72,8 @@ def test_the_run_that_looks_for_dead_uploads_stays_within_them_too(
     record = writer.stage()
     grow(proxied, record, CLEANING_EVERY - 1)
     job = sent(fault_proxy, Writer(proxied, "job-1", files=1).run)
-    assert job["ListMultipartUploads"] == 1
-    assert beside_files(job, 1) == 6
+    assert job["ListMultipartUploads"] == 2
+    assert beside_files(job, 1) == 7
 
 
 def grow(objects: Objects, record: LoadRecord, commits: int, *, behind: int = 0) -> None:

@@ -14,6 +14,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
+    Rejects,
     StagedFile,
     Target,
     encode,
@@ -38,6 +39,8 @@ class Writer:
     table_handling: TableHandling = "APPEND"
     fingerprint: str = "f" * 64
     files: int = 2
+    rejects: int = 0
+    """Files of the side table, one row each."""
     state: Any = None
     notes: list[str] = field(default_factory=list)
     table: str = "orders"
@@ -66,7 +69,9 @@ class Writer:
 
     def stage(self) -> LoadRecord:
         """Step 2, and the record for step 3."""
-        staged = tuple(self._stage(number) for number in range(self.files))
+        staged = tuple(self._stage(self.location, number) for number in range(self.files))
+        side = self.location.side_table
+        aside = tuple(self._stage(side, number) for number in range(self.rejects))
         return LoadRecord(
             tool="lakeload test",
             pipeline=self.pipeline,
@@ -90,10 +95,13 @@ class Writer:
             files=staged,
             glue=self.glue,
             state=None if self.state is None else StateChange(None, self.state),
+            rejected=Rejects(side.table, (Column("reason", "string"),), len(aside), aside)
+            if aside
+            else None,
         )
 
-    def _stage(self, number: int) -> StagedFile:
-        key = data_key(self.location, "2026/11/21/10", f"part-{self.job_id}-{number:05d}")
+    def _stage(self, location: TableLocation, number: int) -> StagedFile:
+        key = data_key(location, "2026/11/21/10", f"part-{self.job_id}-{number:05d}")
         metadata = upload_metadata(self.job_id, self.attempt_id, number)
         upload_id = self.objects.create_upload(key, metadata)
         body = f"{self.job_id} {self.attempt_id} {number}".encode()

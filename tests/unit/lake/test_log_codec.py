@@ -27,6 +27,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     LogDamaged,
     LogObject,
     NewerFormat,
+    Rejects,
     StagedFile,
     Target,
     decode,
@@ -96,6 +97,25 @@ GOLDEN: dict[str, LogObject] = {
             to_json(LoadedFolder("data/orders", ("a.csv",), (12,), (1_795_251_600_000_000_001,))),
         ),
         author="etl@loader-1",
+    ),
+    "load-with-rejects.json": replace(
+        LOAD,
+        index="sparse",
+        rejected=Rejects(
+            "orders_rejected",
+            (Column("source_file", "string"), Column("_supa_index", "bigint")),
+            2,
+            (
+                StagedFile(
+                    "data-lake/production/postgres_public/orders_rejected/2026/11/21/10/"
+                    "part-2026-11-21-00000.gzip.parquet",
+                    "upload-2",
+                    (Part(1, '"etag-3"', "AgAAAA=="),),
+                    2,
+                    4_096,
+                ),
+            ),
+        ),
     ),
     "fence.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h", ("upload-7",)
@@ -187,7 +207,7 @@ def test_every_golden_file_is_read() -> None:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_newer_format_is_refused_whatever_else_it_holds(name: str) -> None:
     with pytest.raises(NewerFormat, match="newer lakeload") as caught:
-        read(name, b'{"format": 2, "kind": "SOMETHING", "more": 1}')
+        read(name, b'{"format": 3, "kind": "SOMETHING", "more": 1}')
     assert "upgrade" in (caught.value.hint or "")
 
 

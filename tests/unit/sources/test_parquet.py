@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.parquet.columns import (
@@ -53,13 +54,13 @@ def read(
     *paths: Path,
     without: Collection[str] = (),
     on_loss: OnLoss = "FAIL",
-    counts_bad: bool = False,
+    on_bad_value: OnBadValue = "FAIL",
     places: bool = False,
 ) -> pa.Table:
     """Return the rows of files as they are handed on."""
     columns = columns_of(*paths, without=without)
     schema = pa.schema([(column.name, column.kind) for column in columns])
-    reader = ReadParquet(schema, on_loss, counts_bad=counts_bad, places=places)
+    reader = ReadParquet(schema, on_loss, on_bad_value=on_bad_value, places=places)
     splits = split_parquet(footers(paths), reader, base=None, parallelism=2)
     batches = [batch for part in splits.parts for batch in splits.read(part)]
     assert splits.counts is not None
@@ -239,7 +240,7 @@ def test_an_int96_that_loses_digits_is_named_in_every_century(tmp_path: Path) ->
     )
 
     found = read(exact)["t"].to_pylist()
-    counted = read(lossy, counts_bad=True)
+    counted = read(lossy, on_bad_value="NULL")
     cut = read(lossy, on_loss="TRUNCATE")["t"]
 
     assert found == [at and at.replace(tzinfo=UTC) for at in old * 500]
@@ -260,7 +261,7 @@ def test_a_value_that_loses_digits_is_named(tmp_path: Path, name: str) -> None:
 
     with pytest.raises(LoadFailed) as raised:
         read(path)
-    counted = read(path, counts_bad=True)
+    counted = read(path, on_bad_value="NULL")
     cut = read(path, on_loss="TRUNCATE")
 
     assert f"reading `{path}`, row group 3, row 1: column `x" in raised.value.message
@@ -289,7 +290,7 @@ def test_the_key_of_a_map_is_never_null(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"m": content})
 
     with pytest.raises(LoadFailed, match=r"column `m\.key`"):
-        read(path, counts_bad=True)
+        read(path, on_bad_value="NULL")
 
 
 def test_a_time_that_is_none_is_bad_and_midnight_may_be_the_end(tmp_path: Path) -> None:
@@ -306,7 +307,7 @@ def test_an_instant_beyond_microseconds_is_bad(tmp_path: Path) -> None:
 
     with pytest.raises(LoadFailed, match=r"row 2: column `t`: .* beyond what microseconds"):
         read(path)
-    assert read(path, counts_bad=True)[BAD_VALUES_HELPER].to_pylist() == [0, 1]
+    assert read(path, on_bad_value="NULL")[BAD_VALUES_HELPER].to_pylist() == [0, 1]
 
 
 def test_columns_are_united_by_name_in_any_order(tmp_path: Path) -> None:
@@ -437,7 +438,7 @@ def test_a_place_is_named_for_each_row(tmp_path: Path) -> None:
     path = write(tmp_path / "a", {"n": range(5)}, row_group_size=2)
 
     assert read(path, places=True)[PLACE_HELPER].to_pylist() == [
-        f"reading `{path}`, row group {group}, row {row}: "
+        {"source_file": str(path), "row_group": group, "row_number": row}
         for group, row in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1))
     ]
 

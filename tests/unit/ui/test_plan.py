@@ -155,3 +155,8 @@ def test_it_is_said_who_reads_and_what_passes_through_spark() -> None:
         "read without Spark's reader; rows pass through Spark: a cast"
     )
     assert said("jvm", "the files are in S3") == "read by Spark: the files are in S3"
+
+
+def test_where_bad_records_would_go_is_said() -> None:
+    out, _ = shown(replace(ORDERS, side_table="shop.orders_rejected", max_rejected="0.1 %"))
+    assert "  bad records go to shop.orders_rejected, up to 0.1 %" in out

@@ -164,3 +164,9 @@ def test_the_document_carries_errors_as_data() -> None:
         "stage": None,
         "retryable": False,
     }
+
+
+def test_records_that_were_set_aside_are_counted_with_their_table() -> None:
+    out, _ = texts(summary(replace(LOADED, rejected=1_200, warnings=())))
+    assert out[2] == "shop.orders: 1,200 records set aside in shop.orders_rejected"
+    assert to_document(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3

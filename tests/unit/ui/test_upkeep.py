@@ -18,7 +18,7 @@ from lakeload.ui import recover as recover_ui
 from lakeload.ui import runs as runs_ui
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, StagedFile
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, Rejects, StagedFile
 from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
 from lakeload_jobs.formats.parquet.log.run_history import Fence
 from tests.unit.upkeep.runs import make_run
@@ -167,3 +167,14 @@ def test_a_void_that_failed_does_not_claim_to_have_removed_anything() -> None:
     recover_ui.show_resolution(found, "lakeload …", out, err)
     assert "  to be removed: 1 file, 5 rows" in lines(out)
     assert lines(err) == ["error: shop.orders: denied"]
+
+
+def test_rejected_records_stand_behind_the_state() -> None:
+    run = make_run(UUID, AT)
+    aside = Rejects("orders_rejected", (), 12, run.record.files)
+    shown = table_run("shop.orders", replace(run, record=replace(run.record, rejected=aside)))
+    out, err = console(), console()
+    runs_ui.show_text(report((shown,), (), ()), "shop.yml", out, err, verbose=False)
+    assert lines(out)[1].endswith("done, 12 rejected")
+    (document,) = runs_ui.to_document(report((shown,), (), ()))["runs"]
+    assert (document["rejected"]["table"], document["rejected"]["rows"]) == ("orders_rejected", 12)

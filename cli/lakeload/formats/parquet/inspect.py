@@ -59,6 +59,7 @@ class ParquetState(TableState):
             bytes=record.bytes,
             files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
             index=record.index,
+            rejected=record.rejected.rows if record.rejected else 0,
         )
 
 

@@ -241,8 +241,8 @@ def _waiting(
         number,
         record.pipeline,
         record.job_id,
-        lost=tuple(file for file in record.files if file.key in keys),
-        left=tuple(file for file in record.files if file.key not in keys),
+        lost=tuple(file for file in record.uploads if file.key in keys),
+        left=tuple(file for file in record.uploads if file.key not in keys),
     )
 
 

@@ -140,7 +140,9 @@ def _planned(found: LogReset) -> Iterator[str]:
         if plan.begun is not None:
             yield f"would go on with the reset that record {plan.begun} has begun"
         for own in plan.unfinished:
-            amount = f"{counted(len(own.record.files), 'file')}, {counted(own.record.rows, 'row')}"
+            amount = (
+                f"{counted(len(own.record.uploads), 'file')}, {counted(own.record.all_rows, 'row')}"
+            )
             job = own.record.job_id
             yield f"would first bring job {job} to an end: {amount}, removed as well"
         yield (

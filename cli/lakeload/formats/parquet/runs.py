@@ -11,6 +11,7 @@ from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.core.sizes import counted
+from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
 from lakeload_jobs.storage.objects import Objects
 
@@ -72,6 +73,7 @@ def table_run(target: str, run: Run) -> TableRun:
     """Return one job in one table."""
     record = run.record
     by = f" by {record.author}" if record.author else ""
+    rejects = record.rejected
     return TableRun(
         target=target,
         pipeline=record.pipeline,
@@ -81,6 +83,7 @@ def table_run(target: str, run: Run) -> TableRun:
         rows=record.rows,
         files=len(record.files),
         bytes=record.bytes,
+        rejected=rejects.rows if rejects else 0,
         state=run.state,
         document={
             "table": record.source,
@@ -97,6 +100,7 @@ def table_run(target: str, run: Run) -> TableRun:
             "rows": record.rows,
             "bytes": record.bytes,
             "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
+            "rejected": _rejected(record),
             "state": run.state,
             "clean": run.clean,
             "catalog": run.catalog,
@@ -112,6 +116,15 @@ def table_run(target: str, run: Run) -> TableRun:
         ),
         number=run.number,
     )
+
+
+def _rejected(record: LoadRecord) -> dict[str, object] | None:
+    """Return what was set aside; None for nothing."""
+    found = record.rejected
+    if found is None:
+        return None
+    files = [FileResult(file.key, file.rows, file.bytes) for file in found.files]
+    return {"table": found.table, "rows": found.rows, "files": files}
 
 
 def _fence_line(target: str, fence: Fence) -> str:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Numbered = Sequence[tuple[int, FilesTable]]
 
 _UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
+_QUARANTINED = ("CSV", "PARQUET")
 _ONE_PARTITION = 4 * 1024 * 1024
 """Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
 
@@ -99,6 +100,21 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         for i, table in tables:
             own = table.format or file_format
             yield from _options(table.options, own, ("tables", i, "options"))
+
+    def quarantine_findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
+        """Yield the first table of a format whose records cannot be set aside one by one."""
+        given = source.get("format") if isinstance(source, dict) else None
+        for i, table in tables:
+            own = table.format or given
+            if own not in (None, *_QUARANTINED):
+                yield Finding(
+                    f"`on_bad_value: QUARANTINE` is not supported yet for files of format {own}",
+                    f"it works for {' and '.join(_QUARANTINED)}; write `on_bad_value: FAIL` or "
+                    "`NULL`, or load this table with a pipeline of its own",
+                    ("tables", i, "format") if table.format else ("source", "format"),
+                    "not-supported-yet",
+                )
+                return
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the secrets of the source's own credentials."""

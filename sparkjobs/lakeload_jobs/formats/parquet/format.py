@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -34,6 +35,7 @@ from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.columns import earlier_types
+from lakeload_jobs.rows.rejects import SIDE_COLUMNS
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
 
@@ -228,4 +230,8 @@ class OpenParquetTable(ParquetTable):
         self._unasked = self._unasked or check_catalog(
             self._session.catalog, self._target, union(self._opened.columns, columns)
         )
+        if self._load.spec.on_bad_value == "QUARANTINE" and self._target is not None:
+            side = replace(self._target, table=self._load.location.side_table.table)
+            named = [Column(name, kind) for name, kind in SIDE_COLUMNS.items()]
+            self._unasked = self._unasked or check_catalog(self._session.catalog, side, named)
         return ParquetWriter(self._load, prepared, written)

@@ -25,6 +25,7 @@ from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rows
+from lakeload_jobs.rows.rejects import NONE_REJECTED
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
@@ -122,6 +123,7 @@ class StagedIceberg:
         self._staged = staged
         self._ledger: str | None = None
         self.bad_values = bad_values
+        self.rejected = NONE_REJECTED
 
     def note(self, evidence: Evidence) -> None:
         """Write it beside the table: no publish names it yet."""

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.rows.rejects import ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
 
 
@@ -91,7 +91,7 @@ def _direct(
     for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
         if value is not None:
             raise OnlySpark(f"`{setting}` is SQL of Spark")
-    helpers = (BAD_VALUES_HELPER,) if BAD_VALUES_HELPER in rows.frame.columns else ()
+    helpers = tuple(name for name in ROW_HELPERS if name in rows.frame.columns)
     names = (*(column.source for column in mapping.columns), *helpers)
     try:
         read = to_arrow_schema(StructType([rows.frame.schema[name] for name in names]))

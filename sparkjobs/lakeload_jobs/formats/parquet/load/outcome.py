@@ -17,10 +17,12 @@ from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     LoadRecord,
+    Rejects,
     StagedFile,
     Target,
     tool_version,
 )
+from lakeload_jobs.rows.rejects import SIDE_COLUMNS
 
 NO_ROWS = "the source has no rows: a file, and a table in Glue, is made with the first ones"
 """Types come from values: a table made of a header alone would have text in every column."""
@@ -35,10 +37,12 @@ def load_record(
     column_map: Mapping[str, str],
     started_at: datetime,
     index: IndexKind = "dense",
+    rejects: tuple[StagedFile, ...] = (),
 ) -> LoadRecord:
     """Return the record that commits `files`: all that is needed to finish without its author.
 
-    `columns` are target names → Spark types, tracking columns included.
+    `columns` are target names → Spark types, tracking columns included. `rejects` are files of the
+    side table.
     """
     parquet = spec.destination.parquet
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
@@ -65,7 +69,14 @@ def load_record(
         files=files,
         glue=glue_target(spec.destination, location),
         author=spec.author,
+        rejected=_rejects(location, rejects) if rejects else None,
     )
+
+
+def _rejects(location: TableLocation, files: tuple[StagedFile, ...]) -> Rejects:
+    columns = tuple(Column(name, kind) for name, kind in SIDE_COLUMNS.items())
+    rows = sum(file.rows for file in files)
+    return Rejects(location.side_table.table, columns, rows, files)
 
 
 def with_state(
@@ -92,6 +103,7 @@ def table_result(
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         file_count=len(record.files),
         index=record.index,
+        rejected=record.rejected.rows if record.rejected else 0,
         notes=() if record.rows else (NO_ROWS,),
         error=_stale(catalog_error),
     )

@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,14 @@ from lakeload_jobs.formats.parquet.load.encode import (
 from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
 from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.rejects import (
+    NONE_REJECTED,
+    REJECTED_HELPER,
+    Rejected,
+    RejectedJob,
+    SideRows,
+    loaded_rows,
+)
 from lakeload_jobs.rows.tracking import (
     DELETED_HELPER,
     POSITION_BITS,
@@ -68,12 +76,18 @@ REPORT_SCHEMA = "report string"
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What one task staged. `bad_values` became null under `on_bad_value: NULL`."""
+    """What one task staged. `bad_values` became null under `on_bad_value: NULL`.
+
+    `rows` are all records of the partition; those that are `rejected` are in `rejects`, files of
+    the side table.
+    """
 
     partition: int
     rows: int
     bad_values: int
     files: tuple[StagedFile, ...]
+    rejected: Rejected = NONE_REJECTED
+    rejects: tuple[StagedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,30 +127,46 @@ class PartitionWriter:
     def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:
         """Encode and upload the batches; on any failure abort what this call has opened."""
         objects, pool = _connection(self.destination, self.attempt_id, on_executor=self.on_executor)
-        rows = _TrackedRows(self, partition, batches)
-        batch_iterator = iter(rows)
-        files: list[StagedFile] = []
         opened: list[PartWriter] = []
-        try:
-            while (first := next(batch_iterator, None)) is not None:
-                writer = self._open(objects, pool, partition, len(opened))
-                opened.append(writer)
-                written = encode_file(
-                    first, batch_iterator, writer, target_size=self.destination.target_file_size
-                )
-                parts = writer.finish()
-                file = StagedFile(writer.key, writer.upload_id, parts, written, writer.size)
-                files.append(file)
-            self._check_count(partition, rows.count)
-        except BaseException:
-            _abort(objects, opened)
-            raise
-        return PartitionReport(partition, rows.count, rows.bad_values, tuple(files))
+        with SideRows() as side:
+            rows = _TrackedRows(self, partition, batches, side)
 
-    def _open(self, objects: Objects, pool: UploadPool, partition: int, number: int) -> PartWriter:
+            def staged(
+                batches: Iterator[pa.RecordBatch], location: TableLocation
+            ) -> Iterator[StagedFile]:
+                number = 0
+                while (first := next(batches, None)) is not None:
+                    writer = self._open(objects, pool, location, partition, number)
+                    opened.append(writer)
+                    number += 1
+                    size = self.destination.target_file_size
+                    written = encode_file(first, batches, writer, target_size=size)
+                    parts = writer.finish()
+                    yield StagedFile(writer.key, writer.upload_id, parts, written, writer.size)
+
+            try:
+                files = tuple(staged(iter(rows), self.location))
+                self._check_count(partition, rows.count)
+                rejects: tuple[StagedFile, ...] = ()
+                if side.found.rows:
+                    rejects = tuple(staged(side.read(), self.location.side_table))
+            except BaseException:
+                _abort(objects, opened)
+                raise
+        rejected = replace(side.found, of=rows.count)
+        return PartitionReport(partition, rows.count, rows.bad_values, files, rejected, rejects)
+
+    def _open(
+        self,
+        objects: Objects,
+        pool: UploadPool,
+        location: TableLocation,
+        partition: int,
+        number: int,
+    ) -> PartWriter:
         seq = partition + number * self.partitions
         key = data_key(
-            self.location,
+            location,
             partition_path(self.destination.parquet.partition_strategy, self.synced, self.job_id),
             render_file_name(
                 self.destination.parquet.file_name_pattern,
@@ -186,15 +216,22 @@ class SplitWriter:
 
 
 class _TrackedRows:
-    """The batches of a partition with tracking columns, without empty ones, counted."""
+    """The batches of a partition with tracking columns, without empty ones and without rejected
+    records, which go to `side`. All are counted."""
 
     def __init__(
-        self, writer: PartitionWriter, partition: int, batches: Iterator[pa.RecordBatch]
+        self,
+        writer: PartitionWriter,
+        partition: int,
+        batches: Iterator[pa.RecordBatch],
+        side: SideRows,
     ) -> None:
         self.count = 0
         self.bad_values = 0
         self._writer = writer
         self._batches = batches
+        self._side = side
+        self._job = RejectedJob(writer.synced, writer.job_id, writer.attempt_id)
         counts, sparse = writer.counts, partition << POSITION_BITS
         self._first_index = 1 + (sparse if counts is None else sum(counts[:partition]))
 
@@ -212,8 +249,13 @@ class _TrackedRows:
                 deleted=DELETED_HELPER if DELETED_HELPER in batch.schema.names else None,
                 columns=self._writer.tracking_columns,
             )
+            if REJECTED_HELPER in batch.schema.names:
+                rejects = batch.column(REJECTED_HELPER)
+                self._side.add(rejects, self._first_index + self.count, self._job)
+                tracked = loaded_rows(tracked, rejects)
             self.count += batch.num_rows
-            yield tracked
+            if tracked.num_rows:
+                yield tracked
 
 
 def _abort(objects: Objects, writers: list[PartWriter]) -> None:

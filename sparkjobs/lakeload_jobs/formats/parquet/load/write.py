@@ -31,6 +31,7 @@ from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.columns import added_column, missing_column
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
+from lakeload_jobs.rows.rejects import NONE_REJECTED
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -155,7 +156,9 @@ class StagedParquet:
         self._registry = registry
         self._files = tuple(file for report in reports for file in report.files)
         self._evidence: Evidence | None = None
+        self._rejects = tuple(file for report in reports for file in report.rejects)
         self.bad_values = sum(report.bad_values for report in reports)
+        self.rejected = sum((report.rejected for report in reports), NONE_REJECTED)
 
     def note(self, evidence: Evidence) -> None:
         """Keep it for the record."""
@@ -173,12 +176,14 @@ class StagedParquet:
             load.spec,
             load.table,
             files=self._files,
+            rejects=self._rejects,
             # Without rows nothing fixes a type: the next load may still say what the columns are.
             columns=self._writer.columns.types if self._files else {},
             # A column that only some loads have keeps the name and type it got.
             column_map={**load.opened.column_map, **prepared.mapping.column_map},
             started_at=load.started_at,
-            index=prepared.index,
+            # The index counts all records: those that are set aside leave gaps.
+            index="sparse" if self._rejects else prepared.index,
         )
         committed = load.log.commit(with_state(record, change, self._evidence))
         status: Literal["LOADED", "NO_OP"] = "NO_OP" if committed.already else "LOADED"
@@ -186,4 +191,4 @@ class StagedParquet:
 
     def abandon(self) -> None:
         """Abort every upload of this attempt."""
-        abort_uploads(self._load.objects, self._registry, self._files)
+        abort_uploads(self._load.objects, self._registry, self._files + self._rejects)

@@ -27,15 +27,16 @@ class RecordDamaged(LoadFailed):
 
     def __init__(self, number: int, record: LoadRecord, lost: Sequence[StagedFile]) -> None:
         rows = sum(file.rows for file in lost)
+        kept = record.all_rows - rows
         shown = ", ".join(f"`{file.key}` ({file.rows} rows)" for file in lost[:20])
         more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
         job = record.job_id
         super().__init__(
             f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is half visible: "
-            f"{rows} of {record.rows} rows are lost, because the uploads of {shown}{more} were "
+            f"{rows} of {record.all_rows} rows are lost, because the uploads of {shown}{more} were "
             "aborted",
             hint=f"this table takes no new job until you choose: `lakeload recover FILE --void "
-            f"{job} --yes` deletes its {record.rows - rows} visible rows, to load it again under "
+            f"{job} --yes` deletes its {kept} visible rows, to load it again under "
             f"another id; `lakeload recover FILE --accept {job}` keeps them and gives up the "
             f"{rows} lost ones",
         )
@@ -67,8 +68,8 @@ class Publisher:
         `ForeignObject` where only a person can decide, `UnknownOutcome` or `AwsError` when S3 does
         not let it go on: nothing is lost, anyone may call it again.
         """
-        visible = run_all(partial(self._complete, record), record.files, self._parallelism)
-        missing = [file for file, there in zip(record.files, visible, strict=True) if not there]
+        visible = run_all(partial(self._complete, record), record.uploads, self._parallelism)
+        missing = [file for file, there in zip(record.uploads, visible, strict=True) if not there]
         if missing:
             missing = self._look_again(number, record, missing)
         if not missing:
@@ -76,7 +77,7 @@ class Publisher:
         if (ending := self._log.ending(number)) != "open":
             return self.after_end(number, record, ending)
         keys = tuple(file.key for file in missing)
-        if len(missing) == len(record.files):
+        if len(missing) == len(record.uploads):
             reason = "all its uploads were aborted"
             return self.void(number, record, reason, keys, looked_late=True)
         if accept_loss:
@@ -113,10 +114,10 @@ class Publisher:
         """
         run_all(
             lambda file: self._objects.abort_upload(file.key, file.upload_id),
-            record.files,
+            record.uploads,
             self._parallelism,
         )
-        removed = run_all(partial(self._remove, record), record.files, self._parallelism)
+        removed = run_all(partial(self._remove, record), record.uploads, self._parallelism)
         if None in removed and not looked_late and not self._is_old(number):
             return False
         self._log.mark_clean(number, tuple(key for key in removed if key))
@@ -126,7 +127,7 @@ class Publisher:
         """Return the files that are neither visible nor among the open `uploads`. Only looks."""
         return [
             file
-            for file in record.files
+            for file in record.uploads
             if file.upload_id not in uploads and not self._is_there(record, file)
         ]
 
@@ -200,14 +201,14 @@ class Publisher:
     ) -> list[StagedFile]:
         """Return what is still missing once no completion can be running any more."""
         age = (self._waits.now() - record.created_at).total_seconds()
-        stops_anyway = len(missing) < len(record.files) and age > 4 * self._waits.late_completion
+        stops_anyway = len(missing) < len(record.uploads) and age > 4 * self._waits.late_completion
         # Where nothing will be removed, an old record need not make every sync wait.
         if not stops_anyway:
             minutes = self._waits.late_completion / 60
             self._notify(
-                f"record {number} of job `{record.job_id}`: {len(missing)} of {len(record.files)} "
-                f"uploads are gone; looking again in {minutes:.0f} min, when S3 has certainly "
-                "finished what it was doing"
+                f"record {number} of job `{record.job_id}`: {len(missing)} of "
+                f"{len(record.uploads)} uploads are gone; looking again in {minutes:.0f} min, "
+                "when S3 has certainly finished what it was doing"
             )
             self._waits.sleep(self._waits.late_completion)
         return [file for file in missing if not self._is_there(record, file)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -67,6 +67,16 @@ class GlueTarget:
 
 
 @dataclass(frozen=True)
+class Rejects:
+    """What one job set aside: the files of the side table `table`, beside the target."""
+
+    table: str
+    columns: tuple[Column, ...]
+    rows: int
+    files: tuple[StagedFile, ...]
+
+
+@dataclass(frozen=True)
 class LoadRecord:
     """One committed job: all that is needed to finish it without its author.
 
@@ -107,6 +117,33 @@ class LoadRecord:
     """`user@host` that started the job, for people; '' in records of before it was noted."""
     known: tuple[Any, ...] = ()
     """What earlier jobs read, repeated so that nobody has to read their records again."""
+    rejected: Rejects | None = None
+    """Only if records were set aside: what was written before there was this has no such key."""
+
+    @property
+    def uploads(self) -> tuple[StagedFile, ...]:
+        """The files of the table and of its side table: published together, or void together."""
+        return self.files + (self.rejected.files if self.rejected else ())
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of all uploads."""
+        return self.rows + (self.rejected.rows if self.rejected else 0)
+
+    def of_side_table(self) -> LoadRecord | None:
+        """Return this job as one of the side table, for the catalog; None without rejects."""
+        rejected = self.rejected
+        if rejected is None:
+            return None
+        return replace(
+            self,
+            target=replace(self.target, table=rejected.table),
+            columns=rejected.columns,
+            rows=rejected.rows,
+            files=rejected.files,
+            glue=None if self.glue is None else replace(self.glue, table=rejected.table),
+            rejected=None,
+        )
 
     @property
     def bytes(self) -> int:
@@ -175,7 +212,10 @@ class CatMarker:
 Record = LoadRecord | FenceRecord
 
 
-FORMAT = 1
+FORMAT = 2
+_FORMAT_WITHOUT_REJECTS = 1
+"""All objects but records with `rejected` have this one, which every lakeload reads: an older one
+would not publish the uploads of a side table."""
 
 
 class LogObject(Protocol):
@@ -197,7 +237,12 @@ class NewerFormat(LoadFailed):
 
 def encode(value: LogObject) -> bytes:
     """Return the object's bytes: JSON with `format` and `kind` first."""
-    document = {"format": FORMAT, "kind": value.KIND, **to_json(value)}
+    body = to_json(value)
+    own = FORMAT
+    if body.get("rejected") is None:
+        body.pop("rejected", None)
+        own = _FORMAT_WITHOUT_REJECTS
+    document = {"format": own, "kind": value.KIND, **body}
     return json.dumps(document, separators=(",", ":")).encode()
 
 

@@ -26,7 +26,12 @@ from lakeload_jobs.formats.parquet.log.roll_forward import (
     Settled,
     Settler,
 )
-from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER, StaleUpload, StaleUploads
+from lakeload_jobs.formats.parquet.log.stale_uploads import (
+    STALE_AFTER,
+    StaleUpload,
+    StaleUploads,
+    open_uploads,
+)
 from lakeload_jobs.storage.objects import Objects
 
 _NOTHING_TO_DECIDE = "there is nothing to decide; `lakeload runs` shows how each job ended"
@@ -122,7 +127,7 @@ class _Decision:
         self._bring_into_step(view, entry.number, record)
         if outcome == "done":
             raise InvalidInput(
-                f"job `{self._job_id}` is whole: all its {len(record.files)} files could be "
+                f"job `{self._job_id}` is whole: all its {len(record.uploads)} files could be "
                 "published, and it is done now",
                 hint="there is nothing to accept",
             )
@@ -281,7 +286,12 @@ def _foresee(
     if not any(job.action == "publish" for job in pending):
         return TableRecovery(log.location, pending, error=first_error)
     try:
-        uploads = {u.upload_id for u in objects.list_uploads(log.location.data_path)}
+        unpublished = [log.record(job.number) for job in pending if job.action == "publish"]
+        uploads = open_uploads(
+            objects,
+            log.location,
+            (f.key for one in unpublished if isinstance(one, LoadRecord) for f in one.uploads),
+        )
     except AwsError as error:
         return TableRecovery(log.location, pending, uploads_error=error)
     finished: list[Pending] = []
@@ -296,7 +306,7 @@ def _foresee(
         except LakeloadError as error:
             first_error = first_error or error
             continue
-        if lost and len(lost) < len(record.files):
+        if lost and len(lost) < len(record.uploads):
             damaged.append(_damaged(job.number, record, lost))
         else:
             finished.append(replace(job, action="void") if lost else job)
@@ -314,7 +324,7 @@ def _damaged(number: int, record: LoadRecord, lost: Collection[StagedFile]) -> D
         number,
         record.pipeline,
         record.job_id,
-        record.rows,
+        record.all_rows,
         tuple(file.key for file in lost),
         sum(file.rows for file in lost),
     )

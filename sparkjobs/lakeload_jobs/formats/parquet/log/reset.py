@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from lakeload_jobs.aws import AwsError
@@ -129,11 +130,15 @@ def plan_reset(
     log.load_records(entry.number for entry in view.entries)
     records, begun = own_records(log, view, pipeline)
     shared = others(log, view, pipeline)
-    there = {entry.key: entry for entry in objects.list(location.data_path)}
+    rejects = any(own.record.rejected for own in records)
+    paths = [one.data_path for one in (location.with_side_table if rejects else (location,))]
+    there = {entry.key: entry for path in paths for entry in objects.list(path)}
     found = _own_objects(objects, records, there)
     elsewhere = {file.key for files in shared.values() for file in files}
     ours = {item.key for item in found}
-    targets = dict.fromkeys(own.record.glue for own in records if own.record.glue)
+    aside = (own.record.of_side_table() for own in records)
+    jobs = (*(own.record for own in records), *(one for one in aside if one))
+    targets = {job.glue: _place(job) for job in jobs if job.glue}
     dropped = () if shared or catalog is None else tuple(targets)
     return ResetPlan(
         location=location,
@@ -141,11 +146,16 @@ def plan_reset(
         begun=begun,
         records=records,
         objects=found,
-        glue=tuple(target for target in dropped if catalog and catalog.owns(target, location)),
+        glue=tuple(one for one in dropped if catalog and catalog.owns(one, targets[one])),
         others=tuple(sorted(shared)),
         strangers=tuple(key for key in there if key not in ours and key not in elsewhere),
         log_objects=sum(1 for _ in objects.list(location.log_path)),
     )
+
+
+def _place(record: LoadRecord) -> TableLocation:
+    """Return the table's place: its record's, or its side table's."""
+    return TableLocation(record.target.prefix, record.target.schema, record.target.table)
 
 
 def own_records(
@@ -178,7 +188,7 @@ def others(log: CommitLog, view: LogView, pipeline: str) -> Mapping[str, list[St
             continue
         ending = log.ending_of_size(entry.number, entry.end_size)
         if record.pipeline != pipeline and ending != "void":
-            found.setdefault(record.pipeline, []).extend(record.files)
+            found.setdefault(record.pipeline, []).extend(record.uploads)
     return found
 
 
@@ -186,7 +196,7 @@ def _own_objects(
     objects: Objects, records: tuple[OwnRecord, ...], there: Mapping[str, ObjectEntry]
 ) -> tuple[OwnObject, ...]:
     """HEAD each visible key of the records: only its metadata says whose an object is."""
-    named = [(own.record, file) for own in records for file in own.record.files]
+    named = [(own.record, file) for own in records for file in own.record.uploads]
     visible = [(record, file) for record, file in named if file.key in there]
     found = run_all(partial(_own_object, objects), visible, HEADS_AT_ONCE)
     return tuple(item for item in found if item is not None)
@@ -324,7 +334,9 @@ class Resetter:
         return self._objects.delete(item.key, item.etag)
 
     def _drop(self, target: GlueTarget) -> bool:
-        return self._catalog is not None and self._catalog.drop_table(target, self._log.location)
+        own = self._log.location
+        place = TableLocation(own.prefix, own.schema, target.table)
+        return self._catalog is not None and self._catalog.drop_table(target, place)
 
 
 class LogInUse(LoadFailed):
@@ -360,7 +372,13 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
             "recently that S3 may still complete an upload of it",
             hint="run it again in half an hour",
         )
-    if upload := next(objects.list_uploads(location.data_path), None):
+    # A side table has no log, and a table of its name with one is not ours.
+    paths = [
+        one.data_path
+        for one in location.with_side_table
+        if one == location or objects.is_empty(one.log_path)
+    ]
+    if upload := next(chain.from_iterable(map(objects.list_uploads, paths)), None):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: `{upload.key}` is being "
             f"uploaded since {upload.initiated:%Y-%m-%d %H:%M} UTC, so somebody may be loading",

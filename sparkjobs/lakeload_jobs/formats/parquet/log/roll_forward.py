@@ -70,7 +70,10 @@ class CatalogStep:
         failed: dict[GlueTarget, LakeloadError] = {}
         for target, numbers in _same_table(records).items():
             try:
-                self._catalog.bring_into_step([records[number] for number in numbers], columns)
+                loaded = [records[number] for number in numbers]
+                self._catalog.bring_into_step(loaded, columns)
+                if aside := [side for one in loaded if (side := one.of_side_table())]:
+                    self._catalog.bring_into_step(aside, union(*(one.columns for one in aside)))
                 for number in numbers:
                     self._log.mark_cataloged(number)
                     done.add(number)
@@ -201,7 +204,7 @@ class Settler:
             return self._publisher.after_end(number, record, ending)
         self._notify(
             f"finishing job `{record.job_id}` of pipeline `{record.pipeline}` (record {number}, "
-            f"{len(record.files)} files), which its process left unfinished"
+            f"{len(record.uploads)} files), which its process left unfinished"
         )
         return self._publisher.finish(number, record)
 
@@ -301,4 +304,6 @@ def _action(entry: LogEntry, ending: Ending) -> PendingAction | None:
 
 
 def _pending(number: int, record: LoadRecord, action: PendingAction) -> Pending:
-    return Pending(number, record.pipeline, record.job_id, record.rows, len(record.files), action)
+    return Pending(
+        number, record.pipeline, record.job_id, record.all_rows, len(record.uploads), action
+    )

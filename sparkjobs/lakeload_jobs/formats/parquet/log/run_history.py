@@ -16,6 +16,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     LoadRecord,
     StagedFile,
 )
+from lakeload_jobs.formats.parquet.log.stale_uploads import open_uploads
 from lakeload_jobs.storage.objects import Objects
 
 RunState = Literal["done", "partial", "void", "reset", "unfinished", "damaged"]
@@ -118,7 +119,7 @@ def _state(ending: Ending, lost: tuple[StagedFile, ...], record: LoadRecord) -> 
     if ending != "open":
         return ending
     # A job that lost all of its uploads becomes void without anybody's decision.
-    return "damaged" if 0 < len(lost) < len(record.files) else "unfinished"
+    return "damaged" if 0 < len(lost) < len(record.uploads) else "unfinished"
 
 
 def lost_files(objects: Objects, record: LoadRecord) -> tuple[StagedFile, ...]:
@@ -126,26 +127,25 @@ def lost_files(objects: Objects, record: LoadRecord) -> tuple[StagedFile, ...]:
 
     None where the uploads may not be listed: then nothing can be said.
     """
-    if not record.files:
+    if not record.uploads:
         return ()
     try:
-        open_ids = {upload.upload_id for upload in objects.list_uploads(_common(record.files))}
+        open_ids = open_uploads(objects, _location(record), (file.key for file in record.uploads))
     except AwsError as error:
         if error.denied:
             return ()
         raise
     return tuple(
         file
-        for file in record.files
+        for file in record.uploads
         if file.upload_id not in open_ids and not _visible(objects, record, file)
     )
+
+
+def _location(record: LoadRecord) -> TableLocation:
+    return TableLocation(record.target.prefix, record.target.schema, record.target.table)
 
 
 def _visible(objects: Objects, record: LoadRecord, file: StagedFile) -> bool:
     head = look(objects, file.key)
     return head is not None and head.metadata.get(ATTEMPT_METADATA) == record.attempt_id
-
-
-def _common(files: tuple[StagedFile, ...]) -> str:
-    """Return the folder that a job's files lie in: one job writes into one partition."""
-    return files[0].key.rpartition("/")[0] + "/"

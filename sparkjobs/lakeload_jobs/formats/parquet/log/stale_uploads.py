@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -143,13 +143,20 @@ class StaleUploads:
                 raise
 
     def _listed(self, older_than: timedelta) -> list[OpenUpload]:
-        location = self._log.location
         limit = self._objects.waits.now() - older_than
-        return [
-            upload
-            for upload in self._objects.list_uploads(location.data_path)
-            if upload.initiated <= limit and is_of_table(location, upload.key)
-        ]
+        found: list[OpenUpload] = []
+        for location in self._log.location.with_side_table:
+            old = [
+                upload
+                for upload in self._objects.list_uploads(location.data_path)
+                if upload.initiated <= limit and is_of_table(location, upload.key)
+            ]
+            # A table of that name with a log of its own is no side table: no fence of ours stops
+            # its writers.
+            own = location == self._log.location
+            if old and (own or self._objects.is_empty(location.log_path)):
+                found += old
+        return found
 
     def _unnamed(self, listed: Collection[OpenUpload], view: LogView) -> tuple[StaleUpload, ...]:
         """Leave out the uploads of records that have not ended: those are still to be completed."""
@@ -157,7 +164,7 @@ class StaleUploads:
         for number in (entry.number for entry in view.entries if entry.end_size is None):
             record = self._log.record(number)
             if isinstance(record, LoadRecord):
-                named |= {file.upload_id for file in record.files}
+                named |= {file.upload_id for file in record.uploads}
         return tuple(
             StaleUpload(upload.key, upload.upload_id, upload.initiated)
             for upload in listed
@@ -183,12 +190,19 @@ class StaleUploads:
                 left.items(),
                 self._parallelism,
             )
-            prefix = self._log.location.data_path
-            listed = {upload.upload_id for upload in self._objects.list_uploads(prefix)}
+            listed = open_uploads(self._objects, self._log.location, left.values())
             left = {upload_id: key for upload_id, key in left.items() if upload_id in listed}
             if not left or number == _PASSES - 1:
                 return
             self._objects.waits.sleep(_PAUSE)
+
+
+def open_uploads(objects: Objects, location: TableLocation, keys: Iterable[str]) -> set[str]:
+    """Return the ids of the uploads that are open in a table, and in its side table where some of
+    `keys` lie there. Raises `AwsError`."""
+    paths = [table.data_path for table in location.with_side_table]
+    named = {path for key in keys for path in paths if key.startswith(path)}
+    return {upload.upload_id for path in sorted(named) for upload in objects.list_uploads(path)}
 
 
 def is_of_table(location: TableLocation, key: str) -> bool:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log import admission
@@ -34,7 +34,11 @@ from lakeload_jobs.formats.parquet.log.roll_forward import (
     Settler,
     union,
 )
-from lakeload_jobs.formats.parquet.log.stale_uploads import STALE_AFTER, StaleUploads
+from lakeload_jobs.formats.parquet.log.stale_uploads import (
+    STALE_AFTER,
+    StaleUploads,
+    open_uploads,
+)
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
 from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 
@@ -80,22 +84,34 @@ def check_uploads_are_open(objects: Objects, location: TableLocation, record: Lo
 
     Asks nothing of a shorter load, and nothing can be told where open uploads may not be listed.
     """
-    if not record.files or objects.waits.now() - record.started_at < LONG:
+    if not record.uploads or objects.waits.now() - record.started_at < LONG:
         return
     try:
-        left = {upload.upload_id for upload in objects.list_uploads(location.data_path)}
+        left = open_uploads(objects, location, (file.key for file in record.uploads))
     except AwsError:
         return
-    lost = [file for file in record.files if file.upload_id not in left]
+    lost = [file for file in record.uploads if file.upload_id not in left]
     if lost:
         raise LoadFailed(
-            f"{len(lost)} of {len(record.files)} uploads of job `{record.job_id}` were aborted "
+            f"{len(lost)} of {len(record.uploads)} uploads of job `{record.job_id}` were aborted "
             f"before it could commit, such as that of `{objects.url(lost[0].key)}`; nothing of it "
             "is visible",
             hint="make the bucket's lifecycle rule AbortIncompleteMultipartUpload longer than the "
             "longest load, then run again",
             retryable=True,
         )
+
+
+def check_side_table(objects: Objects, location: TableLocation, record: LoadRecord) -> None:
+    """Raise `InvalidInput` when the side table's name is that of a table with a log of its own."""
+    if record.rejected is None or objects.is_empty(location.side_table.log_path):
+        return
+    side = location.side_table.table
+    raise InvalidInput(
+        f"the rejected records of `{location.table}` would go to `{side}`, which is a table of "
+        "its own; nothing was loaded",
+        hint="give one of the two another `name` or `namespace`",
+    )
 
 
 class NotYetPublished(LoadFailed):
@@ -137,7 +153,7 @@ def cut_short(number: int, record: LoadRecord) -> LoadFailed:
     """Return the error of a job that a person accepted as partial before its author was through."""
     return LoadFailed(
         f"job `{record.job_id}` was accepted as it was while it was being published (record "
-        f"{number}): only a part of its {record.rows} rows is visible",
+        f"{number}): only a part of its {record.all_rows} rows is visible",
         hint="the record's end names the lost files; load their rows again under another --job-id",
     )
 
@@ -165,7 +181,7 @@ def place(
     never will be in the log. `UnknownOutcome`: it may be there, so everything stays.
     """
     body = encode(record)
-    uploads = frozenset(file.upload_id for file in record.files)
+    uploads = frozenset(file.upload_id for file in record.uploads)
     while True:
         try:
             created = log.put_record(number, body)
@@ -302,10 +318,11 @@ class TableLog:
             raise RuntimeError("commit needs open first")
         try:
             check_uploads_are_open(self._objects, self._location, record)
+            check_side_table(self._objects, self._location, record)
             if self._opened.first_run:
                 self._bindings.check_and_claim(self._job.pipeline, self._job.source, self._location)
         except LakeloadError:
-            self.abandon(record.files)
+            self.abandon(record.uploads)
             raise
         placed = place(
             self._log,
@@ -313,7 +330,7 @@ class TableLog:
             self._job,
             number=self._opened.next_number,
             first_run=self._opened.first_run,
-            abandon=lambda: self.abandon(record.files),
+            abandon=lambda: self.abandon(record.uploads),
         )
         if placed.by_other_attempt is not None:
             return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)

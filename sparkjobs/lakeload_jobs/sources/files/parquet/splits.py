@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +18,8 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import Splits
@@ -68,20 +73,26 @@ def split_parquet(
 class ReadParquet:
     """Reads parts of `split_parquet`; it travels to the tasks.
 
-    `schema` are the columns to read, in their kinds. `counts_bad`: a bad value is null and counted
-    in `BAD_VALUES_HELPER`, else it fails the load. `places` adds `PLACE_HELPER`.
+    `schema` are the columns to read, in their kinds. A bad value fails the load (FAIL), is null and
+    counted in `BAD_VALUES_HELPER` (NULL), or its row is rejected, with the reason in
+    `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`.
     """
 
     schema: pa.Schema
     on_loss: OnLoss = "FAIL"
-    counts_bad: bool = False
+    on_bad_value: OnBadValue = "FAIL"
     places: bool = False
 
     @property
     def batch_schema(self) -> pa.Schema:
         """The columns of the batches, helpers included."""
-        helpers: list[Any] = [pa.field(BAD_VALUES_HELPER, pa.int64())] if self.counts_bad else []
-        helpers += [pa.field(PLACE_HELPER, pa.string())] if self.places else []
+        helpers: list[Any] = []
+        if self.on_bad_value == "NULL":
+            helpers.append(pa.field(BAD_VALUES_HELPER, pa.int64()))
+        elif self.on_bad_value == "QUARANTINE":
+            helpers.append(pa.field(REJECTED_HELPER, REJECT))
+        if self.places:
+            helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
     def __call__(self, part: Sequence[_Piece]) -> Iterator[pa.RecordBatch]:
@@ -136,11 +147,15 @@ class ReadParquet:
             else:
                 arrays.append(pa.nulls(rows, field.type))
         for bad in conversion.bad:
-            if bad.is_key or not self.counts_bad:
+            rejected = self.on_bad_value == "QUARANTINE"
+            if not rejected and (bad.is_key or self.on_bad_value == "FAIL"):
                 group, row = _place(metadata, piece.groups, first + bad.rows[0])
                 raise _bad_value(piece.path, group, row, bad)
-        if self.counts_bad:
+        if self.on_bad_value == "NULL":
             arrays.append(_bad_counts(conversion.bad, rows))
+        elif self.on_bad_value == "QUARANTINE":
+            rejects = _rejects(metadata, piece, first, {**columns, **in_nanos}, conversion.bad)
+            arrays.append(reject_column(rows, rejects))
         if self.places:
             arrays.append(_places(metadata, piece, first, rows))
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
@@ -204,15 +219,80 @@ def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
     return pa.array(counts, pa.int64())
 
 
+def _rejects(
+    metadata: pq.FileMetaData,
+    piece: _Piece,
+    first: int,
+    columns: Mapping[str, Column],
+    found: Sequence[BadValues],
+) -> dict[int, Reject]:
+    """Return the rows of a batch with a bad value, each with the first one. `columns` are as they
+    were read, with all their digits."""
+    rejects: dict[int, Reject] = {}
+    for bad in found:
+        for number, row in enumerate(bad.rows):
+            if row in rejects:
+                continue
+            values = {name: json_value(column[row]) for name, column in columns.items()}
+            own = values.get(bad.column.partition(".")[0])
+            text = bad.first if number == 0 else own if isinstance(own, str) else json.dumps(own)
+            group, place = _place(metadata, piece.groups, first + row)
+            rejects[row] = Reject(
+                piece.path,
+                f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}",
+                json.dumps(values, ensure_ascii=False).encode(),
+                row_group=group,
+                row_number=place,
+                column_name=bad.column,
+                column_value=text,
+            )
+    return rejects
+
+
+def json_value(value: Any) -> Any:
+    """Return an Arrow scalar as JSON has it: bytes in base64, and text for what it has no type
+    for."""
+    if not value.is_valid:
+        return None
+    kind = value.type
+    if isinstance(value, pa.ExtensionScalar):
+        return json_value(value.value)
+    if pt.is_dictionary(kind):
+        return json_value(value.value) if hasattr(value, "value") else str(value)
+    if pt.is_struct(kind):
+        return {field.name: json_value(value[field.name]) for field in kind}
+    if pt.is_map(kind):
+        pairs = value.values
+        return [[json_value(pair["key"]), json_value(pair["value"])] for pair in pairs]
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return [json_value(item) for item in value.values]
+    if pt.is_boolean(kind) or pt.is_integer(kind) or pt.is_string(kind) or pt.is_large_string(kind):
+        return value.as_py()
+    if pt.is_floating(kind):
+        number = float(value.as_py())
+        return number if math.isfinite(number) else str(number)
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
+        return b64encode(value.as_py()).decode()
+    return str(pc.cast(value, pa.string()))
+
+
+_PLACE: Any = pa.struct(
+    [("source_file", pa.string()), ("row_group", pa.int32()), ("row_number", pa.int64())]
+)
+
+
 def _places(metadata: pq.FileMetaData, piece: _Piece, first: int, rows: int) -> Column:
-    """Return where each row is from, as the beginning of a message."""
+    """Return where each row is from."""
     found: list[Column] = []
     while rows:
         group, row = _place(metadata, piece.groups, first)
         here = min(rows, metadata.row_group(group - 1).num_rows - row + 1)
-        numbers = pa.array(range(row, row + here), pa.int64()).cast(pa.string())
-        start = f"reading `{piece.path}`, row group {group}, row "
-        found.append(pc.binary_join_element_wise(start, numbers, ": ", ""))
+        arrays: list[Column] = [
+            pa.repeat(pa.scalar(piece.path), here),
+            pa.repeat(pa.scalar(group, pa.int32()), here),
+            pa.array(range(row, row + here), pa.int64()),
+        ]
+        found.append(pa.StructArray.from_arrays(arrays, fields=list(_PLACE)))
         first, rows = first + here, rows - here
     return pa.concat_arrays(found)
 

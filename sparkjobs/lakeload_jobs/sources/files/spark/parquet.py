@@ -221,8 +221,8 @@ def _reader(
     may_be_bad = any(column.may_be_bad for column in columns)
     truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
-    counts_bad = may_be_bad and table.spec.on_bad_value == "NULL"
-    return ReadParquet(schema, on_loss, counts_bad=counts_bad, places=places)
+    # What cannot be bad is read as with FAIL, where it costs nothing.
+    return ReadParquet(schema, on_loss, table.spec.on_bad_value if may_be_bad else "FAIL", places)
 
 
 def _casts(table: ParquetTable, names: Sequence[str], schema: StructType) -> dict[str, str]:

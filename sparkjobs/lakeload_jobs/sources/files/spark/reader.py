@@ -206,7 +206,11 @@ def with_places(frame: DataFrame) -> DataFrame:
     # Spark writes a blank as `%20`, but a `+` as it is.
     path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
     path = F.regexp_replace(F.regexp_replace(path, "^file:/+", "/"), "^s3a:", "s3:")
-    place = F.concat(F.lit("reading `"), path, F.lit("`: "))
+    place = F.struct(
+        path.alias("source_file"),
+        F.lit(None).cast("int").alias("row_group"),
+        F.lit(None).cast("bigint").alias("row_number"),
+    )
     return frame.withColumn(PLACE_HELPER, place)
 
 

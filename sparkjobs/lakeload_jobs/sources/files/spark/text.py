@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, IntegerType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
@@ -57,6 +58,7 @@ def open_csv(
         all_columns=table.where is not None or table.deleted_when is not None,
         keeps_types=spec.on_type_conflict_of(table) == "FAIL",
         opener=FileBytes(s3.readers.identity(given), s3.label),
+        max_rejected=spec.max_rejected,
     ).split(_Runner(spark), _parallelism(spark))
     by_jvm = spec.reader == "JVM"
     return FilesRows(
@@ -110,11 +112,11 @@ class _InTask:
 
 
 def _frame(spark: SparkSession, table: TextTable) -> DataFrame:
-    fields = [
-        StructField(field.name, DataType.fromDDL(spark_name(field.type))) for field in table.schema
-    ]
-    if not fields:
+    if not table.names or not table.schema.names:
         return spark.createDataFrame([], StructType([]))
-    if table.counts_bad:
-        fields.append(StructField(BAD_VALUES_HELPER, IntegerType()))
+    helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}
+    fields = [
+        StructField(f.name, DataType.fromDDL(helpers.get(f.name) or spark_name(f.type)))
+        for f in table.schema
+    ]
     return split_frame(spark, table.splits, StructType(fields))

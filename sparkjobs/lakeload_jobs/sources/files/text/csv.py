@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from lakeload_jobs.sources.files.source_bytes import Bytes
-from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, TextBatch
+from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
 
 BLOCK = 1 << 20
 _LEAST_READ = 1 << 16
@@ -30,6 +30,7 @@ _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20
 _CR, _LF = 13, 10
 _BREAKS = (b"\r\n", b"\n", b"\r")
+_NEVER_CLOSED = "a quote is opened that is never closed"
 
 Fields = list["bytes | None"]
 Quotes = npt.NDArray[np.intp]
@@ -163,7 +164,7 @@ def _with_quotes(data: bytes, start: int, line: int, dialect: Dialect) -> Record
         else:
             if not closed:
                 problem_line = line + count_lines(data[start : found.start(1)])
-                problem = "a quote is opened that is never closed"
+                problem = _NEVER_CLOSED
             elif rest.strip(b" \t") if dialect.trim_right else rest:
                 problem = problem or "text follows a closing quote"
             value = _without_escapes(quoted, dialect)
@@ -390,7 +391,7 @@ class BlockParser:
         rows = self._by_arrow(block) if block.proven else None
         if rows is None:
             return self._by_hand(block)
-        return TextBatch(rows, (), self._lines(block, rows.num_rows))
+        return TextBatch(rows, (), self._lines(block, rows.num_rows), self._records(block))
 
     def _by_arrow(self, block: Block) -> pa.RecordBatch | None:
         """Return the rows, None where some record is broken."""
@@ -446,6 +447,7 @@ class BlockParser:
         width = len(layout.names)
         columns: list[Fields] = [[] for _ in layout.read]
         lines: list[int] = []
+        spans: list[slice] = []
         bad: list[BadRecord] = []
         valid = _is_utf8(block.data)
         for record in records(block.data, self.dialect):
@@ -461,14 +463,16 @@ class BlockParser:
             if problem:
                 raw = block.data[record.start : record.end]
                 shows = block.line + (record.problem_line or record.line) - 1
-                bad.append(BadRecord(shows, raw, problem))
+                counts = max(1, count_lines(raw)) if problem == _NEVER_CLOSED else 1
+                bad.append(BadRecord(shows, raw, problem, len(lines), counts))
                 continue
             lines.append(line)
+            spans.append(slice(record.start, record.end))
             for column, position in zip(columns, layout.read, strict=True):
                 column.append(values[position])
         arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
         rows = pa.RecordBatch.from_arrays(arrays, names=layout.read_names)
-        return TextBatch(rows, tuple(bad), _at(lines))
+        return TextBatch(rows, tuple(bad), _at(lines), _within(block.data, spans))
 
     def _problem(self, values: Fields, *, valid: bool) -> str:
         names = self.layout.names
@@ -496,6 +500,13 @@ class BlockParser:
             return exact(positions)
 
         return lines
+
+    def _records(self, block: Block) -> RecordFinder:
+        return lambda positions: self._by_hand(block).records(positions)
+
+
+def _within(data: bytes, spans: list[slice]) -> RecordFinder:
+    return lambda positions: [data[spans[position]] for position in positions]
 
 
 def _at(lines: list[int]) -> LineFinder:

@@ -7,6 +7,7 @@ piece before has been read: it ends where the next must begin, else that one is 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnBadValue
-from lakeload_jobs.rows.row_id import Column, pc
+from lakeload_jobs.contract.spec import REJECT_LIMIT, OnBadValue, RejectLimit
+from lakeload_jobs.rows.rejects import (
+    REJECT,
+    REJECTED_HELPER,
+    Reject,
+    Rejected,
+    check_rejected,
+    reject_column,
+    with_records,
+)
+from lakeload_jobs.rows.row_id import Column
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState
@@ -110,12 +120,15 @@ class BadFound:
 
     values: int = 0
     records: int = 0
+    broken: int = 0
+    """The broken ones, where `records` are those that they may have taken in."""
     first_values: list[Bad] = field(default_factory=list)
     first_records: list[Bad] = field(default_factory=list)
 
     def add(self, batch: TextBatch) -> None:
         """Take the broken records of a batch."""
-        self.records += len(batch.bad)
+        self.records += sum(record.counts for record in batch.bad)
+        self.broken += len(batch.bad)
         for record in batch.bad[: _SHOWN - len(self.first_records)]:
             raw = shortened(record.raw[:_MAX_RAW].decode(errors="backslashreplace").rstrip("\r\n"))
             self.first_records.append(Bad(record.line, "", f"{record.reason}: `{raw}`"))
@@ -133,7 +146,7 @@ class BadFound:
         """Return it as found so many lines further down."""
         values = [replace(bad, line=bad.line + lines) for bad in self.first_values]
         records = [replace(bad, line=bad.line + lines) for bad in self.first_records]
-        return BadFound(self.values, self.records, values, records)
+        return replace(self, first_values=values, first_records=records)
 
 
 @dataclass(frozen=True)
@@ -178,7 +191,7 @@ class Scan:
             bad, rows, error = BadFound(), 0, None
             try:
                 for batch in opened.batches():
-                    rows += batch.rows.num_rows
+                    rows += batch.rows.num_rows + len(batch.bad)
                     bad.add(batch)
                     self._add(batch, evidence, bad)
             except LoadFailed as failure:
@@ -306,12 +319,17 @@ def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
         at = scanned.line + moved
 
 
-def check_bad(scanned: Sequence[Scanned], on_bad_value: OnBadValue) -> None:
+def check_bad(
+    scanned: Sequence[Scanned], on_bad_value: OnBadValue, limit: RejectLimit = REJECT_LIMIT
+) -> None:
     """Raise `LoadFailed` with the first of what cannot be read: broken records always, bad values
-    unless they become null."""
+    unless they become null. Under QUARANTINE `limit` says how many records may be broken."""
     records = sum(found.bad.records for found in scanned)
     values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
     if not records + values:
+        return
+    if on_bad_value == "QUARANTINE":
+        _check_limit(scanned, records, limit)
         return
     first: list[tuple[str, Bad]] = []
     for found in scanned:
@@ -322,6 +340,17 @@ def check_bad(scanned: Sequence[Scanned], on_bad_value: OnBadValue) -> None:
     if (more := records + values - len(texts)) > 0:
         texts.append(f"and {more:,} more")
     raise MalformedRecord("; ".join(texts), hint=_hint(first[0][1], on_bad_value))
+
+
+def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -> None:
+    """Compare the broken records alone: what they have taken in counts, too."""
+    of = sum(found.piece.rows + found.bad.records - found.bad.broken for found in scanned)
+    first = [
+        _sentence(found.piece.file.path, bad)
+        for found in scanned
+        for bad in found.bad.first_records
+    ]
+    check_rejected(Rejected(records, of, tuple(first[:_SHOWN])), limit)
 
 
 class MalformedRecord(LoadFailed):
@@ -353,14 +382,24 @@ def _hint(bad: Bad, on_bad_value: OnBadValue) -> str:
 class ReadText:
     """Reads parts; it travels to the tasks. `schema` are the columns that are loaded.
 
-    With `counts_bad` the batches end with the column `BAD_VALUES_HELPER`.
+    `on_bad_value` decides how the batches end: with `BAD_VALUES_HELPER` under NULL, where a value
+    can be bad, and with `REJECTED_HELPER` under QUARANTINE.
     """
 
     reader: PieceReader
     schema: pa.Schema
     declared: Declared
     formats: TextFormats
-    counts_bad: bool = False
+    on_bad_value: OnBadValue = "FAIL"
+
+    @property
+    def batch_schema(self) -> pa.Schema:
+        """The columns of the batches, helpers included."""
+        if self.on_bad_value == "QUARANTINE":
+            return self.schema.append(pa.field(REJECTED_HELPER, REJECT))
+        if self.on_bad_value == "NULL" and self.declared.kinds:
+            return self.schema.append(pa.field(BAD_VALUES_HELPER, pa.int32()))
+        return self.schema
 
     def __call__(self, part: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` where they are not those that were read
@@ -371,9 +410,9 @@ class ReadText:
                 if opened.names != piece.names:
                     raise changed(piece.file.path, "was written to")
                 for batch in opened.batches():
-                    if batch.bad:
+                    if batch.bad and self.on_bad_value != "QUARANTINE":
                         raise changed(piece.file.path, "was written to")
-                    rows += batch.rows.num_rows
+                    rows += batch.rows.num_rows + len(batch.bad)
                     yield self._typed(piece, batch)
             if rows != piece.rows:
                 raise changed(piece.file.path, "was written to")
@@ -381,7 +420,9 @@ class ReadText:
     def _typed(self, piece: Piece, batch: TextBatch) -> pa.RecordBatch:
         folders, rows = dict(piece.folders), batch.rows.num_rows
         arrays: list[Any] = []
-        bad = pa.repeat(pa.scalar(0, pa.int32()), rows) if self.counts_bad else None
+        bad = np.zeros(rows, np.int32)
+        first: dict[int, tuple[Any, Column]] = {}
+        schema = self.batch_schema
         for column in self.schema:
             kind, formats = column.type, self.declared.formats.get(column.name, self.formats)
             if column.name in folders:
@@ -395,18 +436,57 @@ class ReadText:
             text = batch.rows.column(column.name)
             values, wrong = parse_text(text, kind, formats)
             arrays.append(values)
-            if not len(wrong):
-                continue
-            if bad is None:
+            if len(wrong) and schema is self.schema:
                 raise self._misfit(piece, batch, column, text, int(wrong[0]))
-            is_bad = np.zeros(rows, np.int32)
-            is_bad[wrong] = 1
-            bad = pc.add(bad, pa.array(is_bad))
-        schema = self.schema
-        if bad is not None:
-            arrays.append(bad)
-            schema = schema.append(pa.field(BAD_VALUES_HELPER, pa.int32()))
+            bad[wrong] += 1
+            if self.on_bad_value == "QUARANTINE":
+                first = {int(row): (column, text) for row in wrong} | first
+        if REJECTED_HELPER in schema.names:
+            arrays = self._with_rejects(piece, batch, arrays, first)
+        elif BAD_VALUES_HELPER in schema.names:
+            arrays.append(pa.array(bad))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _with_rejects(
+        self,
+        piece: Piece,
+        batch: TextBatch,
+        arrays: Sequence[Column],
+        first: Mapping[int, tuple[Any, Column]],
+    ) -> list[Column]:
+        """Return the columns with the broken records in their places, and the helper column.
+
+        `first` are the rows with a bad value, each with the first column that has one.
+        """
+        rows = sorted(first)
+        rejects: dict[int, Reject] = {}
+        columns, own, added = with_records(
+            arrays, batch.rows.num_rows, [record.row for record in batch.bad]
+        )
+        names = json.dumps(piece.names, ensure_ascii=False)
+        for row, line, raw in zip(rows, batch.lines(rows), batch.records(rows), strict=True):
+            column, text = first[row]
+            value = text[row].as_py()
+            formats = self.declared.formats.get(column.name, self.formats)
+            rejects[own[row]] = Reject(
+                piece.file.path,
+                describe_bad(value, column.type, formats),
+                _without_break(raw),
+                source_line=line,
+                column_name=column.name,
+                column_value=value,
+                source_columns=names,
+            )
+        for place, record in zip(added, batch.bad, strict=True):
+            rejects[place] = Reject(
+                piece.file.path,
+                record.reason,
+                _without_break(record.raw),
+                source_line=record.line,
+                source_columns=names,
+            )
+        count = batch.rows.num_rows + len(batch.bad)
+        return [*columns, reject_column(count, rejects)]
 
     def _misfit(
         self, piece: Piece, batch: TextBatch, column: Any, text: Column, row: int
@@ -416,6 +496,10 @@ class ReadText:
         (line,) = batch.lines([row])
         bad = Bad(line, column.name, what)
         return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, "FAIL"))
+
+
+def _without_break(raw: bytes) -> bytes:
+    return raw.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def weight(piece: Piece) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import ColumnsSpec, OnBadValue
+from lakeload_jobs.contract.spec import REJECT_LIMIT, ColumnsSpec, OnBadValue, RejectLimit
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.sources.base import Splits
@@ -51,12 +51,11 @@ _NOTES_SHOWN = 5
 @dataclass(frozen=True)
 class TextTable:
     """The rows of text files. `names` are all columns of the files, `schema` are those that are
-    loaded; with `counts_bad` the batches end with `BAD_VALUES_HELPER`."""
+    loaded and helpers."""
 
     names: tuple[str, ...]
     schema: pa.Schema
     splits: Splits
-    counts_bad: bool
     warnings: tuple[str, ...]
 
 
@@ -75,6 +74,7 @@ class CsvTable:
     keeps_types: bool = True
     """Text between the numbers of a table's column is bad, and does not make the column text."""
     opener: FileBytes = field(default_factory=FileBytes)
+    max_rejected: RejectLimit = REJECT_LIMIT
 
     def split(self, run: RunScan, parallelism: Parallelism = ONE_TASK) -> TextTable:
         """Read all files once for what they hold, and return their rows in parts.
@@ -100,7 +100,7 @@ class CsvTable:
         infers = options.infer != "STRINGS"
         scan = Scan(reader, declared, formats, self.recorded, infers=infers)
         scanned = scan_files(pieces, scan, run)
-        check_bad(scanned, self.on_bad_value)
+        check_bad(scanned, self.on_bad_value, self.max_rejected)
         names = _united(scanned)
         _check_known(declared.kinds, names)
         evidence = _merged(names, scanned, scan)
@@ -128,12 +128,11 @@ class CsvTable:
             for name, found in types.items()
         }
         _check_folders(scanned, kinds, declared, formats)
-        counts_bad = bool(kept or declared.kinds) and self.on_bad_value == "NULL"
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
-        written = Declared(declared.kinds, {**declared.formats, **exact})
-        read = ReadText(reader, schema, written, formats, counts_bad)
+        written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
+        read = ReadText(reader, schema, written, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
-        return TextTable(names, schema, splits, counts_bad, _warnings(scanned))
+        return TextTable(names, read.batch_schema, splits, _warnings(scanned))
 
     def _declared(self, formats: TextFormats) -> Declared:
         kinds, own = {}, {}

@@ -1,0 +1,159 @@
+"""Records of CSV files that are set aside: each in its place, with its line and its text."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.sources.files.text import splits
+from lakeload_jobs.sources.files.text.splits import Parallelism
+from tests.unit.sources.text.test_csv_table import Folder, rows_of, types
+
+ALL = RejectLimit(percent=100)
+WHOLE = "a whole number from -9223372036854775808 to 9223372036854775807"
+NUMBERS = ColumnsSpec(types={"n": "bigint"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def quarantined(folder: Folder, **changes: Any) -> list[Any]:
+    given = {"on_bad_value": "QUARANTINE", "max_rejected": ALL, **changes}
+    return folder.rows(**given)
+
+
+def rejects(rows: list[Any]) -> list[dict[str, Any]]:
+    found = (row[REJECTED_HELPER] for row in rows)
+    return [{k: v for k, v in one.items() if v is not None} for one in found if one]
+
+
+def test_every_record_keeps_its_place(folder: Folder) -> None:
+    path = folder.put("a.csv", 'id,n\n1\n2,3\n4,x\n5,6,7\n"8","9"y\n10,"1\n1"\n12,13\n')
+
+    rows = quarantined(folder, columns=NUMBERS)
+
+    assert [row["id"] for row in rows] == [None, 2, 4, None, None, 10, 12]
+    assert [bool(row[REJECTED_HELPER]) for row in rows] == [1, 0, 1, 1, 1, 1, 0]
+    here = {"source_file": path, "source_columns": '["id", "n"]'}
+    assert rejects(rows) == [
+        here
+        | {"source_line": 2, "reason": "it has 1 value, and 2 are expected", "raw_record": "1"},
+        here
+        | {
+            "source_line": 4,
+            "column_name": "n",
+            "column_value": "x",
+            "reason": f"`x` is not {WHOLE}",
+            "raw_record": "4,x",
+        },
+        here
+        | {
+            "source_line": 5,
+            "reason": "it has 3 values, and 2 are expected",
+            "raw_record": "5,6,7",
+        },
+        here
+        | {
+            "source_line": 6,
+            "reason": "text follows a closing quote",
+            "raw_record": '"8","9"y',
+        },
+        here
+        | {
+            "source_line": 7,
+            "column_name": "n",
+            "column_value": "1\n1",
+            "reason": f"`1\\n1` is not {WHOLE}",
+            "raw_record": '10,"1\n1"',
+        },
+    ]
+
+
+def test_bytes_that_are_no_text_are_kept(folder: Folder) -> None:
+    folder.put("a.csv", b"id,n\n1,caf\xe9\n2,x\n")
+
+    (one,) = rejects(quarantined(folder))
+
+    assert one["raw_bytes"] == b"1,caf\xe9"
+    assert one["raw_record"] == "1,caf\\xe9"
+
+
+def test_a_table_s_own_type_rejects_too(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n1,2\n3,x\n")
+
+    (one,) = rejects(quarantined(folder, recorded={"n": "bigint"}))
+
+    assert (one["source_line"], one["column_name"], one["column_value"]) == (3, "n", "x")
+
+
+def test_the_types_come_from_the_good_records(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n1,2\nx,y,z\n3,4\n")
+
+    table = folder.open(on_bad_value="QUARANTINE", max_rejected=ALL)
+
+    assert {**types(table), REJECTED_HELPER: ""} == {
+        "id": "int64",
+        "n": "int64",
+        REJECTED_HELPER: "",
+    }
+
+
+@pytest.mark.parametrize(("limit", "fails"), [(2, False), (1, True), (0, True)])
+def test_more_broken_records_than_allowed_fail_before_anything_is_written(
+    folder: Folder, limit: int, fails: bool
+) -> None:
+    folder.put("a.csv", "id,n\n1\n2,3\n4\n")
+
+    if not fails:
+        assert len(rejects(quarantined(folder, max_rejected=RejectLimit(rows=limit)))) == 2
+        return
+    failure = folder.failure(on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=limit))
+    assert "2 of 3 records (66.7 %) cannot be read" in failure.message
+    assert "line 2: it has 1 value, and 2 are expected: `1`; reading `" in failure.message
+    assert "`max_rejected`" in (failure.hint or "")
+
+
+def test_a_quote_that_is_never_closed_counts_as_the_lines_it_takes_in(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n" + "1,2\n" * 500 + '3,"4\n' + "5,6\n" * 499)
+
+    failure = folder.failure(on_bad_value="QUARANTINE", max_rejected=RejectLimit(percent=10))
+    rows = quarantined(folder)
+
+    assert "500 of 1,000 records (50 %) cannot be read" in failure.message
+    assert len(rows) == 501
+    assert rejects(rows)[0]["raw_record"].count("5,6") == 499
+
+
+def test_any_cut_of_a_file_rejects_the_same(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "_OPEN_BYTES", 1)
+    seeded = random.Random(7)  # noqa: S311
+    lines = [
+        seeded.choice(["1,2", "1,2", "1,2", '3,"4\n5"', "6", "7,x", '"8" y,9', "\xe9,1"])
+        for _ in range(400)
+    ]
+    folder.put("a.csv", "id,n\n" + "\n".join(lines) + "\n")
+    given: dict[str, Any] = {"columns": NUMBERS, "on_bad_value": "QUARANTINE", "max_rejected": ALL}
+
+    whole = rows_of(folder.open(**given))
+    cut = rows_of(folder.open(None, Parallelism(7, 300), **given))
+
+    assert cut == whole
+    assert len(whole) == len(lines)
+    assert len(rejects(whole)) == sum(line in ("6", "7,x", '"8" y,9', '3,"4\n5"') for line in lines)
+
+
+def test_null_still_refuses_a_broken_record(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n1\n")
+
+    with pytest.raises(LoadFailed, match="it has 1 value"):
+        folder.rows(on_bad_value="NULL", max_rejected=ALL)
