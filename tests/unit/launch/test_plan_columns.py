@@ -18,7 +18,14 @@ from lakeload.formats.plan import TablePlan, with_samples
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.files import columns as files_columns
 from lakeload.ui import plan as plan_ui
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    FileFormat,
+    FilesInput,
+    JobSpec,
+    RejectLimit,
+    TableSpec,
+)
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from tests.unit.launch.specs import job_spec, table
@@ -185,3 +192,29 @@ def test_a_sample_shows_three_rows_of_the_source(tmp_path: Path) -> None:
         {"id": "3", "name": "carl"},
     )
     assert "name    anna   null   carl" in shown(plan)
+
+
+@pytest.mark.parametrize("on_bad_value", ["NULL", "QUARANTINE"])
+def test_what_a_load_does_with_bad_values_is_no_column(tmp_path: Path, on_bad_value: str) -> None:
+    path = csv(tmp_path, "id,n\n1,2\n")
+    columns = ColumnsSpec(types={"n": "int"})
+
+    found = plan_of(path, options=HEADER, columns=columns, on_bad_value=on_bad_value).schema
+
+    assert found is not None
+    assert found.error is None
+    assert [name for name in found.columns if not name.startswith("_supa")] == ["id", "n"]
+
+
+def test_more_broken_records_than_allowed_are_refused_as_a_load_does(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,n\n1,2\n3\n")
+    given: dict[str, Any] = {"options": HEADER, "on_bad_value": "QUARANTINE"}
+
+    refused = plan_of(path, **given).schema
+    allowed = plan_of(path, **given, max_rejected=RejectLimit(rows=1)).schema
+
+    assert refused is not None
+    assert refused.error is not None
+    assert "`max_rejected` is 0.1 %" in refused.error.message
+    assert allowed is not None
+    assert allowed.error is None

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
 from lakeload.sources.files.inspection import SAMPLE_ROWS, inspect_file
-from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.parquet.columns import (
@@ -114,11 +114,13 @@ def _csv_columns(
         all_columns=table.where is not None or table.deleted_when is not None,
         keeps_types=spec.on_type_conflict_of(table) == "FAIL",
         opener=FileBytes(readers.identity(given), "plan"),
+        # What is bad among some of the bytes says nothing of its share of all.
+        max_rejected=spec.max_rejected if stop is None else RejectLimit(percent=100),
     ).split(scan, _UNCUT)
     rows = sum(found.splits.counts or ())
     return SourceColumns(
         names=found.names,
-        types={column.name: spark_name(column.type) for column in found.schema},
+        types={column.name: spark_name(column.type) for column in found.columns},
         rows=rows,
         complete=stop is None,
         warnings=found.warnings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import REJECT_LIMIT, ColumnsSpec, OnBadValue, RejectLimit
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import types_of
+from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.csv_files import Columns, CsvReader
@@ -57,6 +59,11 @@ class TextTable:
     schema: pa.Schema
     splits: Splits
     warnings: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[pa.Field[Any], ...]:
+        """Those that are loaded, without helpers."""
+        return tuple(one for one in self.schema if not one.name.startswith(HELPER_PREFIX))
 
 
 @dataclass(frozen=True)
