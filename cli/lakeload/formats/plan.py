@@ -48,7 +48,8 @@ class IncrementalPlan:
     """What an incremental table would load: new files, their bytes, and how many are known.
 
     `loaded` counts the versions of files ever loaded, `changed` new versions among the new files,
-    `state_bytes` the JSON of the state that the record would carry.
+    `skipped` those that would be remembered and not loaded, `state_bytes` the JSON of the state
+    that the record would carry.
     """
 
     new_files: int
@@ -58,6 +59,7 @@ class IncrementalPlan:
     changed: int
     state_bytes: int
     reload: bool
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -234,6 +236,7 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
         known_files=selection.known,
         loaded=selection.loaded,
         changed=len(selection.again),
+        skipped=len(selection.skipped),
         state_bytes=len(json.dumps(selection.state.after)),
         reload=reload,
     )

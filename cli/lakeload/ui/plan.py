@@ -180,7 +180,8 @@ def _new_files(found: IncrementalPlan) -> str:
     if found.reload:
         return f"all files would be appended: {files}; known: {found.known_files:,}"
     changed = f", {found.changed:,} of them new versions" if found.changed else ""
-    return f"new files: {files}{changed}; known: {found.known_files:,}"
+    skipped = f", {found.skipped:,} of them changed and skipped" if found.skipped else ""
+    return f"new files: {files}{changed}; known: {found.known_files:,}{skipped}"
 
 
 def _glue(change: CatalogPlan) -> str:

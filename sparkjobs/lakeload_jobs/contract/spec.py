@@ -32,6 +32,7 @@ ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
 OnBadValue = Literal["FAIL", "NULL", "QUARANTINE"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 OnTypeConflict = Literal["FAIL", "NEW_COLUMN"]
+OnChangedFile = Literal["LOAD", "FAIL", "SKIP"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
@@ -175,6 +176,8 @@ class FilesInput:
     """The identity that reads `s3://` paths; None is the destination's."""
     folder: str = ""
     """The document's folder: files below it are remembered by their path from there."""
+    on_changed_file: OnChangedFile = "LOAD"
+    """`incremental`: what becomes of a file that has changed since it was loaded."""
     type: Literal["FILES"] = "FILES"
     """Tells inputs apart; those written before there were others have none."""
 

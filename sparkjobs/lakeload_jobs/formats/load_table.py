@@ -82,7 +82,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     bookmark = opened.bookmark
     found = given.slice(bookmark)
     if found.idle and not opened.replaces:
-        return replace(opened.keep(found), notes=_notes(found))
+        return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.earlier)
     with explained_by_change(rows.check_unchanged):

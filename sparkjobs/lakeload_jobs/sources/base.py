@@ -49,6 +49,10 @@ class Slice(Protocol):
         """Whether an idle slice is worth a commit without rows: it makes the next run quicker."""
 
     @property
+    def must_record(self) -> bool:
+        """Whether an idle slice has something that a commit without rows has to remember."""
+
+    @property
     def sentence(self) -> str:
         """What is new, for people; '' where everything is read each time."""
 

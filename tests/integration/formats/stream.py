@@ -62,6 +62,7 @@ class StreamSlice:
     state: Any
     idle: bool = False
     records_anyway: bool = False
+    must_record: bool = False
     sentence: str = "what has come since"
     warnings: tuple[str, ...] = ()
     bytes: int | None = None

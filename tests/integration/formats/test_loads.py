@@ -5,18 +5,25 @@ from __future__ import annotations
 import uuid
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted
 from lakeload_jobs.contract.plan import TableColumns
-from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    FilesInput,
+    OnChangedFile,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
 from lakeload_jobs.sources.registry import Sources
+from tests.inputs import files_of
 from tests.integration.formats.worlds import ParquetWorld, World, incremental, load
 
 
@@ -58,6 +65,41 @@ def test_each_file_is_loaded_once_and_all_of_them_by_a_reload(world: World) -> N
     assert any("--reload" in warning for warning in again.warnings)
     assert ids(world) == [1, 1, 2, 2]
     assert load(world, table).status == "NO_OP"
+
+
+def test_a_file_that_changed_is_loaded_refused_or_skipped(world: World) -> None:
+    world.file("a.parquet", [{"id": 1}])
+    table = incremental(world)
+    fails, skips = (
+        replace(table, input=replace(files_of(table), on_changed_file=policy))
+        for policy in get_args(OnChangedFile)
+        if policy != "LOAD"
+    )
+    load(world, table)
+    path = world.file("a.parquet", [{"id": 1}, {"id": 2}])
+
+    refused = load(world, fails)
+    skipped = load(world, skips)
+    idle = [load(world, one) for one in (skips, fails, table)]
+
+    assert refused.error is not None
+    assert f"`{path}` has changed since it was loaded" in refused.error.message
+    assert (skipped.status, skipped.rows, skipped.error) == ("NO_OP", 0, None)
+    assert skipped.notes == ("no new files (1 known)",)
+    assert "(`on_changed_file: SKIP`)" in skipped.warnings[0]
+    assert path in skipped.warnings[0]
+    assert [(one.status, one.warnings) for one in idle] == [("NO_OP", ())] * 3
+    assert ids(world) == [1]
+
+    world.file("a.parquet", [{"id": 1}, {"id": 2}, {"id": 3}])
+    world.file("b.parquet", [{"id": 4}])
+    beside = load(world, skips)
+    assert (beside.status, beside.rows) == ("LOADED", 1)
+    assert "(`on_changed_file: SKIP`)" in beside.warnings[0]
+    world.file("a.parquet", [{"id": 1}])
+    assert load(world, table).rows == 1
+    assert ids(world) == [1, 1, 4]
+    assert world.left() == []
 
 
 def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:

@@ -104,6 +104,20 @@ def test_a_full_refresh_replaces_the_table_by_the_latest_versions(loads: Loads) 
     assert loads.rows() == [row(5, 2)]
 
 
+def test_a_full_refresh_replaces_columns_that_do_not_fit(loads: Loads) -> None:
+    loads.loaded(upsert(loads, [row(1, 1), row(2, 1)], partition_by=None))
+    rows = [row(5, 2) | {"id": "five", "name": 7}, row(6, 2) | {"id": "six", "name": 8}]
+
+    result = loads.loaded(
+        upsert(loads, rows, partition_by=None), options=RunOptions(full_refresh=True)
+    )
+
+    assert (result.error, loads.rows()) == (None, rows)
+    assert loads.read().schema().identifier_field_names() == {"id", "region"}
+    loads.loaded(upsert(loads, [rows[0] | {"version": 3, "name": 9}], partition_by=None))
+    assert [one["name"] for one in loads.rows()] == [9, 8]
+
+
 def test_a_key_of_floats_is_refused_and_a_null_in_the_key_too(loads: Loads) -> None:
     floats = loads.load(upsert(loads, [row(1, 1) | {"id": 1.5}]))
     nulls = loads.load(upsert(loads, [row(1, 1), row(1, 1) | {"id": None}], primary_key=("id",)))

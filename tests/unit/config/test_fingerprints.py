@@ -175,6 +175,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "paths": (("a", "b"), ALWAYS),
         "options": ({}, ALWAYS),
         "incremental": (True, ALWAYS),
+        "on_changed_file": ("SKIP", ALWAYS),
         "credentials": (_KEYS, NEVER),
         "folder": ("/elsewhere", NEVER),
     },

@@ -17,7 +17,7 @@ from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormat, OnChangedFile
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.text.options import option_text
@@ -147,6 +147,9 @@ class Source(SourceSettings):
     """Reader options, such as `header: true`."""
     incremental: bool = False
     """Load each file once: only files that no earlier job of this pipeline has loaded."""
+    on_changed_file: OnChangedFile = "LOAD"
+    """What becomes of a file that has changed since it was loaded, with `incremental`: its new
+    version is loaded as well, the table fails, or the new version is remembered and not loaded."""
     credentials: Credentials | None = None
     """Who reads `s3://` paths. Default: the destination's credentials."""
 

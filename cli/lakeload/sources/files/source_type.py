@@ -62,7 +62,13 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         # Spark reads the names of options without regard to case; the table's own come last.
         options = {name.lower(): (name, value) for name, value in inherited.items()}
         options |= {name.lower(): (name, value) for name, value in table.options.items()}
-        return FilesInput(file_format, table.path, dict(options.values()), source.incremental)
+        return FilesInput(
+            file_format,
+            table.path,
+            dict(options.values()),
+            source.incremental,
+            on_changed_file=source.on_changed_file,
+        )
 
     def resolved(self, written: FilesInput, source: Source, folder: Path) -> FilesInput:
         """Return the files with absolute paths and the identity that reads them."""
@@ -80,7 +86,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def identity(self, written: FilesInput) -> Mapping[str, Any]:
         """Return what decides which rows are read: not from which folder, nor by whom."""
+        # Where it is the default it takes no part: fingerprints that are recorded do not have it.
+        changed = written.on_changed_file
         return {
+            **({} if changed == "LOAD" else {"on_changed_file": changed}),
             "format": written.format,
             "paths": written.paths,
             "options": written.options,
@@ -94,6 +103,14 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Yield patterns where names belong, and options that the format's reader does not have."""
         yield from _globs(tables)
         given = source if isinstance(source, dict) else {}
+        if "on_changed_file" in given and not given.get("incremental"):
+            yield Finding(
+                "`on_changed_file` is about files that were loaded before, and without "
+                "`incremental` all files are loaded each time",
+                "set `incremental: true`, or leave `on_changed_file` out",
+                ("source", "on_changed_file"),
+                "changed-files",
+            )
         file_format = given.get("format")
         if isinstance(given.get("options"), dict):
             yield from _options(given["options"], file_format, ("source", "options"))
@@ -185,7 +202,13 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         listed = list_files(read, readers, may_be_empty=may_be_empty)
         if not read.incremental or bookmark is None:
             return InputInspected(listed)
-        selection = choose_files(bookmark(), read.folder, listed, reload=options.reload)
+        selection = choose_files(
+            bookmark(),
+            read.folder,
+            listed,
+            reload=options.reload,
+            on_changed_file=read.on_changed_file,
+        )
         return InputInspected(listed, selection)
 
     def read_columns(

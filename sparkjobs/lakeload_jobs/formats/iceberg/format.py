@@ -36,7 +36,8 @@ from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
-from lakeload_jobs.rows.columns import earlier_types
+from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
+from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
@@ -238,9 +239,26 @@ class OpenIceberg(IcebergTable):
         return self._opened.start.warnings
 
     def keep(self, found: Slice) -> TableResult:
-        """Report that nothing is new: no snapshot would make the next run quicker."""
+        """Report that nothing is new; commit a snapshot without rows where there is something to
+        remember. It would not make the next run quicker."""
         table = self._given.table
+        if found.must_record:
+            self._record(found)
         return TableResult(table.source, table.target, "NO_OP")
+
+    def _record(self, found: Slice) -> None:
+        rows = found.open(self.spark, {})
+        writer = self.check(PreparedRows(rows, ColumnMapping((), ()), rows.frame))
+        if writer is None:
+            return
+        staged = writer.stage(Counted((0,)))
+        try:
+            if found.evidence is not None:
+                staged.note(found.evidence)
+        except BaseException:
+            staged.abandon()
+            raise
+        staged.commit(found.change)
 
     def check(self, prepared: PreparedRows) -> IcebergWriter | None:
         """Create the table, or bring its columns into step."""

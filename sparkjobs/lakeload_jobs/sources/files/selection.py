@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import OnChangedFile
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.files.bookmark import (
     FilesState,
-    Resolved,
     advance,
     compare,
     read_state,
@@ -30,7 +30,8 @@ _FILES_PER_RECORD = 2_000
 @dataclass(frozen=True)
 class Selection:
     """The files a job loads. `known` counts the listed files that were loaded before, `loaded` all
-    that ever were; `again` are files of `files` of which an older version was loaded.
+    that ever were; `again` are files of `files` of which an older version was loaded, and `skipped`
+    new versions that are remembered and not loaded.
 
     `moves_state`: although nothing is new, a record without rows would spare the next run a look
     at all records.
@@ -43,6 +44,7 @@ class Selection:
     state: StateChange
     evidence: Evidence
     moves_state: bool
+    skipped: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -62,14 +64,21 @@ class Selection:
 
 
 def choose_files(
-    bookmark: Bookmark, folder: str, listed: Sequence[FileState], *, reload: bool = False
+    bookmark: Bookmark,
+    folder: str,
+    listed: Sequence[FileState],
+    *,
+    reload: bool = False,
+    on_changed_file: OnChangedFile = "LOAD",
 ) -> Selection:
     """Choose those of the listed files that no job of this pipeline has loaded; all for `reload`.
+    `on_changed_file` says what becomes of new versions of files that one has loaded.
 
     Known names are those of files below `folder`, without it, and the whole path of all others.
     Reads the evidence of earlier loads only where the state alone cannot tell
     (sources.files.bookmark). Raises `LoadFailed` when the pipeline has loaded this table without
-    keeping account of files, and `AwsError` when the evidence cannot be read.
+    keeping account of files, or for a changed file under FAIL, and `AwsError` when the evidence
+    cannot be read.
     """
     before = _state(bookmark, reload=reload)
     names = {known_name(file.path, folder): file for file in listed}
@@ -79,6 +88,10 @@ def choose_files(
     if before is not None and compared.unclear:
         known = known_files(bookmark.evidence(before.since))
     resolved = resolve(compared, known.files if known else ())
+    skipped: tuple[FileState, ...] = ()
+    if resolved.again and not reload:
+        _check_changed(resolved.again, names, on_changed_file)
+        skipped = resolved.again if on_changed_file == "SKIP" else ()
     since = before.since if before else bookmark.next_number
     if repeat := known is not None and _worth_repeating(known):
         since = bookmark.next_number
@@ -89,15 +102,18 @@ def choose_files(
         since=since,
         known=known.files if known else None,
     )
-    load = here if reload else resolved.new
+    new = [file for file in resolved.new if file not in skipped]
+    load = here if reload else new
+    repeated = known.files if known and repeat else ()
     return Selection(
         files=tuple(names[file.path] for file in load),
-        known=len(here) - len(resolved.new),
+        known=len(here) - len(new),
         loaded=before.loaded if before else 0,
-        again=_again(resolved, names),
+        again=() if skipped else _paths(resolved.again, names),
         state=StateChange(bookmark.state, state_json(after)),
-        evidence=Evidence(by_folder(load), by_folder(known.files) if known and repeat else ()),
+        evidence=Evidence(by_folder(load), by_folder((*repeated, *skipped))),
         moves_state=known is not None and after != before,
+        skipped=_paths(skipped, names),
     )
 
 
@@ -131,5 +147,19 @@ def _worth_repeating(known: KnownFiles) -> bool:
     return known.records > max(_MANY_RECORDS, len(known.files) // _FILES_PER_RECORD)
 
 
-def _again(resolved: Resolved, names: dict[str, FileState]) -> tuple[str, ...]:
-    return tuple(names[file.path].path for file in resolved.again)
+def _check_changed(
+    changed: Sequence[FileState], names: dict[str, FileState], policy: OnChangedFile
+) -> None:
+    if policy != "FAIL":
+        return
+    more = f" and {len(changed) - 1:,} more" if changed[1:] else ""
+    raise LoadFailed(
+        f"`{names[changed[0].path].path}`{more} has changed since it was loaded "
+        "(`on_changed_file: FAIL`)",
+        hint="set `on_changed_file: LOAD` to append all rows of the new version, or `SKIP` to go "
+        "on without it, for one run",
+    )
+
+
+def _paths(files: Sequence[FileState], names: dict[str, FileState]) -> tuple[str, ...]:
+    return tuple(names[file.path].path for file in files)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakeload_jobs.sources.files.selection import Selection
 
 _SHOWN = 5
 
 
 def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[str, ...]:
-    """Return what may double rows: new versions of files, and a reload."""
+    """Return what may double rows or leave some out: new versions of files, and a reload."""
     found = []
     if reload and selection is None:
         found.append("`--reload` changes nothing here: without `incremental` all is loaded always")
@@ -18,10 +20,18 @@ def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[st
             f"before ({selection.known:,} of them had)"
         )
     elif selection is not None and selection.again:
-        shown = ", ".join(f"`{path}`" for path in selection.again[:_SHOWN])
-        more = len(selection.again) - _SHOWN
         found.append(
-            f"loaded again, all rows, because the file has changed since it was loaded: {shown}"
-            + (f" and {more:,} more" if more > 0 else "")
+            "loaded again, all rows, because the file has changed since it was loaded: "
+            + _shown(selection.again)
+        )
+    if selection is not None and selection.skipped:
+        found.append(
+            "not loaded although the file has changed since it was loaded (`on_changed_file: "
+            f"SKIP`): {_shown(selection.skipped)}"
         )
     return tuple(found)
+
+
+def _shown(paths: Sequence[str]) -> str:
+    shown = ", ".join(f"`{path}`" for path in paths[:_SHOWN])
+    return shown + (f" and {len(paths) - _SHOWN:,} more" if paths[_SHOWN:] else "")

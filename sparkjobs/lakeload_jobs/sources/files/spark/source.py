@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
@@ -21,7 +22,7 @@ from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
-from lakeload_jobs.sources.files.spark.reader import open_files
+from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_csv
 
@@ -58,7 +59,13 @@ class FilesSource:
         refuse_limit(incremental=True, limit=spec.options.limit)
         may_be_empty = bookmark.state is not None and not spec.options.reload
         listed = list_files(given, self.s3.readers, may_be_empty=may_be_empty)
-        selection = choose_files(bookmark, given.folder, listed, reload=spec.options.reload)
+        selection = choose_files(
+            bookmark,
+            given.folder,
+            listed,
+            reload=spec.options.reload,
+            on_changed_file=given.on_changed_file,
+        )
         return FilesSlice(spec, self.table, given, self.s3, selection)
 
 
@@ -81,6 +88,11 @@ class FilesSlice:
     def records_anyway(self) -> bool:
         """Whether a commit spares the next run a look at all records."""
         return self.selection is not None and self.selection.moves_state
+
+    @property
+    def must_record(self) -> bool:
+        """Whether new versions are skipped: they are remembered."""
+        return self.selection is not None and bool(self.selection.skipped)
 
     @property
     def sentence(self) -> str:
@@ -130,6 +142,8 @@ class FilesSlice:
         self, spark: SparkSession, files: tuple[FileState, ...], earlier: Mapping[str, str]
     ) -> Rows:
         given, table, s3 = self.given, self.table, self.s3
+        if not files:
+            return FilesRows(spark.createDataFrame([], StructType([])), (), (), False, given, s3)
         if given.format == "PARQUET":
             opened = ParquetTable(spark, self.spec, table, given, files, s3)
             return open_parquet(opened, earlier)
