@@ -145,6 +145,13 @@ def test_what_is_no_data_is_an_error_that_says_what_it_is(
     assert what in error.message
 
 
+@pytest.mark.parametrize("name", ["README.md", "LICENSE", "load.py", "config.yml"])
+def test_what_lies_beside_data_is_no_data(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("a,b\n1,2\n", encoding="utf-8")
+
+    assert "text or code" in str(only(tmp_path).error)
+
+
 def test_a_zip_file_of_several_files_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.csv", CSV)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
@@ -156,7 +157,17 @@ def _check_supported(path: str, start: bytes) -> None:
         raise _not_supported(path, "binary data of no known format", None)
 
 
+_PROSE = re.compile(
+    r"(readme|licen[cs]e|notice|authors|changelog|copying|makefile)(\.\w+)?"
+    r"|.*\.(md|rst|adoc|py|sh|sql|r|yml|yaml|toml|ini|cfg|conf|ipynb|js|css)",
+    re.IGNORECASE,
+)
+"""Names of what lies beside data: its content may look like a table or like JSON."""
+
+
 def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
+    if _PROSE.fullmatch(Path(file.path).name):
+        raise _not_supported(file.path, "text or code, by its name", None)
     with open_unpacked(files, file) as (unpacked, compression):
         raw = unpacked.peek(_ENCODING_BYTES)
     found = InspectedFile(file, compression=compression)
