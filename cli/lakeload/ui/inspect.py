@@ -145,11 +145,14 @@ def _columns(table: InspectedTable, out: Console) -> Table:
     grid.add_column("  column", no_wrap=True, overflow="ellipsis", max_width=28)
     grid.add_column("type", no_wrap=True, overflow="ellipsis", max_width=24)
     rows = table.first.rows
-    width = max(6, min(_VALUE_WIDTH, (out.width - 36) // 3 - 2))
+    shown = list(table.columns.items())[:_COLUMNS_SHOWN]
+    taken = min(28, max(len(name) for name, _ in shown) + 2) + 2
+    taken += min(24, max(len(kind) for _, kind in shown)) + 2
+    width = max(6, min(_VALUE_WIDTH, (out.width - taken) // max(len(rows), 1) - 2))
     for number in range(1, len(rows) + 1):
         grid.add_column(f"row {number}", no_wrap=True, overflow="ellipsis", max_width=width)
     places = {name: place for place, name in enumerate(table.first.columns)}
-    for name, kind in list(table.columns.items())[:_COLUMNS_SHOWN]:
+    for name, kind in shown:
         values = [row[places[name]] if name in places else None for row in rows]
         grid.add_row(
             Text(f"  {printable(name)}"),

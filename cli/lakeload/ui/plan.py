@@ -256,7 +256,8 @@ def _sample(rows: Sequence[dict[str, str | None]], width: int) -> Table:
     """Return the first rows, a column of the source on each line."""
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     grid.add_column("  column", no_wrap=True, overflow="ellipsis", max_width=28)
-    most = max(6, (width - 34) // len(rows) - 2)
+    names = min(28, max(map(len, rows[0])) + 2) + 2
+    most = max(6, (width - names) // len(rows) - 2)
     for number in range(1, len(rows) + 1):
         grid.add_column(f"row {number}", no_wrap=True, overflow="ellipsis", max_width=most)
     for name in list(rows[0])[:COLUMNS_SHOWN]:
