@@ -107,7 +107,7 @@ LATER_KEYS: dict[str, dict[str, str]] = {
 }
 
 LATER_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("Source", "type"): ("JDBC", "KAFKA", "SPARK", "MESSAGES"),
+    ("Source", "type"): ("JDBC", "KAFKA", "MESSAGES"),
     ("Source", "format"): ("XML",),
     ("Table", "format"): ("XML",),
 }

@@ -7,10 +7,11 @@ from typing import Any
 
 from lakeload.sources.base import SourceType
 from lakeload.sources.files.source_type import FILES
+from lakeload.sources.spark.source_type import SPARK
 from lakeload_jobs.contract.spec import TableInput
 from lakeload_jobs.core.names import nearest
 
-SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES,)}
+SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES, SPARK)}
 
 
 def source_of(read: TableInput) -> SourceType[Any, Any, Any]:

@@ -182,7 +182,19 @@ class FilesInput:
     """Tells inputs apart; those written before there were others have none."""
 
 
-TableInput = FilesInput
+@dataclass(frozen=True)
+class SparkInput:
+    """What one of Spark's own readers reads: `format` and `options` are Spark's, `paths` absolute
+    paths or globs of this machine; none for a reader that takes none."""
+
+    format: str
+    paths: tuple[str, ...]
+    options: dict[str, str]
+    incremental: bool = False
+    type: Literal["SPARK"] = "SPARK"
+
+
+TableInput = FilesInput | SparkInput
 """What a table is read from: one class for each type of source, told apart by `type`.
 Each says whether it is `incremental`."""
 

@@ -140,7 +140,7 @@ class Source(SourceSettings):
     """Where the data comes from."""
 
     type: Literal["FILES"]
-    """`FILES`; JDBC, KAFKA, SPARK and MESSAGES are not supported yet."""
+    """`FILES`; JDBC, KAFKA and MESSAGES are not supported yet."""
     format: FileFormat
     """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""SPARK as a source: one of Spark's own readers."""

@@ -1,0 +1,124 @@
+"""Tables read by one of Spark's own readers: what is read, and what it means, is up to Spark.
+
+Nobody knows whether such a reader gives the same rows twice, so they are read once and kept until
+the load has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.sources.base import Reader, Rows, Splits
+from lakeload_jobs.sources.files.listing import expand
+from lakeload_jobs.sources.files.spark.paths import spark_path
+from lakeload_jobs.sources.files.spark.reader import check_types
+
+_NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
+_WHY = "`type: SPARK` is read by Spark"
+
+
+def connect_spark(
+    spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, SparkInput], SparkReaderSource]:
+    """Return what makes the source of a table."""
+    return lambda table, given: SparkReaderSource(spec, table, given)
+
+
+@dataclass(frozen=True)
+class SparkReaderSource:
+    """The input of one table."""
+
+    spec: JobSpec
+    table: TableSpec
+    given: SparkInput
+    incremental: bool = False
+
+    def slice(self, bookmark: Bookmark) -> SparkReaderSlice:
+        """Return all of it: nothing is remembered."""
+        return SparkReaderSlice(self.spec, self.table, self.given)
+
+
+@dataclass(frozen=True)
+class SparkReaderSlice:
+    """All that the reader reads."""
+
+    spec: JobSpec
+    table: TableSpec
+    given: SparkInput
+    idle: bool = False
+    records_anyway: bool = False
+    must_record: bool = False
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    bytes: int | None = None
+    change: StateChange | None = None
+    evidence: Evidence | None = None
+
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
+        """Open the reader.
+
+        Raises `LoadFailed` for paths that name nothing and what the reader refuses, `InvalidInput`
+        for a format that Spark does not have, and for columns and types of `columns.types`.
+        """
+        given = self.given
+        if self.spec.reader == "DIRECT":
+            raise InvalidInput(
+                f"the table cannot be read with `spark.reader: DIRECT`: {_WHY}",
+                hint="`spark.reader: AUTO` lets Spark read where it has to",
+            )
+        paths = [spark_path(path) for path in expand(given.paths)]
+        reader = spark.read.format(given.format).options(**given.options)
+        try:
+            frame = reader.load(paths) if paths else reader.load()
+        except (PySparkException, Py4JJavaError) as error:
+            if _NOT_FOUND in str(error):
+                raise InvalidInput(
+                    f"Spark has no format `{given.format}`",
+                    hint="write one that it brings, such as `csv`, `text` or `xml`",
+                ) from error
+            if not isinstance(error, PySparkException):
+                raise
+            said = " ".join(str(error).split("JVM stacktrace")[0].split())[:300]
+            raise LoadFailed(
+                f"Spark's reader of `{given.format}` refuses the input: {said}",
+                hint="the options and their meaning are Spark's: see its documentation",
+            ) from error
+        names = tuple(frame.columns)
+        types = check_types(self.table.columns.types or {}, names)
+        if types:
+            frame = cast_types(frame, types, self.spec.on_bad_value)
+        return SparkReaderRows(frame, names)
+
+
+@dataclass(frozen=True)
+class SparkReaderRows:
+    """The rows of the reader (`sources.base.Rows`)."""
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    reader: Reader = "jvm"
+    splits: Splits | None = None
+    why_no_splits: str = _WHY
+    counts: tuple[int, ...] | None = None
+    repeatable: bool = False
+    count_reads_all_columns: bool = True
+    warnings: tuple[str, ...] = ()
+
+    def check_unchanged(self) -> None:
+        """Do nothing: what was read is kept, and nobody knows what it was read from."""
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return None: nothing is remembered."""
