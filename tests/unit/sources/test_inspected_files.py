@@ -152,6 +152,18 @@ def test_what_lies_beside_data_is_no_data(name: str, tmp_path: Path) -> None:
     assert "text or code" in str(only(tmp_path).error)
 
 
+def test_an_excel_workbook_is_named_as_one(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "<x/>")
+        archive.writestr("xl/workbook.xml", "<x/>")
+
+    error = only(tmp_path).error
+
+    assert error is not None
+    assert "it is an Excel workbook" in error.message
+    assert error.hint == "save its sheets as CSV"
+
+
 def test_a_zip_file_of_several_files_is_an_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.csv", CSV)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -88,6 +89,8 @@ def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
             head = _peek(raw, 16)
         if kind := _binary_format(head):
             return _BINARY[kind](file, files)
+        if head.startswith(b"PK\x03\x04"):
+            _check_archive(file, files)
         return _inspect_text(file, files)
     except LoadFailed as error:
         return replace(found, error=error)
@@ -138,6 +141,26 @@ def _not_supported(path: str, what: str, hint: str | None) -> LoadFailed:
         f"reading `{path}`: it is {what}, and lakeload reads {formats}",
         hint=hint or "name the files with data alone",
     )
+
+
+_DOCUMENTS = (
+    ("xl/workbook.xml", "an Excel workbook", "save its sheets as CSV"),
+    ("xl/workbook.bin", "an Excel workbook", "save its sheets as CSV"),
+    ("content.xml", "a document of LibreOffice", "save its sheets as CSV"),
+    ("word/document.xml", "a Word document", None),
+)
+
+
+def _check_archive(file: FileState, files: FileBytes) -> None:
+    """Raise `LoadFailed` for a document that is a zip file inside."""
+    with files.seekable(file) as stream:
+        try:
+            names = set(zipfile.ZipFile(stream).namelist())
+        except zipfile.BadZipFile:
+            return  # whoever unpacks it says what is wrong
+    for name, what, hint in _DOCUMENTS:
+        if name in names:
+            raise _not_supported(file.path, what, hint)
 
 
 def _check_supported(path: str, start: bytes) -> None:
