@@ -106,6 +106,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter find all of it again: libraries report what outlives it as a leak."""
+    gc.unfreeze()
+
+
 def _rank(path: Path) -> tuple[int, int]:
     """Return the place of a file in the run: a stage, and a place in it."""
     parts = path.relative_to(Path(__file__).parent).parts
