@@ -32,7 +32,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from tests.corpus.oracle import Refused, csv_rows
+from tests.corpus.oracle import Refused, csv_rows, json_records
 
 HERE = Path(__file__).parent
 FILES, EXPECTED = HERE / "files", HERE / "expected"
@@ -653,21 +653,227 @@ def _several() -> Iterator[Case]:
     yield folder("broken_second", "id,a\n1,x\n", "id,a\n2,y\n3\n", refused="1.csv", line=3)
 
 
-def cases() -> dict[str, list[Case]]:
+# JSON
+
+
+@dataclass(frozen=True)
+class JsonCase:
+    """One JSON file. What is to be read is computed by the oracle unless it is given."""
+
+    name: str
+    by: str
+    content: Mapping[str, bytes]
+    file_format: str
+    refused: str | None = None
+    line: int | None = None
+
+    def expected(self) -> dict[str, Any]:
+        """Return the case as it is stored."""
+        case: dict[str, Any] = {"name": self.name, "by": self.by, "files": [*self.content]}
+        case["format"] = self.file_format
+        refused, line = self.refused, self.line
+        if refused is None:
+            (content,) = self.content.values()
+            records = json_records(content)
+            if not isinstance(records, Refused):
+                return {**case, "records": records}
+            refused, line = "", records.line
+        return {**case, "refused": refused, "line": line}
+
+
+def _json_tables() -> dict[str, Table]:
+    own = ("integers", "floats", "texts", "codes", "booleans", "nulls")
+    tables = {name: table for name, table in _tables().items() if name in own}
+    tables |= {name: table for name, table in _tables().items() if name in ("days", "moments")}
+    tables = {
+        name: {
+            column: [str(value) if isinstance(value, date) else value for value in values]
+            for column, values in table.items()
+        }
+        for name, table in tables.items()
+    }
+    tables["nested"] = {
+        "id": [1, 2, 3],
+        "place": [{"city": "Köln", "zip": "01234"}, {"city": None, "zip": "7"}, None],
+        "tags": [["a", "b"], [], None],
+        "lines": [
+            [{"sku": "x", "qty": 1}, {"sku": "y", "qty": None}],
+            [],
+            [{"sku": "z", "qty": 3}],
+        ],
+    }
+    return tables
+
+
+def _records(table: Table) -> list[dict[str, Any]]:
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def _duckdb_json(how: str) -> Callable[[Table], bytes]:
+    def write(table: Table) -> bytes:
+        with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+            path = Path(folder) / "x.json"
+            connection.register("t", pa.table(table))
+            connection.execute(f"COPY t TO '{path}' (FORMAT JSON{how})")
+            return path.read_bytes()
+
+    return write
+
+
+def _lines(separator: str = "\n", **how: Any) -> Callable[[Table], bytes]:
+    return lambda table: separator.join(
+        json.dumps({key: value for key, value in record.items() if value is not None}, **how)
+        for record in _records(table)
+    ).encode()
+
+
+_JSON_WRITERS: dict[str, tuple[str, str, Callable[[Table], bytes]]] = {
+    "lines": ("Python json", "NDJSON", lambda table: _lines()(table) + b"\n"),
+    "lines_utf8": ("Python json", "NDJSON", _lines("\r\n", ensure_ascii=False)),
+    "lines_called_json": ("Python json", "JSON", _lines()),
+    "stream": ("Firehose's habits", "JSON", _lines("")),
+    "pretty_stream": ("jq's habits", "JSON", _lines("\n", indent=2, ensure_ascii=False)),
+    "array": ("Python json", "JSON", lambda table: json.dumps(_records(table)).encode()),
+    "pretty_array": ("Python json", "JSON",
+                     lambda table: json.dumps(_records(table), indent="\t").encode()),
+    "duckdb_lines": ("DuckDB", "NDJSON", _duckdb_json("")),
+    "duckdb_array": ("DuckDB", "JSON", _duckdb_json(", ARRAY true")),
+    "pandas_lines": ("pandas", "NDJSON", lambda table: pd.DataFrame(table).to_json(
+        orient="records", lines=True, double_precision=15).encode()),
+    "pandas_records": ("pandas", "JSON", lambda table: pd.DataFrame(table).to_json(
+        orient="records", double_precision=15).encode()),
+    "polars_lines": ("polars", "NDJSON", lambda table: pl.DataFrame(table).write_ndjson().encode()),
+    "polars": ("polars", "JSON", lambda table: pl.DataFrame(table).write_json().encode()),
+}  # fmt: skip
+
+
+def _json_written() -> Iterator[JsonCase]:
+    for table_name, table in _json_tables().items():
+        for writer_name, (by, file_format, write) in _JSON_WRITERS.items():
+            name = f"{table_name}_{writer_name}"
+            extension = "ndjson" if file_format == "NDJSON" else "json"
+            content = write(table)
+            assert not isinstance(json_records(content), Refused), name
+            yield JsonCase(name, by, {f"{name}.{extension}": content}, file_format)
+
+
+_JSON_TEXTS: dict[str, str | bytes] = {
+    "exact_fraction": '{"v": 1.10}\n{"v": 0.1}\n',
+    "long_fraction": '{"v": 0.12345678901234567890}\n',
+    "long_integer": '{"v": 123456789012345678901234567890}\n',
+    "beyond_decimal": '{"v": 1234567890123456789012345678901234567890}\n',
+    "bigints": '{"v": 9223372036854775807}\n{"v": -9223372036854775808}\n',
+    "beyond_bigint": '{"v": 9223372036854775808}\n{"v": 1}\n',
+    "exponents": '{"v": 1e5}\n{"v": 1.5E-3}\n',
+    "huge": '{"v": 1e400}\n',
+    "tiny": '{"v": 1e-400}\n',
+    "minus_zero": '{"v": -0}\n{"v": -0.0}\n',
+    "integers_and_fractions": '{"v": 1}\n{"v": 2.5}\n',
+    "numbers_and_text": '{"v": 1.10}\n{"v": "x"}\n',
+    "numbers_in_text": '{"v": "1.10"}\n{"v": "007"}\n',
+    "booleans_and_numbers": '{"v": true}\n{"v": 1}\n',
+    "objects_and_text": '{"v": {"z": 1, "a": 1.10}}\n{"v": "x"}\n',
+    "lists_and_numbers": '{"v": [1, 2.50]}\n{"v": 1}\n',
+    "lists_of_mixed": '{"v": [1, "x", null, {"a": 1}]}\n',
+    "nulls_and_absent": '{"id": 1, "v": null}\n{"id": 2}\n{"id": 3, "v": 5}\n',
+    "only_nulls": '{"id": 1, "v": null}\n',
+    "other_keys": '{"a": 1}\n{"b": 2}\n{"a": 3, "b": 4}\n',
+    "empty_objects": '{"id": 1, "v": {}}\n{}\n',
+    "empty_lists": '{"id": 1, "v": []}\n',
+    "nested_absent": '{"a": {"s": "x", "t": 1}}\n{"a": {"s": "y"}}\n',
+    "key_order": '{"z": 1, "a": {"q": [1, {"x": 1.10}], "b": null}}\n',
+    "escapes": '{"v": "\\u00e9\\ud83d\\ude80\\n\\t\\"\\\\\\/"}\n',
+    "escaped_keys": '{"\\u00e9": 1, "a\\nb": 2}\n',
+    "nul": '{"v": "a\\u0000b"}\n',
+    "line_separators": '{"v": "a\u2028b"}\n',
+    "braces_in_text": '{"v": "}{][,:"}\n{"v": "\\"}"}\n',
+    "blank_lines": '\n{"v": 1}\n\n\n{"v": 2}\n\n',
+    "blanks": ' \t{ "v" :\t1 , "w" : [ 1 , 2 ] } \r\n',
+    "without_last_line_break": '{"v": 1}\n{"v": 2}',
+    "bom": b'\xef\xbb\xbf{"v": 1}\n',
+    "empty": "",
+    "only_blanks": " \n\n",
+    "long_value": json.dumps({"v": "x" * 70_000}) + "\n" + '{"v": "y"}\n',
+    "deep": '{"v": ' + "[" * 40 + "]" * 40 + "}\n",
+    "doubled_key": '{"v": 1}\n{"v": 1, "v": 2}\n',
+    "doubled_key_within": '{"v": {"a": 1, "a": 2}}\n',
+    "doubled_key_escaped": '{"a": 1, "\\u0061": 2}\n',
+    "nan": '{"v": 1}\n{"v": NaN}\n',
+    "infinity": '{"v": -Infinity}\n',
+    "padded_number": '{"v": 01}\n',
+    "plus": '{"v": +1}\n',
+    "bare_point": '{"v": .5}\n',
+    "hexadecimal": '{"v": 0x10}\n',
+    "single_quotes": "{'v': 1}\n",
+    "bare_key": "{v: 1}\n",
+    "comment": '{"v": 1} // x\n',
+    "trailing_comma": '{"v": 1,}\n',
+    "trailing_comma_in_list": '{"v": [1,]}\n',
+    "missing_colon": '{"v" 1}\n',
+    "cut": '{"v": 1}\n{"v": "x',
+    "cut_object": '{"v": 1}\n{"v": 2\n',
+    "lone_surrogate": '{"v": "\\ud800"}\n',
+    "wrong_surrogates": '{"v": "\\udc00\\ud800"}\n',
+    "control_character": '{"v": "a\tb"}\n',
+    "wrong_escape": '{"v": "\\x"}\n',
+    "wrong_utf8": b'{"v": 1}\n{"v": "\xff"}\n',
+    "latin1": '{"v": "Köln"}\n'.encode("latin-1"),
+    "text_after": '{"v": 1}\nabc\n',
+    "number_as_record": '{"v": 1}\n5\n',
+    "null_as_record": '{"v": 1}\nnull\n',
+    "wrong_word": '{"v": True}\n',
+    "mismatched": '{"v": [1}\n',
+}
+_JSON_ARRAYS: dict[str, str] = {
+    "array_of_one": '[{"v": 1}]',
+    "array_empty": "[]",
+    "array_with_blanks": ' [ \n {"v": 1} ,\n{"v": 2}\n ] \n',
+    "array_without_comma": '[{"v": 1}{"v": 2}]',
+    "array_with_two_commas": '[{"v": 1},,{"v": 2}]',
+    "array_with_last_comma": '[{"v": 1},]',
+    "array_cut": '[{"v": 1},\n{"v": 2}',
+    "array_and_more": '[{"v": 1}]\n{"v": 2}',
+    "array_of_numbers": "[1, 2]",
+    "array_with_null": '[{"v": 1}, null]',
+    "array_closed_wrongly": '[{"v": 1}}',
+    "one_object": '{"v": 1}',
+    "one_pretty_object": '{\n  "v": 1,\n  "w": {\n    "x": 2\n  }\n}\n',
+    "objects_on_one_line": '{"v": 1}{"v": 2} {"v": 3}',
+    "number": "5",
+    "text": '"abc"',
+    "html": "<html></html>",
+}
+
+
+def _json_by_hand() -> Iterator[JsonCase]:
+    for name, text in _JSON_TEXTS.items():
+        content = text.encode() if isinstance(text, str) else text
+        yield JsonCase(f"lines_{name}", "by hand", {f"lines_{name}.ndjson": content}, "NDJSON")
+        if b"\n" in content.strip():
+            stream = {f"stream_{name}.json": content}
+            yield JsonCase(f"stream_{name}", "by hand", stream, "JSON")
+    for name, text in _JSON_ARRAYS.items():
+        yield JsonCase(name, "by hand", {f"{name}.json": text.encode()}, "JSON")
+
+
+def cases() -> dict[str, list[Case] | list[JsonCase]]:
     """Return the cases of each folder of files."""
     return {
         "csv_written": [*_written()],
         "csv_structure": [*_structure(), *_encodings(), *_compressed(), *_several()],
         "csv_values": [*_inferred(), *_formats(), *_declared()],
+        "json_written": [*_json_written()],
+        "json_by_hand": [*_json_by_hand()],
     }
 
 
 def main() -> None:
     """Write all files anew."""
+    written = cases()
     for folder in (FILES, EXPECTED):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    for folder_name, found in cases().items():
+    for folder_name, found in written.items():
         names = [case.name for case in found]
         assert len({*names}) == len(names), "two cases have one name"
         lines = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,3 +77,74 @@ def null_values(options: Mapping[str, str]) -> Sequence[str]:
 
 def _records(reader: Any) -> Iterator[list[str]]:
     yield from reader
+
+
+class _Number(str):
+    """A number as it is written."""
+
+
+def json_records(content: bytes) -> list[dict[str, Any]] | Refused:
+    """Return the records of JSON lines, of a stream of objects or of one array of objects.
+
+    Values are as `stored` writes them.
+    """
+    text = decoded(content, None)
+    if isinstance(text, Refused):
+        return text
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_object, parse_float=_Number, parse_int=_Number, parse_constant=_constant
+    )
+    at, in_array = 0, False
+    records: list[dict[str, Any]] = []
+    at = _blanks(text, at)
+    if text[at : at + 1] == "[":
+        in_array, at = True, _blanks(text, at + 1)
+    while at < len(text) and not (in_array and not records and text[at] == "]"):
+        line = text.count("\n", 0, at) + 1
+        try:
+            record, at = decoder.raw_decode(text, at)
+            json.dumps(record, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            return Refused(line)
+        if not isinstance(record, dict):
+            return Refused(line)
+        records.append(stored(record)["object"])
+        at = _blanks(text, at)
+        if in_array:
+            sign, at = text[at : at + 1], _blanks(text, at + 1)
+            if sign == "]":
+                return records if at >= len(text) else Refused(text.count("\n", 0, at) + 1)
+            if sign != "," or text[at : at + 1] in ("]", ""):
+                return Refused(text.count("\n", 0, at) + 1)
+    if in_array:
+        return records if text[at + 1 :].strip(_BLANKS) == "" and at < len(text) else Refused(1)
+    return records
+
+
+_BLANKS = " \t\r\n"
+
+
+def _blanks(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _BLANKS:
+        at += 1
+    return at
+
+
+def stored(value: Any) -> Any:
+    """Return a value as the corpus stores it: numbers as they are written."""
+    if isinstance(value, _Number):
+        return {"number": str(value)}
+    if isinstance(value, dict):
+        return {"object": {key: stored(item) for key, item in value.items()}}
+    return {"list": [stored(item) for item in value]} if isinstance(value, list) else value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
