@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 from tests.e2e.command import lakeload, sync
 from tests.e2e.watching import ArgvWatcher
@@ -37,12 +39,14 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
 
     fault_proxy.on("AssumeRole", edit_body(remember))
     for number in range(3):
+        sink = pa.BufferOutputStream()
+        orc.write_table(pa.table({"id": [number]}), sink)
         for ending, body in (
-            ("csv", f"id,name\n{number},x\n"),
-            ("ndjson", f'{{"id": {number}}}\n'),
+            ("csv", f"id,name\n{number},x\n".encode()),
+            ("orc", sink.getvalue().to_pybytes()),
         ):
             key = f"exports/day 1/part+{number}.{ending}"
-            lake.server.s3.put_object(Bucket=source.seeded.bucket, Key=key, Body=body.encode())
+            lake.server.s3.put_object(Bucket=source.seeded.bucket, Key=key, Body=body)
     event_log = tmp_path / "event-log"
     event_log.mkdir()
     lake.write_pipeline(
@@ -63,8 +67,8 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
             {"table": "orders", "path": f"s3://{source.seeded.bucket}/exports/day 1/*.csv"},
             {
                 "table": "by_spark",
-                "path": f"s3://{source.seeded.bucket}/exports/day 1/*.ndjson",
-                "format": "NDJSON",
+                "path": f"s3://{source.seeded.bucket}/exports/day 1/*.orc",
+                "format": "ORC",
             },
         ],
     )

@@ -13,7 +13,7 @@ import pytest
 
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
-from lakeload_jobs.sources.files.spark import text, text_checks
+from lakeload_jobs.sources.files.spark import text
 from lakeload_jobs.sources.files.text import splits
 from tests.integration.job.conftest import Job
 
@@ -71,7 +71,7 @@ def test_a_broken_json_line_fails_with_its_problem(job: Job) -> None:
     error = failure(job, job.table(bad, file_format="NDJSON"))
 
     assert error.type == "MalformedRecord"
-    assert "Unexpected end-of-input" in error.message
+    assert f"reading `{bad}`: line 2: it is not JSON: expecting value" in error.message
 
 
 @pytest.mark.parametrize("on_bad_value", ["FAIL", "NULL"])
@@ -97,47 +97,49 @@ def test_quotes_without_meaning_are_loaded_as_they_are(job: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "line"),
+    ("name", "content"),
     [
-        ("a.json", b'{"id": 1}\n{"id": 2}\n', 2),
-        ("a.json.gz", gzip.compress(b'[{"id": 1},\n {"id": 2}]\n[]\n', mtime=0), 3),
-        ("a.json.bz2", bz2.compress(b'\xef\xbb\xbf{"id": 1}{"id": 2}'), 1),
-        ("a.json", '{"id": 1}\n{"id": 2}\n'.encode("utf-16"), 2),
+        ("a.json", b'{"id": 1}\n{"id": 2}\n'),
+        ("a.json.gz", gzip.compress(b'[{"id": 1},\n {"id": 2}]\n', mtime=0)),
+        ("a.json.bz2", bz2.compress(b'\xef\xbb\xbf{"id": 1}{"id": 2}')),
+        ("a.json", '{"id": 1}\n{"id": 2}\n'.encode("utf-16")),
     ],
 )
-def test_a_second_json_value_in_a_file_names_the_format_that_reads_it(
-    job: Job, name: str, content: bytes, line: int
-) -> None:
-    good = job.file("0.json", '[{"id": 0}]\n')
-    bad = job.file(name, content)
+def test_all_values_of_a_json_file_are_loaded(job: Job, name: str, content: bytes) -> None:
+    zero = job.file("0.json", '[{"id": 0}]\n')
+    path = job.file(name, content)
 
-    error = failure(job, job.table(good, bad, file_format="JSON"), on_bad_value="NULL")
+    result = job.load_one(job.table(zero, path, file_format="JSON"))
 
-    assert f"reading `{bad}`: line {line} goes on after the end of the first" in error.message
-    assert "`format: NDJSON`" in (error.hint or "")
+    assert (result.reader, result.rows) == ("direct", 3)
+    assert job.values(result) == [{"id": 0}, {"id": 1}, {"id": 2}]
 
 
 def test_large_files_are_looked_at_in_tasks(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """CSV in parts, with line breaks in quotes that lie across their borders."""
-    for module in (text, text_checks):
-        monkeypatch.setattr(module, "_SMALL", 0)
+    monkeypatch.setattr(text, "_SMALL", 0)
     monkeypatch.setattr(splits, "_OPEN_BYTES", 100)
     monkeypatch.setattr(text, "_parallelism", lambda _: splits.Parallelism(2, 300))
     lines = [f'{number},"a ""b""\n",{"x" * number}' for number in range(40)]
     good = job.file("a.csv", "\n".join(lines))
     bad = job.file("b.csv", "\r\n".join([*lines, '40,"a', 'b"']))
-    values = job.file("c.json", '{"id": 1}\n{"id": 2}\n')
+    values = job.file("c.json", '[{"id": 1}]\n{"id": 2}\n')
+    numbers = "".join(f'{{"id": {number}}}\n' for number in range(100))
+    json_lines = job.file("d.ndjson", numbers)
 
     result = job.load_one(job.table(good, options={}, name="good"))
     lines_error = job.load_one(job.table(bad, options={})).error
     values_error = job.load_one(job.table(values, file_format="JSON")).error
+    parts = job.load_one(job.table(json_lines, file_format="NDJSON", name="parts"))
 
     assert (result.status, result.rows, len(result.files) > 1) == ("LOADED", 40, True)
     assert [row["_c0"] for row in job.values(result)] == list(range(40))
     assert lines_error is not None
     assert f"`{bad}`: line 81: it has 2 values, and 3 are expected" in lines_error.message
     assert values_error is not None
-    assert f"`{values}`: line 2 goes on" in values_error.message
+    assert f"`{values}`: line 2: something follows the end of the list" in values_error.message
+    assert (parts.rows, len(parts.files) > 1) == (100, True)
+    assert [row["id"] for row in job.values(parts)] == list(range(100))
 
 
 def test_bad_values_become_null_and_are_counted_on_demand(job: Job) -> None:
@@ -160,11 +162,16 @@ def test_bad_values_become_null_and_are_counted_on_demand(job: Job) -> None:
     ]
 
 
-def test_a_broken_json_record_becomes_null_on_demand(job: Job) -> None:
-    path = job.file("a.ndjson", '{"a": 1}\nnonsense\n{"a": 2}\n')
+def test_a_broken_json_record_fails_also_where_bad_values_become_null(job: Job) -> None:
+    bad = job.file("a.ndjson", '{"a": 1}\nnonsense\n{"a": 2}\n')
+    values = job.file("b.ndjson", '{"a": 1}\n{"a": "x"}\n{"a": "2"}\n')
+    columns = ColumnsSpec(types={"a": "int"})
 
-    result = job.load_one(job.table(path, file_format="NDJSON"), on_bad_value="NULL")
+    error = failure(job, job.table(bad, file_format="NDJSON"), on_bad_value="NULL")
+    table = job.table(values, file_format="NDJSON", columns=columns)
+    result = job.load_one(table, on_bad_value="NULL")
 
+    assert f"reading `{bad}`: line 2: it is not JSON" in error.message
     assert warning(result).startswith("1 values")
     assert job.values(result) == [{"a": 1}, {"a": None}, {"a": 2}]
 

@@ -126,13 +126,14 @@ def test_a_file_name_may_hold_any_character(job: Job, name: str) -> None:
     assert job.load_one(job.table(path)).rows == 1
 
 
-def test_ndjson_has_one_record_a_line_with_nested_values(job: Job) -> None:
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_ndjson_has_one_record_a_line_with_nested_values(job: Job, reader: str) -> None:
     path = job.file(
         "a.ndjson",
         '{"id": 1, "tags": ["x", null], "at": {"la t": 1.5}}\n{"id": 2, "extra": "🚀"}\n',
     )
 
-    rows = job.values(job.load_one(job.table(path, file_format="NDJSON")))
+    rows = job.values(job.load_one(job.table(path, file_format="NDJSON"), reader=reader))
 
     assert rows == [
         {"at": {"la_t": 1.5}, "extra": None, "id": 1, "tags": ["x", None]},
@@ -141,14 +142,14 @@ def test_ndjson_has_one_record_a_line_with_nested_values(job: Job) -> None:
 
 
 def test_nested_values_become_json_text_on_demand(job: Job) -> None:
-    path = job.file("a.ndjson", '{"id": 1, "at": {"la t": 1.5, "n": null}}\n')
+    path = job.file("a.ndjson", '{"id": 1, "at": {"la t": 1.50, "n": null}}\n')
 
     rows = job.values(job.load_one(job.table(path, file_format="NDJSON"), nested="JSON"))
 
-    assert rows == [{"at": '{"la t":1.5,"n":null}', "id": 1}]
+    assert rows == [{"at": '{"la t": 1.50, "n": null}', "id": 1}]
 
 
-def test_json_is_one_document_a_file(job: Job) -> None:
+def test_json_is_one_value_or_more_in_a_file(job: Job) -> None:
     path = job.file("a.json", '[\n {"id": 1},\n {"id": 2}\n]\n')
     other = job.file("b.json", '{\n "id": 3\n}\n')
 

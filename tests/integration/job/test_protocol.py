@@ -19,6 +19,7 @@ from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, RunOptions
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import Counted, count_rows
 from tests.integration.job.conftest import Job
+from tests.integration.job.test_typed_formats import avro_bytes
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Rule, after, answer, before
 
@@ -234,9 +235,10 @@ def test_other_rows_than_counted_are_not_loaded(
     behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
 ) -> None:
     job, _, endpoints = behind_proxy
-    lines = "".join(f'{{"id": {n}}}\n' for n in range(100))
-    paths = [Path(job.file(f"{n}.ndjson", lines)) for n in range(4)]
-    table = job.table(*map(str, paths), file_format="NDJSON")
+    schema = {"fields": [{"name": "id", "type": "long"}]}
+    records = [{"id": n} for n in range(100)]
+    paths = [Path(job.file(f"{n}.avro", avro_bytes(schema, records))) for n in range(4)]
+    table = job.table(*map(str, paths), file_format="AVRO")
     spec = job.spec(table, destination={"endpoints": endpoints})
     real = count_rows
 
@@ -244,9 +246,9 @@ def test_other_rows_than_counted_are_not_loaded(
         rows = real(frame, all_columns=all_columns)
         for path in paths:
             # Another file of the same size and time: nothing but the number of rows tells.
-            text, state = path.read_text(), path.stat()
-            lines = text.splitlines()[:-1]
-            path.write_text("\n".join(lines).ljust(len(text) - 1) + "\n")
+            size, state = path.stat().st_size, path.stat()
+            path.write_bytes(avro_bytes(schema, [{"id": 10_000}, *records[1:-1]]))
+            assert path.stat().st_size == size
             os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
         return rows
 

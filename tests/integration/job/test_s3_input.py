@@ -17,13 +17,19 @@ from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import ColumnsSpec, CredentialsSpec, EndpointsSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    CredentialsSpec,
+    EndpointsSpec,
+    FileFormat,
+    TableSpec,
+)
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source as files_source
-from lakeload_jobs.sources.files.spark import text, text_checks
+from lakeload_jobs.sources.files.spark import text
 from lakeload_jobs.sources.files.text import splits
 from tests.inputs import files_of
 from tests.integration.job.conftest import Job
@@ -94,12 +100,11 @@ def test_objects_are_looked_into_with_the_sources_own_role(
 ) -> None:
     """In the driver, and in tasks that have no client yet."""
     lines = source.put("exports/a.csv", 'id,name\n1,"a\nb\n')
-    values = source.put("exports/b.json.gz", gzip.compress(b'{"id": 1}\n{"id": 2}\n'))
+    values = source.put("exports/b.json.gz", gzip.compress(b'[{"id": 1}]\n{"id": 2}\n'))
     empty = source.put("exports/0.csv", "")
 
     in_driver = job.load_one(source.table(job, empty, lines)).error
-    for module in (text, text_checks):
-        monkeypatch.setattr(module, "_SMALL", 0)
+    monkeypatch.setattr(text, "_SMALL", 0)
     in_tasks = job.load_one(source.table(job, empty, lines)).error
     json_in_task = job.load_one(source.table(job, values, file_format="JSON")).error
 
@@ -107,7 +112,7 @@ def test_objects_are_looked_into_with_the_sources_own_role(
         assert error is not None
         assert f"`{lines}`: line 2: a quote is opened that is never closed" in error.message
     assert json_in_task is not None
-    assert f"`{values}`: line 2 goes on" in json_in_task.message
+    assert f"`{values}`: line 2: something follows" in json_in_task.message
 
 
 def test_objects_are_read_in_parts_and_in_any_order(
@@ -205,15 +210,19 @@ def test_what_spark_does_not_read_in_s3_is_named_and_may_be_left_out(
     assert result.why_jvm == "the files are in S3"
 
 
+def orc_bytes(number: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    orc.write_table(pa.table({"id": [number]}), sink)
+    return sink.getvalue().to_pybytes()
+
+
 def test_many_objects_are_read_by_their_folder(
     job: Job, source: Bucket, make_proxy: MakeProxy
 ) -> None:
     for number in range(40):
-        source.put(f"exports/many/{number:04d}.ndjson", f'{{"id": {number}}}\n')
+        source.put(f"exports/many/{number:04d}.orc", orc_bytes(number))
     source.put("exports/many/other.txt", "nothing to read\n")
-    columns = ColumnsSpec(types={"id": "int"})
-    given = source.path("exports/many/*.ndjson")
-    table = source.table(job, given, file_format="NDJSON", columns=columns)
+    table = source.table(job, source.path("exports/many/*.orc"), file_format="ORC")
     proxy = make_proxy(job.lake.server.endpoint)
     endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
 
@@ -221,21 +230,27 @@ def test_many_objects_are_read_by_their_folder(
 
     assert (result.rows, result.error) == (40, None)
     assert sorted(row["id"] for row in job.values(result)) == list(range(40))
-    # Each file is opened to find its types, for the count and for the load; listing costs little.
-    assert proxy.count("GetObject", "exports/many/*") <= 3 * 40 + 3
+    # Each file is opened for its types, for the count and for the load, footers and rows apart.
+    assert proxy.count("GetObject", "exports/many/*") <= 8 * 40 + 3
     listings = [request.target for request in proxy.requests if "list-type=2" in request.target]
     # Spark names each once when it looks for headers; named by lakeload they would cost 120.
     assert len([target for target in listings if "exports" in target]) < 2 * 40
 
 
-def test_each_csv_object_is_opened_twice(job: Job, source: Bucket, make_proxy: MakeProxy) -> None:
+@pytest.mark.parametrize(
+    ("file_format", "content"), [("CSV", "id\n{}\n"), ("NDJSON", '{{"id": {}}}\n')]
+)
+def test_each_text_object_is_opened_twice(
+    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormat, content: str
+) -> None:
     for number in range(40):
-        source.put(f"exports/many/{number:04d}.csv", f"id\n{number}\n")
+        source.put(f"exports/many/{number:04d}.csv", content.format(number))
     proxy = make_proxy(job.lake.server.endpoint)
     endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
 
     result = job.load_one(
-        source.table(job, source.path("exports/many/*.csv")), destination={"endpoints": endpoints}
+        source.table(job, source.path("exports/many/*.csv"), file_format=file_format),
+        destination={"endpoints": endpoints},
     )
 
     assert (result.rows, result.error, result.reader) == (40, None, "direct")
@@ -327,12 +342,12 @@ def test_a_wrong_external_id_stops_before_spark_reads(job: Job, source: Bucket) 
 def test_an_object_that_changes_while_it_is_read_fails_the_table(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = source.put("exports/a.ndjson", '{"id": 1}\n')
-    table = source.table(job, path, file_format="NDJSON")
+    path = source.put("exports/a.orc", orc_bytes(1))
+    table = source.table(job, path, file_format="ORC")
     count = partition_count
 
     def change_first(frame: DataFrame) -> int:
-        source.put("exports/a.ndjson", '{"id": 2}\n')
+        source.put("exports/a.orc", orc_bytes(2))
         return count(frame)
 
     monkeypatch.setattr(write, "partition_count", change_first)
@@ -366,8 +381,8 @@ def test_an_object_that_changes_behind_the_listing_is_named(
 
 
 def test_spark_is_given_a_command_and_no_secret(job: Job, source: Bucket) -> None:
-    path = source.put("exports/a.ndjson", '{"id": 1}\n')
-    spec = job.spec(source.table(job, path, file_format="NDJSON"))
+    path = source.put("exports/a.orc", orc_bytes(1))
+    spec = job.spec(source.table(job, path, file_format="ORC"))
     secrets = [
         source.lake.seeded.external_id,
         source.lake.seeded.base_key.secret_access_key,

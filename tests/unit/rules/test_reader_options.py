@@ -15,12 +15,42 @@ def test_values_of_csv_options_are_looked_at() -> None:
     assert "neither `true` nor `false`" in problem.message
 
 
-@pytest.mark.parametrize("file_format", ["NDJSON", "JSON", "PARQUET"])
+@pytest.mark.parametrize("file_format", ["PARQUET", "AVRO"])
 def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) -> None:
     names = [name for name in READER_OPTIONS[file_format] if name != "on_loss"]
 
     assert option_problems(file_format, dict.fromkeys(names, "1")) == []
     assert option_problems(file_format, {name.upper(): "1" for name in names}) == []
+
+
+@pytest.mark.parametrize("file_format", ["NDJSON", "JSON"])
+def test_options_of_json_are_ours_or_names_of_spark_with_the_same_meaning(
+    file_format: FileFormat,
+) -> None:
+    given = {"Encoding": "utf-16", "primitivesAsString": "true", "timestampFormat": "d.M.yyyy"}
+
+    assert option_problems(file_format, given) == []
+    assert option_problems(file_format, {"maxStringLen": "5", "samplingRatio": "0.1"}) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "hint"),
+    [
+        ("allowComments", "true", "not JSON"),
+        ("allowSingleQuotes", "true", "not JSON"),
+        ("prefersDecimal", "true", "`columns.types`"),
+        ("dropFieldIfAllNull", "true", "`columns.exclude`"),
+        ("lineSep", ";", "end lines with"),
+    ],
+)
+def test_what_only_the_reader_of_spark_means_is_refused_for_json(
+    option: str, value: str, hint: str
+) -> None:
+    (problem,) = option_problems("NDJSON", {option: value})
+
+    assert problem.option == option
+    assert "only Spark's reader knows" in problem.message
+    assert hint in (problem.hint or "")
 
 
 def test_a_misspelled_option_is_named_with_what_was_meant() -> None:
@@ -60,3 +90,17 @@ def test_the_value_of_on_loss_is_checked() -> None:
     assert problem.message == "the reader option `on_loss: ROUND` has no such value"
     assert problem.hint == "it is FAIL or TRUNCATE"
     assert option_problems("PARQUET", {"ON_LOSS": "truncate"}) == []
+
+
+@pytest.mark.parametrize("path", ["$.a.b[*]", "$[*]", "$['a b'].c[*]", " $.größe[*] "])
+def test_paths_of_records_are_accepted_for_json_alone(path: str) -> None:
+    assert option_problems("JSON", {"records": path}) == []
+    assert [p.option for p in option_problems("NDJSON", {"records": path})] == ["records"]
+
+
+@pytest.mark.parametrize("path", ["a.b", "$.a", "$.a[0]", "$..a[*]", "$.a[*].b[*]", "$.a b[*]", ""])
+def test_paths_that_are_none_of_a_list_are_refused(path: str) -> None:
+    (problem,) = option_problems("JSON", {"records": path})
+
+    assert "is not a path to a list" in problem.message
+    assert "$.items[*]" in (problem.hint or "")

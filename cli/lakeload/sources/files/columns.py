@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
 from lakeload.sources.files.inspection import SAMPLE_ROWS, inspect_file
@@ -24,11 +25,12 @@ from lakeload_jobs.sources.files.parquet.columns import (
     widened,
 )
 from lakeload_jobs.sources.files.parquet.splits import folder_columns
+from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import read_csv_options
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
-from lakeload_jobs.sources.files.text.table import CsvTable
+from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.text.values import (
     UnknownType,
     declared_type,
@@ -89,12 +91,12 @@ def _csv_sample(given: FilesInput, file: FileState, opener: FileBytes) -> Sample
         return SampleRows(opened.names, tuple(rows)) if rows else None
 
 
-def _csv_columns(
+def _text_columns(
     given: FilesInput,
     files: Sequence[FileState],
     request: ColumnsRequest,
     readers: SourceReaders,
-) -> SourceColumns:
+) -> SourceColumns | None:
     spec, table = request.spec, request.table
     some, stop = list(files), None
     if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
@@ -105,22 +107,21 @@ def _csv_columns(
     def scan(scanning: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
         return [scanning(replace(piece, stop=stop)) for piece in pieces]
 
-    found = CsvTable(
-        tuple(some),
-        given.options,
-        table.columns,
-        spec.on_bad_value,
-        request.earlier,
-        all_columns=table.where is not None or table.deleted_when is not None,
-        keeps_types=spec.on_type_conflict_of(table) == "FAIL",
-        opener=FileBytes(readers.identity(given), "plan"),
-        # What is bad among some of the bytes says nothing of its share of all.
-        max_rejected=spec.max_rejected if stop is None else RejectLimit(percent=100),
-    ).split(scan, _UNCUT)
+    # What is bad among some of the bytes says nothing of its share of all.
+    limit = spec.max_rejected if stop is None else RejectLimit(percent=100)
+    opener = FileBytes(readers.identity(given), "plan")
+    found = text_files(spec, table, given, some, request.earlier, opener, limit).split(scan, _UNCUT)
+    if request.earlier and any(pt.is_nested(column.type) for column in found.columns):
+        return None  # what becomes of fields that the table has, and of others, Spark finds out
     rows = sum(found.splits.counts or ())
     return SourceColumns(
         names=found.names,
-        types={column.name: spark_name(column.type) for column in found.columns},
+        types={
+            column.name: type_name(column.type, text="string")
+            if pt.is_nested(column.type)
+            else spark_name(column.type)
+            for column in found.columns
+        },
         rows=rows,
         complete=stop is None,
         warnings=found.warnings,
@@ -189,4 +190,4 @@ def _type(column: Column, declared: Mapping[str, str], earlier: Mapping[str, str
     return own
 
 
-_COLUMNS = {"CSV": _csv_columns, "PARQUET": _parquet_columns}
+_COLUMNS = {**dict.fromkeys(TEXT_FORMATS, _text_columns), "PARQUET": _parquet_columns}

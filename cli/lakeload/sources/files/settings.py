@@ -142,7 +142,7 @@ class Source(SourceSettings):
     type: Literal["FILES"]
     """`FILES`; JDBC, KAFKA and MESSAGES are not supported yet."""
     format: FileFormat
-    """`JSON` is one value or array in each file, `NDJSON` one object on each line."""
+    """`JSON` is objects or a list of them, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)
     """Reader options, such as `header: true`."""
     incremental: bool = False

@@ -35,7 +35,7 @@ from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RunOptions
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import alternatives
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, TEXT_FORMATS
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.file_state import FileState
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 Numbered = Sequence[tuple[int, FilesTable]]
 
-_UNSPLITTABLE = (".gz", ".zst", ".xz", ".lz4", ".snappy", ".deflate")
-_QUARANTINED = ("CSV", "PARQUET")
+_QUARANTINED = (*TEXT_FORMATS, "PARQUET")
 _ONE_PARTITION = 4 * 1024 * 1024
 """Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
 
@@ -126,7 +125,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             if own not in (None, *_QUARANTINED):
                 yield Finding(
                     f"`on_bad_value: QUARANTINE` is not supported yet for files of format {own}",
-                    f"it works for {' and '.join(_QUARANTINED)}; write `on_bad_value: FAIL` or "
+                    f"it works for {', '.join(_QUARANTINED)}; write `on_bad_value: FAIL` or "
                     "`NULL`, or load this table with a pipeline of its own",
                     ("tables", i, "format") if table.format else ("source", "format"),
                     "not-supported-yet",
@@ -157,7 +156,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def jar_sets(self, read: FilesInput) -> frozenset[str]:
         """Return what Avro files take, and objects that Spark reads."""
         avro = {"avro"} if read.format == "AVRO" else set()
-        by_spark = self.objects(read) and read.format != "CSV"
+        by_spark = self.objects(read) and read.format not in TEXT_FORMATS
         return frozenset(avro | ({"s3"} if by_spark else set()))
 
     def has_credentials(self, read: FilesInput) -> bool:
@@ -232,15 +231,14 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Return what counts the rows of files."""
         if read.format in ("PARQUET", "ORC"):
             return "footers"
-        if read.format == "CSV":
+        if read.format in TEXT_FORMATS:
             return "counting pass"
-        whole = read.format == "JSON" or all(path.endswith(_UNSPLITTABLE) for path in read.paths)
-        single = found.files == 1 and (whole or found.bytes <= _ONE_PARTITION)
+        single = found.files == 1 and found.bytes <= _ONE_PARTITION
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
-        """Return False for Parquet and CSV: of those only a look into the files tells."""
-        return read.format not in ("PARQUET", "CSV")
+        """Return False for Parquet, CSV and JSON: of those only a look into the files tells."""
+        return read.format not in ("PARQUET", *TEXT_FORMATS)
 
 
 FILES = FilesSourceType()

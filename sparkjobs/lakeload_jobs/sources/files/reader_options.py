@@ -1,7 +1,7 @@
 """Reader options of a FILES source: which exist, and which lakeload decides itself.
 
 Spark ignores an option it does not know, so `delimeter` would silently do nothing: the lists are
-closed. Names are compared without case, as Spark does. CSV has options of our own reader
+closed. Names are compared without case, as Spark does. CSV and JSON have options of our own readers
 (`text.options`); those of the other formats are Spark's.
 """
 
@@ -14,21 +14,14 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.text.options import (
     CSV_ALIASES,
     CSV_OPTIONS,
+    JSON_ALIASES,
+    JSON_OPTIONS,
     OptionProblem,
     read_csv_options,
+    read_json_options,
 )
 
 _LISTING = ("basePath", "modifiedAfter", "modifiedBefore", "pathGlobFilter", "recursiveFileLookup")
-_TEXT = (
-    *("charset", "dateFormat", "enableDateTimeParsingFallback", "encoding", "lineSep", "locale"),
-    *("samplingRatio", "timeZone", "timestampFormat", "timestampNTZFormat"),
-)
-_JSON = (
-    *("allowBackslashEscapingAnyCharacter", "allowComments", "allowNonNumericNumbers"),
-    *("allowNumericLeadingZeros", "allowSingleQuotes", "allowUnquotedControlChars"),
-    *("allowUnquotedFieldNames", "dropFieldIfAllNull", "maxNestingDepth", "maxNumLen"),
-    *("maxStringLen", "prefersDecimal", "primitivesAsString"),
-)
 _PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema", "on_loss")
 _AVRO = (
     *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType", "ignoreExtension"),
@@ -37,24 +30,29 @@ _AVRO = (
 
 READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
     "CSV": tuple(sorted((*_LISTING, *CSV_OPTIONS, *CSV_ALIASES))),
-    "NDJSON": tuple(sorted((*_LISTING, *_TEXT, *_JSON))),
-    "JSON": tuple(sorted((*_LISTING, *(o for o in _TEXT if o != "lineSep"), *_JSON))),
+    "NDJSON": tuple(
+        sorted({*_LISTING, *JSON_OPTIONS, *JSON_ALIASES} - {"records"}),
+    ),
+    "JSON": tuple(sorted((*_LISTING, *JSON_OPTIONS, *JSON_ALIASES))),
     "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
     "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
     "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
 }
-"""The options each format accepts: those of CSV are our own and Spark's names for them, all others
-are as Spark 4.1 documents them, and lakeload's own `on_loss`."""
+"""The options each format accepts: those of CSV and JSON are our own and Spark's names for them,
+all others are as Spark 4.1 documents them, and lakeload's own `on_loss`."""
+
+TEXT_FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON")
+"""The formats that are read by readers of our own."""
 
 _REFUSED = {
-    "mode": "`on_bad_value` decides: FAIL reads with FAILFAST, NULL with PERMISSIVE",
+    "mode": "`on_bad_value` says what happens to bad values",
     "columnnameofcorruptrecord": "`on_bad_value: NULL` counts bad records in the result",
     "ignorecorruptfiles": "it would leave rows out without a word; mend or exclude the file",
     "ignoremissingfiles": "it would leave rows out without a word",
     "path": "name the files in the table's `path`",
     "paths": "name the files in the table's `path`",
-    "multiline": "`format: JSON` reads whole files, `format: NDJSON` reads one record a line",
-    "compression": "the file name's ending (`.gz`, `.bz2`, `.zst`, …) decides",
+    "multiline": "`format: JSON` reads records of many lines, `format: NDJSON` one on each",
+    "compression": "the content decides",
 }
 
 
@@ -62,8 +60,8 @@ _VALUES = {"on_loss": ("FAIL", "TRUNCATE")}
 
 
 def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list[OptionProblem]:
-    """Return every option of `options` that the format does not accept, and for CSV every value
-    that an option does not take."""
+    """Return every option of `options` that the format does not accept, and for CSV and JSON every
+    value that an option does not take."""
     known = {name.lower() for name in READER_OPTIONS[file_format]}
     problems = []
     for option, value in options.items():
@@ -83,4 +81,6 @@ def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list
         problems.append(OptionProblem(option, message, hint))
     if file_format == "CSV":
         problems += read_csv_options(options)[1]
+    if file_format in ("JSON", "NDJSON"):
+        problems += read_json_options(options)[1]
     return problems

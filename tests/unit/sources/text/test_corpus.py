@@ -16,10 +16,12 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
+from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from tests.corpus.oracle import Refused, json_records
 
 _CORPUS = Path(__file__).parents[3] / "corpus"
 _CSV = ("csv_written", "csv_structure", "csv_values")
+_JSON = ("json_written", "json_by_hand")
 
 
 def _cases(*folders: str) -> Iterator[Any]:
@@ -36,8 +38,11 @@ def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
 
 def _open(folder: str, case: dict[str, Any]) -> TextTable:
     paths = [str(_CORPUS / "files" / folder / name) for name in case["files"]]
+    files = tuple(local_files(paths))
+    if "format" in case:
+        return JsonTable(files, {}, lines=case["format"] == "NDJSON").split(_here)
     columns = ColumnsSpec(types=case.get("types") or None)
-    return CsvTable(tuple(local_files(paths)), case["options"], columns).split(_here)
+    return CsvTable(files, case["options"], columns).split(_here)
 
 
 def _rows(table: TextTable) -> list[list[Any]]:
@@ -79,13 +84,7 @@ def _shown(value: Any) -> str | None:
 @pytest.mark.parametrize(("folder", "case"), [*_cases(*_CSV)])
 def test_files_of_others_are_read_exactly_or_refused(folder: str, case: dict[str, Any]) -> None:
     if "refused" in case:
-        with pytest.raises(LoadFailed) as failed:
-            _rows(_open(folder, case))
-        message = failed.value.message
-        assert case["refused"] in message + (failed.value.hint or "")
-        assert any(Path(name).name in message for name in case["files"]), message
-        if case["line"] is not None:
-            assert f"line {case['line']}" in message
+        _check_refused(folder, case)
         return
     table = _open(folder, case)
     rows = _rows(table)
@@ -99,3 +98,51 @@ def test_files_of_others_are_read_exactly_or_refused(folder: str, case: dict[str
     for row, texts in zip(rows, case["rows"], strict=True):
         for value, text in zip(row, texts, strict=True):
             assert _says(value, text), (value, text)
+
+
+def _check_refused(folder: str, case: dict[str, Any]) -> None:
+    with pytest.raises(LoadFailed) as failed:
+        _rows(_open(folder, case))
+    message = failed.value.message
+    assert case["refused"] in message + (failed.value.hint or "")
+    assert any(Path(name).name in message for name in case["files"]), message
+    if case["line"] is not None:
+        assert f"line {case['line']}" in message
+
+
+def _is(value: Any, stored: Any) -> bool:
+    """Return whether a value is the one that the corpus stores, as itself or as JSON text."""
+    if value is None or stored is None:
+        return value is stored
+    if isinstance(stored, str) or value is stored:
+        return bool(value == stored)
+    if isinstance(value, str):
+        records = json_records(b'{"v": ' + value.encode() + b"}")
+        return not isinstance(records, Refused) and records[0]["v"] == stored
+    if isinstance(value, dict):
+        found = stored.get("object")
+        return (
+            found is not None
+            and set(found) <= set(value)
+            and all(_is(item, found.get(key)) for key, item in value.items())
+        )
+    if isinstance(value, list):
+        found = stored.get("list")
+        return found is not None and len(found) == len(value) and all(map(_is, value, found))
+    return "number" in stored and _says(value, stored["number"])
+
+
+@pytest.mark.parametrize(("folder", "case"), [*_cases(*_JSON)])
+def test_json_of_others_is_read_exactly_or_refused(folder: str, case: dict[str, Any]) -> None:
+    if "refused" in case:
+        _check_refused(folder, case)
+        return
+    if not any(case["records"]) and case["records"]:
+        with pytest.raises(LoadFailed, match="rows but no columns"):
+            _open(folder, case)
+        return
+    table = _open(folder, case)
+    rows = [dict(zip(table.names, row, strict=True)) for row in _rows(table)]
+    assert len(rows) == len(case["records"])
+    for row, record in zip(rows, case["records"], strict=True):
+        assert _is(row, {"object": record}), (row, record)

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import file_state
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
+from lakeload_jobs.sources.files.text.json_values import JsonEvidence
 from lakeload_jobs.sources.files.text.patterns import compile_pattern
-from lakeload_jobs.sources.files.text.table import CsvTable
+from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from lakeload_jobs.sources.files.text.values import TextFormats, declared_type, parse_text
 
 _PAGE = Path(__file__).parents[4] / "docs" / "file-formats.md"
@@ -75,27 +77,56 @@ def test_types_are_inferred_as_the_table_says(texts: str, safe: str, full: str) 
     ("recorded", "texts", "kind"), _rows("| in the table | values | read as |")
 )
 def test_columns_have_the_type_that_the_table_says(recorded: str, texts: str, kind: str) -> None:
-    evidence = ColumnEvidence(recorded=recorded.strip("`"))
+    evidence = ColumnEvidence()
     evidence.add(pa.array(_codes(texts)))
-    assert f"`{reconcile(None, evidence).name}`" == kind
+    assert f"`{reconcile(None, recorded.strip('`'), evidence).name}`" == kind
 
 
 _ESCAPE = re.compile(r"\\([nrt])")
+
+
+@pytest.mark.parametrize(
+    ("values", "safe", "full"), _rows("| values of a key | SAFE | `infer: FULL` |")
+)
+def test_types_of_json_are_inferred_as_the_table_says(values: str, safe: str, full: str) -> None:
+    texts = [None if text == "null" else text.encode() for text in _codes(values)]
+    for mode, kind in (("SAFE", safe), ("FULL", full)):
+        evidence = JsonEvidence(mode=mode)  # type: ignore[arg-type]
+        evidence.add(pa.array(texts, pa.binary()))
+        assert evidence.infer(mode).replace("`", "") == kind.strip("`")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("file", "options", "rows"), _rows("| file | options | rows |"))
 def test_csv_files_are_read_as_the_table_says(
     tmp_path: Path, file: str, options: str, rows: str
 ) -> None:
-    content = _ESCAPE.sub(lambda found: {"n": "\n", "r": "\r", "t": "\t"}[found[1]], file[1:-1])
-    path = tmp_path / "a.csv"
-    path.write_bytes(content.encode())
-    given = {"header": "true"}
-    for option in _codes(options):
-        name, _, value = option.partition(":")
-        given[name] = value.strip()
-    table = CsvTable((file_state(str(path)),), given)
+    given = {"header": "true", **_settings(options)}
+    _check(rows, CsvTable(_written(tmp_path, file), given))
 
+
+@pytest.mark.parametrize(("file", "settings", "rows"), _rows("| JSON file | settings | rows |"))
+def test_json_files_are_read_as_the_table_says(
+    tmp_path: Path, file: str, settings: str, rows: str
+) -> None:
+    given = _settings(settings)
+    lines, as_text = given.pop("format", "") != "JSON", given.pop("nested", "") == "JSON"
+    files = _written(tmp_path, file)
+    _check(rows, JsonTable(files, given, lines=lines, nested_as_text=as_text))
+
+
+def _written(folder: Path, file: str) -> tuple[FileState, ...]:
+    content = _ESCAPE.sub(lambda found: {"n": "\n", "r": "\r", "t": "\t"}[found[1]], file[1:-1])
+    path = folder / "a.csv"
+    path.write_bytes(content.encode())
+    return (file_state(str(path)),)
+
+
+def _settings(cell: str) -> dict[str, str]:
+    pairs = (code.partition(":") for code in _codes(cell))
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def _check(rows: str, table: TextFiles) -> None:
     def scan(work: Any, pieces: Any) -> Any:
         return [work(piece) for piece in pieces]
 

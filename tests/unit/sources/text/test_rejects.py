@@ -14,6 +14,7 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.splits import Parallelism
 from tests.unit.sources.text.test_csv_table import Folder, rows_of, types
+from tests.unit.sources.text.test_json_table import Folder as JsonFolder
 
 ALL = RejectLimit(percent=100)
 WHOLE = "a whole number from -9223372036854775808 to 9223372036854775807"
@@ -157,3 +158,38 @@ def test_null_still_refuses_a_broken_record(folder: Folder) -> None:
 
     with pytest.raises(LoadFailed, match="it has 1 value"):
         folder.rows(on_bad_value="NULL", max_rejected=ALL)
+
+
+def test_records_of_json_keep_their_places(tmp_path: Path) -> None:
+    folder = JsonFolder(tmp_path)
+    path = folder.put("a.ndjson", '{"n": 1\n\n{"n": 2}\n {"n": "x", "s": {}}\n[]\n{"n": 3}\n')
+
+    table = folder.open(on_bad_value="QUARANTINE", max_rejected=ALL, columns=NUMBERS)
+    rows = rows_of(table)
+
+    assert [row["n"] for row in rows] == [None, 2, None, None, 3]
+    here = {"source_file": path, "source_columns": '["n", "s"]'}
+    assert rejects(rows) == [
+        here
+        | {
+            "source_line": 1,
+            "reason": "it is not JSON: expecting ',' delimiter at character 8",
+            "raw_record": '{"n": 1',
+        },
+        here
+        | {
+            "source_line": 4,
+            "column_name": "n",
+            "column_value": '"x"',
+            "reason": f"`x` is not {WHOLE}",
+            "raw_record": '{"n": "x", "s": {}}',
+        },
+        here
+        | {
+            "source_line": 5,
+            "reason": "it is a list, and an object is expected",
+            "raw_record": "[]",
+        },
+    ]
+    with pytest.raises(LoadFailed):
+        folder.open(on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=1))

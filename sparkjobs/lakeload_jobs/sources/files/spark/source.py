@@ -19,12 +19,13 @@ from lakeload_jobs.sources.base import Rows, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
+from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
 from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.spark.text import open_csv
+from lakeload_jobs.sources.files.spark.text import open_text_files
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -147,8 +148,8 @@ class FilesSlice:
         if given.format == "PARQUET":
             opened = ParquetTable(spark, self.spec, table, given, files, s3)
             return open_parquet(opened, earlier)
-        if given.format == "CSV":
-            return open_csv(spark, self.spec, table, given, s3, files=files, earlier=earlier)
+        if given.format in TEXT_FORMATS:
+            return open_text_files(spark, self.spec, table, given, s3, files=files, earlier=earlier)
         rows = open_files(
             spark,
             given,
@@ -156,7 +157,6 @@ class FilesSlice:
             self.spec.on_bad_value,
             s3=s3,
             files=files,
-            earlier=earlier,
             filtered=table.where is not None,
         )
         return replace(rows, why_no_splits=f"{given.format} is read by Spark")

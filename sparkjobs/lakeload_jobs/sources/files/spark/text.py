@@ -1,4 +1,4 @@
-"""Text files as rows: read by our own readers, in the driver or in Spark's tasks."""
+"""CSV and JSON as rows: read by our own readers, in the driver or in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
@@ -21,8 +23,7 @@ from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
-from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
-from lakeload_jobs.sources.files.text.values import spark_name
+from lakeload_jobs.sources.files.text.table import TextTable, text_files
 
 _SMALL = 4 << 20
 """Up to so many bytes are looked through in the driver, which takes less than starting tasks."""
@@ -30,7 +31,7 @@ _SMALL = 4 << 20
 _AT_ONCE = 8
 
 
-def open_csv(
+def open_text_files(
     spark: SparkSession,
     spec: JobSpec,
     table: TableSpec,
@@ -40,8 +41,8 @@ def open_csv(
     files: Sequence[FileState] | None = None,
     earlier: Mapping[str, str] = NO_TYPES,
 ) -> FilesRows:
-    """Open CSV files and read them once for what they hold. `files` are those that are read; None
-    lists them here. `earlier` are the types that source columns had in earlier loads.
+    """Open CSV or JSON files and read them once for what they hold. `files` are those that are
+    read; None lists them here. `earlier` are the types that source columns had in earlier loads.
 
     Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
     are not there, and `AwsError`.
@@ -49,17 +50,9 @@ def open_csv(
     check_options(given)
     listed = tuple(list_files(given, s3.readers) if files is None else files)
     s3.check_runtime(listed)
-    found = CsvTable(
-        listed,
-        given.options,
-        table.columns,
-        spec.on_bad_value,
-        earlier,
-        all_columns=table.where is not None or table.deleted_when is not None,
-        keeps_types=spec.on_type_conflict_of(table) == "FAIL",
-        opener=FileBytes(s3.readers.identity(given), s3.label),
-        max_rejected=spec.max_rejected,
-    ).split(_Runner(spark), _parallelism(spark))
+    opener = FileBytes(s3.readers.identity(given), s3.label)
+    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected)
+    found = read.split(_Runner(spark), _parallelism(spark))
     by_jvm = spec.reader == "JVM"
     return FilesRows(
         frame=_frame(spark, found),
@@ -115,8 +108,7 @@ def _frame(spark: SparkSession, table: TextTable) -> DataFrame:
     if not table.names or not table.schema.names:
         return spark.createDataFrame([], StructType([]))
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}
-    fields = [
-        StructField(f.name, DataType.fromDDL(helpers.get(f.name) or spark_name(f.type)))
-        for f in table.schema
-    ]
+    columns = from_arrow_schema(pa.schema(table.columns), prefer_timestamp_ntz=True)
+    own = [name for name in table.schema.names if name in helpers]
+    fields = [*columns, *(StructField(name, DataType.fromDDL(helpers[name])) for name in own)]
     return split_frame(spark, table.splits, StructType(fields))

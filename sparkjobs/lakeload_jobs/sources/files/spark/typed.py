@@ -144,8 +144,6 @@ def _not_avro(file: FileState) -> LoadFailed:
 
 _INSTANT = "timestamp with local time zone"
 
-TYPED_FORMATS = ("ORC", "AVRO")
-
 
 def open_typed(
     reader: DataFrameReader,
@@ -154,7 +152,7 @@ def open_typed(
     paths: Sequence[str],
     s3: S3Source | None,
 ) -> DataFrame:
-    """Open files of one of `TYPED_FORMATS`; `paths` are those of `files` as Spark takes them.
+    """Open files of ORC or Avro; `paths` are those of `files` as Spark takes them.
 
     Raises `LoadFailed` where files have no schema, or schemas that cannot be united.
     """

@@ -1,4 +1,5 @@
-"""What a reader of text yields: batches of text columns, and records that are broken."""
+"""What a reader of text yields: batches of columns as they are written, and records that are
+broken."""
 
 from __future__ import annotations
 
@@ -12,6 +13,20 @@ LineFinder = Callable[[Sequence[int]], list[int]]
 
 RecordFinder = Callable[[Sequence[int]], list[bytes]]
 """Returns the records that the given rows of a batch are, in UTF-8."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read: those included, or all, and of these not the excluded ones."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def __contains__(self, name: object) -> bool:
+        return (not self.include or name in self.include) and name not in self.exclude
+
+
+ALL_COLUMNS = Columns()
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,8 @@ class BadRecord:
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Rows as text, and the broken records between them.
+    """Rows as they are written, and the broken records between them: of CSV as text, of JSON as the
+    bytes of each value.
 
     Lines count from 1 at the beginning of what is read, which is a part of a file. They, and the
     records, are found when they are asked for: only bad values need them.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
-from lakeload_jobs.sources.files.text.batches import TextBatch
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.csv import (
     MAX_RECORD,
     BlockParser,
@@ -135,17 +135,6 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that are read: those included, or all, and of these not the excluded ones."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-    def __contains__(self, name: object) -> bool:
-        return (not self.include or name in self.include) and name not in self.exclude
-
-
-@dataclass(frozen=True)
 class CsvReader:
     """Reads pieces of CSV files; it travels to the tasks. `known` are names of earlier loads,
     `loaded` the columns that are read."""
@@ -153,7 +142,7 @@ class CsvReader:
     files: FileBytes
     options: CsvOptions
     known: frozenset[str] = frozenset()
-    loaded: Columns = Columns()
+    loaded: Columns = ALL_COLUMNS
     _dialect: Dialect = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Flag, auto
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
@@ -85,12 +84,14 @@ _EXACT_INTEGER = 1 << 53
 """Each integer up to this one is a double of its own."""
 
 
-@dataclass(frozen=True)
-class Misfit:
-    """A value that the recorded type cannot hold; `row` counts from 0."""
+class Evidence(Protocol):
+    """What is known of all values of a column."""
 
-    row: int
-    text: str
+    def fits(self, kind: str) -> bool:
+        """Return whether every value is exactly one of a type, which Spark names so."""
+
+    def infer(self, mode: Infer = "SAFE") -> str:
+        """Return the type of the column, as Spark names it."""
 
 
 @dataclass
@@ -98,11 +99,8 @@ class ColumnEvidence:
     """What all values of a column seen so far are."""
 
     formats: TextFormats = DEFAULT_FORMATS
-    recorded: str | None = None
-    """The type of the column in the table, as Spark names it."""
-    rows: int = 0
     values: int = 0
-    """Rows that are not null."""
+    """How many are not null."""
     all_fit: Fits = _ANY
     forms: Form = Form.NONE
     least: int = 0
@@ -111,22 +109,27 @@ class ColumnEvidence:
     whole_digits: int = 0
     scale: int = 0
     """The most digits before and after the point that a number needs, up to `_TOO_MANY`."""
-    misfit: Misfit | None = None
-    """The first value that `recorded` cannot hold exactly."""
 
     def add(self, column: Column) -> None:
         """Look at all values of a `pa.StringArray`."""
-        fitted = self.misfit is None and self.recorded is not None
-        self._look(column)
-        if fitted and self.recorded is not None and not self.fits(self.recorded):
-            self.misfit = _first_misfit(column, self.recorded, self.formats, self.rows)
-        self.rows += len(column)
+        column = without_null_texts(column, self.formats.null_texts)
+        if column.null_count:
+            column = column.drop_null()
+        is_first = not self.values
+        self.values += len(column)
+        if is_first:
+            # Most columns of text are known by their first values.
+            for text in column[:_SAMPLE].to_pylist():
+                self._take(profile(text, self.formats))
+        if len(column) and self.all_fit & _NUMBERS:
+            self._numbers(column)
+        if len(column) and self.all_fit & Fits.BOOLEAN:
+            self._booleans(column)
+        if len(column) and self.all_fit & _MOMENTS:
+            self._moments(column)
 
     def merge(self, other: ColumnEvidence) -> None:
-        """Take in what was seen of the rows that follow."""
-        if self.misfit is None and other.misfit is not None:
-            self.misfit = Misfit(self.rows + other.misfit.row, other.misfit.text)
-        self.rows += other.rows
+        """Take in what was seen of other rows."""
         self.values += other.values
         self.all_fit &= other.all_fit
         self.forms |= other.forms
@@ -183,23 +186,6 @@ class ColumnEvidence:
         if self.fits("bigint"):
             return "bigint"
         return "decimal(38,0)" if self.fits("decimal(38,0)") else "string"
-
-    def _look(self, column: Column) -> None:
-        column = without_null_texts(column, self.formats.null_texts)
-        if column.null_count:
-            column = column.drop_null()
-        is_first = not self.values
-        self.values += len(column)
-        if is_first:
-            # Most columns of text are known by their first values.
-            for text in column[:_SAMPLE].to_pylist():
-                self._take(profile(text, self.formats))
-        if len(column) and self.all_fit & _NUMBERS:
-            self._numbers(column)
-        if len(column) and self.all_fit & Fits.BOOLEAN:
-            self._booleans(column)
-        if len(column) and self.all_fit & _MOMENTS:
-            self._moments(column)
 
     def _numbers(self, column: Column) -> None:
         usual, left = usual_numbers(column, self.formats)
@@ -339,16 +325,6 @@ def _digits(number: int) -> int:
     return min(len(str(abs(number))), _TOO_MANY) if number else 0
 
 
-def _first_misfit(column: Column, kind: str, formats: TextFormats, before: int) -> Misfit | None:
-    """Return the first value that is not exactly of a type, in a column after `before` rows."""
-    column = without_null_texts(column, formats.null_texts)
-    try:
-        _, bad = parse_text(column, text_type(kind), undeclared_formats(formats))
-    except UnknownType:
-        bad = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    return Misfit(before + int(bad[0]), column[int(bad[0])].as_py()) if len(bad) else None
-
-
 Look = Callable[[ColumnEvidence, Column], bool]
 """Looks at values of one form; returns whether it could."""
 
@@ -443,30 +419,36 @@ def _number_profile(text: str, formats: TextFormats) -> Profile:
 
 @dataclass(frozen=True)
 class ColumnType:
-    """The type that a column is read as. `misfit` is the first value that the recorded type cannot
-    hold exactly, where that is why another type was inferred."""
+    """The type that a column is read as, as Spark names it."""
 
     name: str
     origin: Origin
-    misfit: Misfit | None = None
 
 
-def reconcile(declared: str | None, evidence: ColumnEvidence, mode: Infer = "SAFE") -> ColumnType:
-    """Return the type a column is read as: the declared one, else the recorded one where it holds
-    all values, else the inferred one.
+def reconcile(
+    declared: str | None,
+    recorded: str | None,
+    evidence: Evidence,
+    mode: Infer = "SAFE",
+    *,
+    keeps_type: bool = True,
+) -> ColumnType:
+    """Return the type a column is read as: the declared one, else the one the column has in the
+    table where it holds all values, else the inferred one.
 
-    Text among values that are not text keeps the recorded type too: it is a bad value there, and
-    no reason to change the table. What changes a type are values that another type holds. Values
-    of a type that is not declared are read with `undeclared_formats`.
+    With `keeps_type`, text among values that are not text keeps the recorded type too: it is a bad
+    value there, and no reason to change the table. What changes a type are values that another type
+    holds. Values of a type that is not declared are read with `undeclared_formats`.
     """
     if declared is not None:
         return ColumnType(declared, "DECLARED")
-    recorded, inferred = evidence.recorded, evidence.infer(mode)
+    inferred = evidence.infer(mode)
     if recorded is None or not _is_text_type(recorded):
-        return ColumnType(inferred, "INFERRED", evidence.misfit)
-    if evidence.fits(recorded) or (inferred == "string" and mode != "STRINGS"):
+        return ColumnType(inferred, "INFERRED")
+    is_bad = keeps_type and inferred == "string" and mode != "STRINGS"
+    if is_bad or evidence.fits(recorded):
         return ColumnType(recorded, "RECORDED")
-    return ColumnType(inferred, "INFERRED", evidence.misfit)
+    return ColumnType(inferred, "INFERRED")
 
 
 def undeclared_formats(formats: TextFormats) -> TextFormats:

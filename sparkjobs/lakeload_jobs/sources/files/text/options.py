@@ -64,6 +64,20 @@ class CsvOptions:
     negative_infinity: str = "-Inf"
 
 
+@dataclass(frozen=True)
+class JsonOptions:
+    """How JSON files are written, and how their values are read (docs/file-formats.md)."""
+
+    encoding: str | None = None
+    infer: Infer = "SAFE"
+    records: tuple[str, ...] = ()
+    """The keys under which the list of records is; none: the file is records."""
+    date_format: str | None = None
+    timestamp_format: str | None = None
+    timestamp_ntz_format: str | None = None
+    time_zone: str = "UTC"
+
+
 class _Wrong(ValueError):
     """A value that an option does not take. The message says what is wrong, `hint` what to do."""
 
@@ -162,6 +176,17 @@ def _word(text: str) -> str:
     return text
 
 
+_PATH = re.compile(r"""\$((?:\.[^.\[\]'"*\s]+|\['[^'\]]+'\])*)\[\*\]""")
+_PATH_KEY = re.compile(r"""\.([^.\[\]'"*\s]+)|\['([^'\]]+)'\]""")
+
+
+def _records(text: str) -> tuple[str, ...]:
+    found = _PATH.fullmatch(text.strip())
+    if found is None:
+        raise _Wrong("is not a path to a list", "write `$.items[*]` or `$['all items'].page[*]`")
+    return tuple(one or other for one, other in _PATH_KEY.findall(found[1]))
+
+
 def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
@@ -184,6 +209,7 @@ _OWN: dict[str, Callable[[str], Any]] = {
     "positive_infinity": _word,
     "quote": _one_or_none,
     "quoted_empty": _choice("NULL", "TEXT"),
+    "records": _records,
     "separator": _separator,
     "skip_rows": _rows,
     "thousands_mark": _mark,
@@ -194,7 +220,7 @@ _OWN: dict[str, Callable[[str], Any]] = {
     "trim_left": _boolean,
     "trim_right": _boolean,
 }
-CSV_OPTIONS = tuple(_OWN)
+CSV_OPTIONS = tuple(name for name in _OWN if name != "records")
 """The options of CSV files that are documented."""
 
 _SAME = {
@@ -247,10 +273,49 @@ CSV_ALIASES = (
 """Names of Spark's reader for the same, and for what makes no difference here."""
 
 
+JSON_OPTIONS = (
+    *("date_format", "encoding", "infer", "records", "time_zone", "timestamp_format"),
+    "timestamp_ntz_format",
+)
+"""The options of JSON files that are documented; in NDJSON `records` says nothing."""
+
+
+_NOT_JSON = "files with it are not JSON: fix them, or read them with another program"
+
+_JSON_WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
+    "allowbackslashescapinganycharacter": _only("false", hint=_NOT_JSON),
+    "allowcomments": _only("false", hint=_NOT_JSON),
+    "allownonnumericnumbers": _only("false", hint=_NOT_JSON),
+    "allownumericleadingzeros": _only("false", hint=_NOT_JSON),
+    "allowsinglequotes": _only("false", hint=_NOT_JSON),
+    "allowunquotedcontrolchars": _only("false", hint=_NOT_JSON),
+    "allowunquotedfieldnames": _only("false", hint=_NOT_JSON),
+    "dropfieldifallnull": _only("false", hint="leave the column out with `columns.exclude`"),
+    "enabledatetimeparsingfallback": _only("false", hint="set `date_format`, `timestamp_format`"),
+    "linesep": _only("\n", "\r\n", "\\n", "\\r\\n", hint="end lines with `\\n`"),
+    "locale": _only("en", "en-us", "en-gb", hint="write names of months in English"),
+    "maxnestingdepth": lambda text: None,
+    "maxnumlen": lambda text: None,
+    "maxstringlen": lambda text: None,
+    "prefersdecimal": _only("false", hint="give the column a decimal type with `columns.types`"),
+    "samplingratio": lambda text: None,
+}
+JSON_ALIASES = (
+    *("charset", "dateFormat", "primitivesAsString", "timestampFormat", "timestampNTZFormat"),
+    *("allowBackslashEscapingAnyCharacter", "allowComments", "allowNonNumericNumbers"),
+    *("allowNumericLeadingZeros", "allowSingleQuotes", "allowUnquotedControlChars"),
+    *("allowUnquotedFieldNames", "dropFieldIfAllNull", "enableDateTimeParsingFallback"),
+    *("lineSep", "locale", "maxNestingDepth", "maxNumLen", "maxStringLen", "prefersDecimal"),
+    *("samplingRatio", "timeZone"),
+)
+"""Names of Spark's reader for the same, and for what makes no difference here."""
+
+
 @dataclass
 class _Reading:
-    """Options on their way into `CsvOptions`."""
+    """Options on their way into `CsvOptions` or `JsonOptions`."""
 
+    translated: Callable[[str, str], Iterator[tuple[str, Any]]]
     values: dict[str, Any] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     problems: list[OptionProblem] = field(default_factory=list)
@@ -258,7 +323,7 @@ class _Reading:
     def take(self, option: str, text: str) -> None:
         """Read one option, and note what is wrong with it."""
         try:
-            for name, value in _translated(option.lower(), text):
+            for name, value in self.translated(option.lower(), text):
                 if name in self.written:
                     raise _Wrong(
                         f"says the same as `{self.written[name]}`", "leave one of them out"
@@ -286,6 +351,17 @@ def _translated(name: str, text: str) -> Iterator[tuple[str, Any]]:
         _WITHOUT_EFFECT[name](text)
 
 
+def _translated_json(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield what an option says. Raises `_Wrong`."""
+    own = _SAME.get(name, name)
+    if own in JSON_OPTIONS:
+        yield own, _OWN[own](text)
+    elif name == "primitivesasstring":
+        yield "infer", "STRINGS" if _boolean(text) else "SAFE"
+    elif name in _JSON_WITHOUT_EFFECT:
+        _JSON_WITHOUT_EFFECT[name](text)
+
+
 def option_text(value: Any) -> Any:
     """Return the text of an option that is written as a boolean, a whole number or a list."""
     if isinstance(value, bool):
@@ -298,9 +374,8 @@ def option_text(value: Any) -> Any:
 def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[OptionProblem]]:
     """Return the options of CSV files, and what is wrong with them. Names that are not options of
     CSV at all are left alone, and so are values that are no texts."""
-    reading = _Reading()
-    texts = {option: option_text(value) for option, value in options.items()}
-    texts = {option: text for option, text in texts.items() if isinstance(text, str)}
+    reading = _Reading(_translated)
+    texts = _texts(options)
     for option, text in texts.items():
         reading.take(option, text)
     lower = {option.lower(): (option, text) for option, text in texts.items()}
@@ -315,6 +390,20 @@ def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[Optio
     if read.escape == read.quote:
         read = CsvOptions(**{**reading.values, "escape": ""})
     return read, problems
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    texts = {option: option_text(value) for option, value in options.items()}
+    return {option: text for option, text in texts.items() if isinstance(text, str)}
+
+
+def read_json_options(options: Mapping[str, Any]) -> tuple[JsonOptions, list[OptionProblem]]:
+    """Return the options of JSON files, and what is wrong with them. Names that are not options of
+    JSON at all are left alone, and so are values that are no texts."""
+    reading = _Reading(_translated_json)
+    for option, text in _texts(options).items():
+        reading.take(option, text)
+    return JsonOptions(**reading.values), reading.problems
 
 
 def _conflicts(options: CsvOptions, written: Mapping[str, str]) -> Iterator[OptionProblem]:

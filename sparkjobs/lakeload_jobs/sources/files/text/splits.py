@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import REJECT_LIMIT, OnBadValue, RejectLimit
+from lakeload_jobs.core.names import spelling
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
@@ -27,7 +29,7 @@ from lakeload_jobs.rows.rejects import (
     reject_column,
     with_records,
 )
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState
@@ -36,6 +38,7 @@ from lakeload_jobs.sources.files.source_bytes import splittable
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.values import (
+    Positions,
     TextFormats,
     describe_bad,
     parse_text,
@@ -76,14 +79,16 @@ class Piece:
 class OpenPiece(Protocol):
     """A piece that is being read."""
 
-    names: tuple[str, ...]
-    """The columns of the file, in its order."""
     start: int
     """Where its first record begins."""
     first_line: int
     """The line there; 1 for a piece within a file, whose place is not known yet."""
     notes: tuple[str, ...]
     """What is odd about the file."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the file, in its order: all of them when it has been read."""
 
     @property
     def end(self) -> int:
@@ -102,6 +107,51 @@ class PieceReader(Protocol):
 
     def open(self, piece: Piece) -> AbstractContextManager[OpenPiece]:
         """Open a piece. Raises `LoadFailed` and `AwsError`."""
+
+
+class Values(Protocol):
+    """How the values of a format are read; it travels to the tasks."""
+
+    def evidence(self, recorded: str | None) -> Any:
+        """Return the `inference.Evidence` of a column before a value was seen. `recorded` is the
+        type that it has in the table."""
+
+    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
+        """Return the values of a column, null where bad, and the positions of the bad ones."""
+
+    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
+        """Return a clause for messages: the value, shortened, and what was expected."""
+
+    def record_hint(self, reason: str) -> str:
+        """Return what to do about a broken record."""
+
+
+@dataclass(frozen=True)
+class TextValues:
+    """Values that are nothing but text: those of CSV."""
+
+    formats: TextFormats
+
+    def evidence(self, recorded: str | None) -> ColumnEvidence:
+        """Return the evidence of a column before a value was seen."""
+        return ColumnEvidence(self.formats)
+
+    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
+        """Return the values of a column, null where bad, and the positions of the bad ones."""
+        return parse_text(column, kind, formats)
+
+    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
+        """Return a clause for messages: the value, shortened, and what was expected."""
+        return describe_bad(value, kind, formats)
+
+    def record_hint(self, reason: str) -> str:
+        """Return what to do about a broken record."""
+        if "quote" in reason:
+            return (
+                "fix the file; where quotes have no meaning in these files, set the reader option "
+                "`quote: ''`"
+            )
+        return "fix the file, or set the reader options `separator` and `quote` as it is written"
 
 
 @dataclass(frozen=True)
@@ -157,7 +207,8 @@ class Scanned:
     first_line: int
     end: int
     line: int
-    evidence: dict[str, ColumnEvidence]
+    evidence: dict[str, Any]
+    """The `inference.Evidence` of each column."""
     bad: BadFound
     notes: tuple[str, ...] = ()
     """What is odd about the file."""
@@ -179,7 +230,7 @@ class Scan:
 
     reader: PieceReader
     declared: Declared
-    formats: TextFormats
+    values: Values
     recorded: Mapping[str, str] = field(default_factory=dict)
     """The types that columns have in the table."""
     infers: bool = True
@@ -187,7 +238,7 @@ class Scan:
     def __call__(self, piece: Piece) -> Scanned:
         """Read one piece. Raises `LoadFailed` and `AwsError`."""
         with self.reader.open(piece) as opened:
-            evidence: dict[str, ColumnEvidence] = {}
+            evidence: dict[str, Any] = {}
             bad, rows, error = BadFound(), 0, None
             try:
                 for batch in opened.batches():
@@ -205,7 +256,7 @@ class Scan:
                 read, opened.first_line, opened.end, opened.line, evidence, bad, opened.notes, error
             )
 
-    def _add(self, batch: TextBatch, evidence: dict[str, ColumnEvidence], bad: BadFound) -> None:
+    def _add(self, batch: TextBatch, evidence: dict[str, Any], bad: BadFound) -> None:
         for name in batch.rows.schema.names:
             column = batch.rows.column(name)
             if name in self.declared.kinds:
@@ -213,19 +264,24 @@ class Scan:
             elif self.infers:
                 evidence.setdefault(name, self.no_evidence(name)).add(column)
 
-    def no_evidence(self, name: str) -> ColumnEvidence:
+    def no_evidence(self, name: str) -> Any:
         """Return what is known of a column before a value was seen."""
-        return ColumnEvidence(self.formats, self.recorded.get(name))
+        kind = self.recorded.get(name)
+        return self.values.evidence(kind or self._by_spelling.get(spelling(name)))
+
+    @cached_property
+    def _by_spelling(self) -> dict[str, str]:
+        return {spelling(name): kind for name, kind in self.recorded.items()}
 
     def _check(self, batch: TextBatch, name: str, column: Column, bad: BadFound) -> None:
         kind, formats = self.declared.kinds[name], self.declared.formats[name]
-        _, rows = parse_text(column, kind, formats)
+        _, rows = self.values.parse(column, kind, formats)
         if len(rows):
             bad.add_values(
                 batch,
                 name,
                 rows.tolist(),
-                lambda row: describe_bad(column[row].as_py(), kind, formats),
+                lambda row: self.values.describe_bad(column[row].as_py(), kind, formats),
             )
 
 
@@ -286,7 +342,7 @@ def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanne
         for path, place in again.items():
             parts = by_file[path]
             wrong[path] += 1
-            piece = replace(parts[place].piece, start=parts[place - 1].end)
+            piece = replace(parts[place].piece, start=parts[place - 1].end, rows=0, names=())
             if wrong[path] > _MOST_WRONG_GUESSES:
                 # Guesses are no good in this file.
                 piece = replace(piece, stop=None)
@@ -320,26 +376,29 @@ def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
 
 
 def check_bad(
-    scanned: Sequence[Scanned], on_bad_value: OnBadValue, limit: RejectLimit = REJECT_LIMIT
+    scanned: Sequence[Scanned],
+    on_bad_value: OnBadValue,
+    values: Values,
+    limit: RejectLimit = REJECT_LIMIT,
 ) -> None:
     """Raise `LoadFailed` with the first of what cannot be read: broken records always, bad values
     unless they become null. Under QUARANTINE `limit` says how many records may be broken."""
     records = sum(found.bad.records for found in scanned)
-    values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
-    if not records + values:
+    bad_values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
+    if not records + bad_values:
         return
     if on_bad_value == "QUARANTINE":
         _check_limit(scanned, records, limit)
         return
     first: list[tuple[str, Bad]] = []
     for found in scanned:
-        shown = found.bad.first_records + (found.bad.first_values if values else [])
+        shown = found.bad.first_records + (found.bad.first_values if bad_values else [])
         first += [(found.piece.file.path, bad) for bad in sorted(shown, key=lambda bad: bad.line)]
     first = first[:_SHOWN]
     texts = [_sentence(path, bad) for path, bad in first]
-    if (more := records + values - len(texts)) > 0:
+    if (more := records + bad_values - len(texts)) > 0:
         texts.append(f"and {more:,} more")
-    raise MalformedRecord("; ".join(texts), hint=_hint(first[0][1], on_bad_value))
+    raise MalformedRecord("; ".join(texts), hint=_hint(first[0][1], values))
 
 
 def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -> None:
@@ -362,7 +421,7 @@ def _sentence(path: str, bad: Bad) -> str:
     return f"reading `{path}`: line {bad.line:,}{column}: {bad.what}"
 
 
-def _hint(bad: Bad, on_bad_value: OnBadValue) -> str:
+def _hint(bad: Bad, values: Values) -> str:
     if bad.column:
         return (
             "fix the file, give the column another type with `columns.types`, or set "
@@ -370,12 +429,7 @@ def _hint(bad: Bad, on_bad_value: OnBadValue) -> str:
         )
     if "encoding" in bad.what:
         return "set the reader option `encoding`, such as `encoding: windows-1252`"
-    if "quote" in bad.what:
-        return (
-            "fix the file; where quotes have no meaning in these files, set the reader option "
-            "`quote: ''`"
-        )
-    return "fix the file, or set the reader options `separator` and `quote` as it is written"
+    return values.record_hint(bad.what)
 
 
 @dataclass(frozen=True)
@@ -389,6 +443,7 @@ class ReadText:
     reader: PieceReader
     schema: pa.Schema
     declared: Declared
+    values: Values
     formats: TextFormats
     on_bad_value: OnBadValue = "FAIL"
 
@@ -434,7 +489,7 @@ class ReadText:
                 arrays.append(pa.nulls(rows, kind))
                 continue
             text = batch.rows.column(column.name)
-            values, wrong = parse_text(text, kind, formats)
+            values, wrong = self.values.parse(text, kind, formats)
             arrays.append(values)
             if len(wrong) and schema is self.schema:
                 raise self._misfit(piece, batch, column, text, int(wrong[0]))
@@ -470,11 +525,11 @@ class ReadText:
             formats = self.declared.formats.get(column.name, self.formats)
             rejects[own[row]] = Reject(
                 piece.file.path,
-                describe_bad(value, column.type, formats),
+                self.values.describe_bad(value, column.type, formats),
                 _without_break(raw),
                 source_line=line,
                 column_name=column.name,
-                column_value=value,
+                column_value=value.decode() if isinstance(value, bytes) else value,
                 source_columns=names,
             )
         for place, record in zip(added, batch.bad, strict=True):
@@ -492,10 +547,10 @@ class ReadText:
         self, piece: Piece, batch: TextBatch, column: Any, text: Column, row: int
     ) -> LoadFailed:
         formats = self.declared.formats.get(column.name, self.formats)
-        what = describe_bad(text[row].as_py(), column.type, formats)
+        what = self.values.describe_bad(text[row].as_py(), column.type, formats)
         (line,) = batch.lines([row])
         bad = Bad(line, column.name, what)
-        return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, "FAIL"))
+        return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, self.values))
 
 
 def _without_break(raw: bytes) -> bytes:

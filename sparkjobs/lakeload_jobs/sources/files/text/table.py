@@ -8,31 +8,53 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import REJECT_LIMIT, ColumnsSpec, OnBadValue, RejectLimit
-from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import (
+    REJECT_LIMIT,
+    ColumnsSpec,
+    FilesInput,
+    JobSpec,
+    OnBadValue,
+    RejectLimit,
+    TableSpec,
+)
+from lakeload_jobs.core.names import did_you_mean, spelling
 from lakeload_jobs.rows.columns import types_of
+from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
-from lakeload_jobs.sources.files.text.csv_files import Columns, CsvReader
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
+from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
     ColumnType,
+    Evidence,
+    Infer,
     reconcile,
     undeclared_formats,
 )
+from lakeload_jobs.sources.files.text.json_files import JsonReader
+from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
-from lakeload_jobs.sources.files.text.options import CsvOptions, read_csv_options
+from lakeload_jobs.sources.files.text.options import (
+    CsvOptions,
+    JsonOptions,
+    read_csv_options,
+    read_json_options,
+)
 from lakeload_jobs.sources.files.text.splits import (
     ONE_TASK,
     Declared,
     MalformedRecord,
     Parallelism,
+    PieceReader,
     ReadText,
     RunScan,
     Scan,
     Scanned,
+    TextValues,
+    Values,
     check_bad,
     cut_files,
     scan_files,
@@ -40,6 +62,7 @@ from lakeload_jobs.sources.files.text.splits import (
 )
 from lakeload_jobs.sources.files.text.values import (
     TextFormats,
+    TimestampUnit,
     UnknownType,
     declared_type,
     describe_bad,
@@ -67,8 +90,20 @@ class TextTable:
 
 
 @dataclass(frozen=True)
-class CsvTable:
-    """CSV files that make one table. `recorded` are the types that source columns have in the
+class _Format:
+    """How the files of a table are read."""
+
+    reader: PieceReader
+    values: Values
+    formats: TextFormats
+    infer: Infer
+    evidence: bool = True
+    """Whether values say what is inferred."""
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """Text files that make one table. `recorded` are the types that source columns have in the
     table that is there, `all_columns` says that a condition may name columns that are not loaded.
     """
 
@@ -83,39 +118,44 @@ class CsvTable:
     opener: FileBytes = field(default_factory=FileBytes)
     max_rejected: RejectLimit = REJECT_LIMIT
 
+    def _format(self, loaded: Columns) -> _Format:
+        raise NotImplementedError
+
+    def _can_be_cut(self, file: FileState) -> bool:
+        raise NotImplementedError
+
+    def _kind(self, name: str) -> tuple[Kind, TimestampUnit | None]:
+        """Return a type of `columns.types`. Raises `UnknownType`."""
+        return declared_type(name)
+
+    def _inferred(self, name: str) -> Kind:
+        return text_type(name)
+
     def split(self, run: RunScan, parallelism: Parallelism = ONE_TASK) -> TextTable:
         """Read all files once for what they hold, and return their rows in parts.
 
         Raises `LoadFailed` for what cannot be read, `InvalidInput` for types and columns that are
         not there, and `AwsError`.
         """
-        options, _ = read_csv_options(self.options)
-        formats = text_formats(options)
-        declared = self._declared(formats)
         given = self.columns
-        loaded = Columns() if self.all_columns else Columns(given.include, given.exclude)
-        reader = CsvReader(self.opener, options, frozenset(self.recorded), loaded)
-
-        def can_be_cut(file: FileState) -> bool:
-            return is_splittable(self.opener, file, options.encoding)
-
+        loaded = ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
+        how = self._format(loaded)
+        values, formats = how.values, how.formats
+        declared = self._declared(formats)
         base = folder_base(self.files, self.options)
         pieces = [
             replace(piece, folders=folder_values(piece.file.path, base))
-            for piece in cut_files(self.files, can_be_cut, parallelism)
+            for piece in cut_files(self.files, self._can_be_cut, parallelism)
         ]
-        infers = options.infer != "STRINGS"
-        scan = Scan(reader, declared, formats, self.recorded, infers=infers)
+        scan = Scan(how.reader, declared, values, self.recorded, infers=how.evidence)
         scanned = scan_files(pieces, scan, run)
-        check_bad(scanned, self.on_bad_value, self.max_rejected)
-        names = _united(scanned)
+        check_bad(scanned, self.on_bad_value, values, self.max_rejected)
+        names = self._names(scanned)
         _check_known(declared.kinds, names)
-        evidence = _merged(names, scanned, scan)
+        evidence = _merged(names, scanned, scan, formats)
         recorded = types_of(names, self.recorded)
-        for name in names:
-            evidence[name].recorded = recorded.get(name)
         types = {
-            name: self._type(scan, evidence[name], name, options)
+            name: self._type(how, evidence[name], name, recorded.get(name))
             for name in names
             if name in loaded
         }
@@ -129,23 +169,30 @@ class CsvTable:
         if kept and self.on_bad_value == "FAIL":
             again = Declared(kept, exact)
             pieces = [found.piece for found in scanned]
-            check_bad(run(Scan(reader, again, formats, infers=False), pieces), self.on_bad_value)
+            found_bad = run(Scan(how.reader, again, values, infers=False), pieces)
+            check_bad(found_bad, self.on_bad_value, values)
         kinds = {
-            name: declared.kinds[name] if name in declared.kinds else text_type(found.name)
+            name: declared.kinds[name] if name in declared.kinds else self._inferred(found.name)
             for name, found in types.items()
         }
         _check_folders(scanned, kinds, declared, formats)
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
         written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
-        read = ReadText(reader, schema, written, formats, self.on_bad_value)
+        read = ReadText(how.reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
-        return TextTable(names, read.batch_schema, splits, _warnings(scanned))
+        return TextTable(names, read.batch_schema, splits, self._warnings(scanned))
+
+    def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
+        return _united(scanned)
+
+    def _warnings(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
+        return _warnings(scanned)
 
     def _declared(self, formats: TextFormats) -> Declared:
         kinds, own = {}, {}
         for name, kind in (self.columns.types or {}).items():
             try:
-                kinds[name], unit = declared_type(kind)
+                kinds[name], unit = self._kind(kind)
             except UnknownType as error:
                 raise InvalidInput(
                     f"`columns.types` gives column `{name}` the type `{kind}`: {error}",
@@ -155,15 +202,103 @@ class CsvTable:
         return Declared(kinds, own)
 
     def _type(
-        self, scan: Scan, evidence: ColumnEvidence, name: str, options: CsvOptions
+        self, how: _Format, evidence: Evidence, name: str, recorded: str | None
     ) -> ColumnType:
         given = (self.columns.types or {}).get(name)
-        if given is None and not scan.infers:
+        if given is None and not how.evidence:
             return ColumnType("string", "INFERRED")
-        found = reconcile(given, evidence, options.infer)
-        if self.keeps_types or found.origin != "RECORDED" or evidence.fits(found.name):
-            return found
-        return ColumnType(evidence.infer(options.infer), "INFERRED", evidence.misfit)
+        return reconcile(given, recorded, evidence, how.infer, keeps_type=self.keeps_types)
+
+
+@dataclass(frozen=True)
+class CsvTable(TextFiles):
+    """CSV files that make one table."""
+
+    def _format(self, loaded: Columns) -> _Format:
+        options, _ = read_csv_options(self.options)
+        formats = text_formats(options)
+        reader = CsvReader(self.opener, options, frozenset(self.recorded), loaded)
+        infers = options.infer != "STRINGS"
+        return _Format(reader, TextValues(formats), formats, options.infer, infers)
+
+    def _can_be_cut(self, file: FileState) -> bool:
+        return is_splittable(self.opener, file, read_csv_options(self.options)[0].encoding)
+
+
+@dataclass(frozen=True)
+class JsonTable(TextFiles):
+    """JSON files that make one table. `lines`: each record is a line, else files hold one value or
+    more, or a list. `nested_as_text`: objects and lists are loaded as they are written."""
+
+    lines: bool = False
+    nested_as_text: bool = False
+
+    def _format(self, loaded: Columns) -> _Format:
+        options, _ = read_json_options(self.options)
+        formats = json_formats(options)
+        sets_aside = self.on_bad_value == "QUARANTINE"
+        reader = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
+        values = JsonValues(formats, options.infer, self.nested_as_text)
+        return _Format(reader, values, formats, options.infer)
+
+    def _can_be_cut(self, file: FileState) -> bool:
+        if not self.lines:
+            return False
+        return is_splittable(self.opener, file, read_json_options(self.options)[0].encoding)
+
+    def _kind(self, name: str) -> tuple[Kind, TimestampUnit | None]:
+        try:
+            return declared_type(name)
+        except UnknownType:
+            return json_type(name), None
+
+    def _inferred(self, name: str) -> Kind:
+        return json_type(name)
+
+    def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
+        names = _united(scanned)
+        if not names and any(found.piece.rows for found in scanned):
+            raise LoadFailed(
+                "the source has rows but no columns",
+                hint="is it of another `format`, or are all its records empty?",
+            )
+        if not names:
+            return names
+        # The order of keys says nothing: columns of the table come first, in its order. A field
+        # that no record has yet may have a type already.
+        places = {spelling(name): place for place, name in enumerate(self.recorded)}
+        ordered = sorted(names, key=lambda name: places.get(spelling(name), len(places)))
+        return tuple(dict.fromkeys((*ordered, *(self.columns.types or {}))))
+
+    def _warnings(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
+        return ()
+
+
+def text_files(
+    spec: JobSpec,
+    table: TableSpec,
+    given: FilesInput,
+    files: Sequence[FileState],
+    recorded: Mapping[str, str],
+    opener: FileBytes,
+    max_rejected: RejectLimit,
+) -> TextFiles:
+    """Return the files of a table of a text format."""
+    settings: dict[str, Any] = {
+        "files": tuple(files),
+        "options": given.options,
+        "columns": table.columns,
+        "on_bad_value": spec.on_bad_value,
+        "recorded": recorded,
+        "all_columns": table.where is not None or table.deleted_when is not None,
+        "keeps_types": spec.on_type_conflict_of(table) == "FAIL",
+        "opener": opener,
+        "max_rejected": max_rejected,
+    }
+    if given.format == "CSV":
+        return CsvTable(**settings)
+    lines, as_text = given.format == "NDJSON", spec.nested == "JSON"
+    return JsonTable(**settings, lines=lines, nested_as_text=as_text)
 
 
 def text_formats(options: CsvOptions) -> TextFormats:
@@ -182,6 +317,17 @@ def text_formats(options: CsvOptions) -> TextFormats:
     )
 
 
+def json_formats(options: JsonOptions) -> TextFormats:
+    """Return how values in the strings of JSON are written."""
+    return TextFormats(
+        date_pattern=options.date_format,
+        timestamp_pattern=options.timestamp_format,
+        timestamp_ntz_pattern=options.timestamp_ntz_format,
+        zone=options.time_zone,
+        binary="BASE64",
+    )
+
+
 def _united(scanned: Sequence[Scanned]) -> tuple[str, ...]:
     """Return the columns of all files, in the order of the first that has each; those of folders
     come last."""
@@ -194,8 +340,9 @@ def _united(scanned: Sequence[Scanned]) -> tuple[str, ...]:
 
 
 def _merged(
-    names: Sequence[str], scanned: Sequence[Scanned], scan: Scan
-) -> dict[str, ColumnEvidence]:
+    names: Sequence[str], scanned: Sequence[Scanned], scan: Scan, formats: TextFormats
+) -> dict[str, Any]:
+    """Return the evidence of all columns."""
     merged = {name: scan.no_evidence(name) for name in names}
     for found in scanned:
         folders = dict(found.piece.folders)
@@ -207,6 +354,9 @@ def _merged(
         for name, text in found.piece.folders:
             texts.setdefault(name, {})[text] = None
     for name, values in texts.items():
+        if not isinstance(merged[name], ColumnEvidence):
+            # Folders are text in every format.
+            merged[name] = ColumnEvidence(formats)
         merged[name].add(pa.array(list(values), pa.string()))
     return merged
 

@@ -1,0 +1,137 @@
+"""JSON files of a table: the records of any part of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
+from lakeload_jobs.sources.files.text.json import (
+    MAX_RECORD,
+    BrokenFile,
+    LineBlocks,
+    Records,
+    RecordTooLong,
+    ValueBlocks,
+    WrappedBlocks,
+    line_start,
+    read_block,
+)
+from lakeload_jobs.sources.files.text.opening import FileBytes, open_text
+from lakeload_jobs.sources.files.text.options import JsonOptions
+from lakeload_jobs.sources.files.text.splits import MalformedRecord, Piece
+
+AnyBlocks = LineBlocks | ValueBlocks | WrappedBlocks
+
+
+@dataclass
+class JsonPiece:
+    """An open piece of a file. `end` and `line` are those of its end when it has been read.
+
+    `names` are those of all records so far; where the piece was read before, those of the columns
+    that are read.
+    """
+
+    file: FileState
+    start: int
+    first_line: int
+    blocks: AnyBlocks
+    loaded: Columns
+    known: tuple[str, ...] | None = None
+    checks: bool = True
+    """Whether records may be broken."""
+    notes: tuple[str, ...] = ()
+    _seen: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys of the records."""
+        return tuple(self._seen) if self.known is None else self.known
+
+    @property
+    def end(self) -> int:
+        """Where the next piece begins."""
+        return self.blocks.end
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+        return self.blocks.line
+
+    def batches(self) -> Iterator[TextBatch]:
+        """Yield the records. Raises `LoadFailed` for a file that is broken beyond a record."""
+        try:
+            for block in self.blocks:
+                yield self._batch(read_block(block, check=self.checks))
+        except RecordTooLong as error:
+            raise LoadFailed(
+                f"reading `{self.file.path}`: the record that begins on line {error.line:,} is "
+                f"longer than {MAX_RECORD >> 20} MiB",
+                hint="is it closed? the records of a wrapped export are read with the reader "
+                "option `records`, such as `records: $.items[*]`",
+            ) from error
+        except BrokenFile as error:
+            raise MalformedRecord(
+                f"reading `{self.file.path}`: line {error.line:,}: {error}", hint="fix the file"
+            ) from error
+
+    def _batch(self, records: Records) -> TextBatch:
+        members = records.members
+        self._seen.update(dict.fromkeys(members.names))
+        names = [name for name in members.names if name in self.loaded]
+        if names:
+            rows = pa.RecordBatch.from_arrays([members.column(name) for name in names], names=names)
+        else:
+            # An array of structs knows its length without columns too.
+            nothing: Any = pa.array([{}] * members.objects, pa.struct([]))
+            rows = pa.RecordBatch.from_struct_array(nothing)
+        return TextBatch(
+            rows,
+            records.bad,
+            lambda rows: [records.line(row) for row in rows],
+            lambda rows: [records.raw(row) for row in rows],
+        )
+
+
+@dataclass(frozen=True)
+class JsonReader:
+    """Reads pieces of JSON files; it travels to the tasks. `lines`: each record is a line;
+    `loaded` are the columns that are read. `sets_aside`: records that are broken are no reason to
+    stop, so that they are looked for each time."""
+
+    files: FileBytes
+    options: JsonOptions
+    lines: bool
+    loaded: Columns = ALL_COLUMNS
+    sets_aside: bool = False
+
+    @contextmanager
+    def open(self, piece: Piece) -> Iterator[JsonPiece]:
+        """Open a piece. Raises what opening raises."""
+        with ExitStack() as stack:
+            known = piece.names if piece.rows else None
+            checks = known is None or self.sets_aside
+            if piece.start > 0:
+                start = piece.start
+                if piece.guess:
+                    with self.files.stream(piece.file, start - 1) as stream:
+                        start = line_start(stream, start)
+                stream = stack.enter_context(self.files.stream(piece.file, start))
+                blocks: AnyBlocks
+                blocks = LineBlocks(stream, start, piece.stop, piece.line)
+                yield JsonPiece(piece.file, start, piece.line, blocks, self.loaded, known, checks)
+                return
+            text = stack.enter_context(open_text(self.files, piece.file, self.options.encoding))
+            if self.lines:
+                blocks = LineBlocks(text.stream, text.start, piece.stop)
+            elif self.options.records:
+                blocks = WrappedBlocks(text.stream, self.options.records, text.start)
+            else:
+                blocks = ValueBlocks(text.stream, text.start)
+            yield JsonPiece(piece.file, text.start, 1, blocks, self.loaded, known, checks)
