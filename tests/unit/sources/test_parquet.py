@@ -20,6 +20,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.parquet.columns import (
@@ -308,6 +309,33 @@ def test_an_instant_beyond_microseconds_is_bad(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match=r"row 2: column `t`: .* beyond what microseconds"):
         read(path)
     assert read(path, on_bad_value="NULL")[BAD_VALUES_HELPER].to_pylist() == [0, 1]
+
+
+_NOT_UTF8 = pa.array([b"fine", b"caf\xe9", None])
+_LARGE = pa.array([b"fine", b"caf\xe9", None], pa.large_binary())
+BAD_TEXT: dict[str, Any] = {
+    "text": _NOT_UTF8.view(pa.string()),
+    "large text": _LARGE.view(pa.large_string()),
+    "dictionary": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None]), _NOT_UTF8[:2].view(pa.string())
+    ),
+    "element": pa.ListArray.from_arrays([0, 1, 2, 3], _NOT_UTF8.view(pa.string())),
+    "field": pa.StructArray.from_arrays([_NOT_UTF8.view(pa.string())], ["f"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXT)
+def test_text_that_is_not_utf8_is_bad(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "a.parquet", {"id": [1, 2, 3], "t": BAD_TEXT[name]})
+
+    with pytest.raises(LoadFailed, match=r"row 2: column `t.*`caf\\xe9` cannot .* it is not UTF-8"):
+        read(path)
+    counted = read(path, on_bad_value="NULL")
+    assert counted[BAD_VALUES_HELPER].to_pylist() == [0, 1, 0]
+    assert "caf" not in str(counted["t"].to_pylist())
+    rejected: list[Any] = read(path, on_bad_value="QUARANTINE")[REJECTED_HELPER].to_pylist()
+    assert [one and one["column_value"] for one in rejected] == [None, "caf\\xe9", None]
+    assert "caf\\\\xe9" in rejected[1]["raw_record"]
 
 
 def test_columns_are_united_by_name_in_any_order(tmp_path: Path) -> None:

@@ -273,6 +273,8 @@ class _Walk:
             return self._kind(name, own.value_type)
         if pt.is_struct(own):
             self._variant = self._variant or self._is_variant(name, own)
+            if not own.num_fields:
+                self._refused = f"the group `{name}`, which has no fields"
             if len({child.name for child in own}) < own.num_fields:
                 self._refused = f"two fields of one name in `{name}`"
             return pa.struct([(child.name, self._kind(child.name, child.type)) for child in own])
@@ -319,6 +321,7 @@ class _Walk:
         if pt.is_date(own):
             return pa.date32()
         if _is_text(own):
+            self._may_be_bad = True
             return pa.string()
         if logical == "UUID" or leaf.converted_type == "INTERVAL":
             self._not_spark = "UUID" if logical == "UUID" else "INTERVAL"
@@ -326,6 +329,7 @@ class _Walk:
         if _is_bytes(own):
             plain = logical == "NONE" and physical == "BYTE_ARRAY"
             is_text = logical in ("ENUM", "JSON") or (plain and self._settings.bytes_are_text)
+            self._may_be_bad = self._may_be_bad or is_text
             return pa.string() if is_text else pa.binary()
         if own in _NAMES or pt.is_null(own):
             return own

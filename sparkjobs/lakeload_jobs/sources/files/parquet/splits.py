@@ -266,8 +266,10 @@ def json_value(value: Any) -> Any:
         return [[json_value(pair["key"]), json_value(pair["value"])] for pair in pairs]
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
         return [json_value(item) for item in value.values]
-    if pt.is_boolean(kind) or pt.is_integer(kind) or pt.is_string(kind) or pt.is_large_string(kind):
+    if pt.is_boolean(kind) or pt.is_integer(kind):
         return value.as_py()
+    if pt.is_string(kind) or pt.is_large_string(kind):
+        return value.as_buffer().to_pybytes().decode(errors="backslashreplace")
     if pt.is_floating(kind):
         number = float(value.as_py())
         return number if math.isfinite(number) else str(number)

@@ -67,8 +67,8 @@ class Conversion:
 
     def _as_kind(self, column: Column, kind: Kind) -> Column:
         own = column.type
-        if own == kind:
-            return column
+        if own == kind and not pt.is_nested(kind):
+            return self._valid_text(column) if pt.is_string(kind) else column
         if isinstance(column, pa.ExtensionArray):
             return self._as_kind(column.storage, kind)
         if pt.is_null(own):
@@ -95,8 +95,25 @@ class Conversion:
             if pt.is_fixed_size_binary(own):
                 return _uuids(column) if own.byte_width == 16 else _intervals(column)
             if pt.is_binary(own):
-                return column.view(kind)
+                return self._valid_text(column.view(kind))
+            # A cast would fail at the first text that is not UTF-8.
+            binary = {pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+            if own in binary:
+                return self._valid_text(column.view(binary[own]).cast(pa.binary()).view(kind))
         return column.cast(kind)
+
+    def _valid_text(self, column: Column) -> Column:
+        """Return a text column with null for what is not UTF-8: Arrow reads text unchecked."""
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            values = column.view(pa.binary()).to_pylist()
+            bad = pa.array([raw is not None and not _is_utf8(raw) for raw in values])
+            shown = [
+                None if raw is None else raw.decode(errors="backslashreplace") for raw in values
+            ]
+            return self._without(column, bad, pa.array(shown, pa.string()), "it is not UTF-8")
+        return column
 
     def _struct(self, column: Column, kind: Kind) -> Column:
         fields = []
@@ -210,6 +227,14 @@ class Conversion:
             self._path.pop()
             if translate is not None:
                 self._parents.pop()
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _plain_list(column: Column) -> Column:
