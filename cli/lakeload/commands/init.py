@@ -214,6 +214,7 @@ def table_files(
                 for guess in table.guesses
                 if guess.confidence in _CONFIDENCE
             },
+            table.rename,
         )
         for table in good
     )

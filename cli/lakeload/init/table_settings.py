@@ -25,6 +25,8 @@ class TableFiles:
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     """What to say of an option beside it."""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """New names of columns."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
         yield f"    format: {table.format}"
     if own:
         yield from _options_lines(own, table.notes, "    ")
+    if table.rename:
+        yield "    columns:"
+        yield "      rename:"
+        for name, new in table.rename.items():
+            yield f"        {yaml_text(name)}: {yaml_text(new)}"
 
 
 def _options_lines(

@@ -50,6 +50,7 @@ def _table_document(table: InspectedTable) -> dict[str, Any]:
             }
             for guess in table.guesses
         ],
+        "rename": table.rename,
         "columns": [{"name": name, "type": kind} for name, kind in table.columns.items()],
         "rows": [dict(zip(first.columns, row, strict=True)) for row in first.rows],
         "rows_read": table.rows_read,
@@ -171,7 +172,8 @@ def _value(value: str | None) -> Text:
 def pipeline_lines(tables: Sequence[InspectedTable]) -> Iterator[str]:
     """Yield `source` and `tables` of a pipeline that loads the tables."""
     settings = [
-        TableFiles(table.name, table.paths, table.format or "", table.options) for table in tables
+        TableFiles(table.name, table.paths, table.format or "", table.options, rename=table.rename)
+        for table in tables
     ]
     shared = shared_source(settings)
     yield from source_lines(shared)

@@ -88,6 +88,16 @@ def test_a_flag_wins_over_what_is_found(tmp_path: Path) -> None:
     assert pipeline(lake)["tables"] == [{"table": "e", "path": str(events)}]
 
 
+def test_columns_that_r_names_beside_its_row_names_are_renamed(tmp_path: Path) -> None:
+    cars = tmp_path / "cars.txt"
+    cars.write_text('"mpg" "a b"\n"Mazda" 21 6\n"Datsun 710" 22.8 4\n"Hornet" 21.4 6\n')
+
+    init(str(tmp_path / "lake"), *BASE, "--path", str(cars))
+
+    (table,) = pipeline(tmp_path / "lake")["tables"]
+    assert table["columns"] == {"rename": {"_c0": "row_name", "_c1": "mpg", "_c2": "a b"}}
+
+
 def test_one_name_for_several_tables_is_refused(tmp_path: Path) -> None:
     mixed(tmp_path / "data")
 

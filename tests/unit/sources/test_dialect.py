@@ -128,6 +128,7 @@ def test_a_header_without_a_name_for_the_row_names_is_skipped_with_a_warning() -
 
     assert found.options == {"separator": " ", "skip_rows": 1}
     assert "as R writes row names" in found.warnings[0]
+    assert found.names == ("row_name", "mpg", "cyl")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ class DetectedDialect:
 
     guesses: tuple[Guess, ...]
     warnings: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """Names of columns that the file has in a way that no option reads."""
 
     @property
     def options(self) -> dict[str, OptionValue]:
@@ -260,6 +262,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     table = list(best.records[first:])
     guesses: list[Guess] = []
     warnings: list[str] = []
+    names: tuple[str, ...] = ()
     shown = f"{width} values in {_share(table, width)} records"
     if width > 1:
         sure: Confidence = "HIGH" if best.fitting > 0.98 and len(table) > 2 else "MEDIUM"
@@ -300,9 +303,9 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         guesses = _with_skipped(guesses, lines + table[0].line)
         warnings.append(
             f"the header has {width - 1} names for {width} values, as R writes row names: it is "
-            "skipped, and the columns get names by their place"
+            "skipped, and `columns.rename` gives the names"
         )
-        head, body = [], body
+        names = ("row_name", *head)
     else:
         width = max(width, len(head))
         body = [[*row, *[""] * (width - len(row))] for row in body]
@@ -320,7 +323,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         guesses.append(Guess("null_values", nulls, "MEDIUM", reason))
     if aligned(rows):
         warnings.append("the columns seem to be aligned by blanks, which is not read")
-    return DetectedDialect(tuple(guesses), tuple(warnings))
+    return DetectedDialect(tuple(guesses), tuple(warnings), names)
 
 
 def escaped(sign: str) -> str:

@@ -63,6 +63,11 @@ class InspectedTable:
         return self.first.options
 
     @property
+    def rename(self) -> dict[str, str]:
+        """The new names of columns that a configuration needs."""
+        return self.first.rename
+
+    @property
     def guesses(self) -> tuple[Guess, ...]:
         """What was detected."""
         return self.first.guesses
@@ -208,7 +213,7 @@ def _table(
         options |= {name: value for name, value in found.options.items() if name not in options}
     first = replace(inspected[0], options=options)
     return InspectedTable(
-        _name(base or (paths[0] if len(paths) == 1 else files[0].path)),
+        _name(base or (paths[0] if len(paths) == 1 else re.sub(r"\d+", "*", files[0].path))),
         paths,
         len(files),
         sum(file.size for file in files),

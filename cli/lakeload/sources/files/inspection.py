@@ -65,6 +65,8 @@ class InspectedFile:
     """The reader options that were detected, defaults too."""
     options: dict[str, OptionValue] = field(default_factory=dict)
     """Those that a configuration needs."""
+    rename: dict[str, str] = field(default_factory=dict)
+    """What a configuration has to call columns that the file does not name as it should."""
     columns: dict[str, str] = field(default_factory=dict)
     """Source columns and the types that a load infers."""
     rows: tuple[tuple[str | None, ...], ...] = ()
@@ -214,7 +216,8 @@ def _inspect_csv(
     guesses = (*dialect.guesses, *found.guesses)
     options = dialect.options | {guess.option: guess.value for guess in found.guesses}
     found = replace(found, format="CSV", guesses=guesses, options=options)
-    found = replace(found, warnings=dialect.warnings)
+    rename = {f"_c{place}": name for place, name in enumerate(dialect.names)}
+    found = replace(found, warnings=dialect.warnings, rename=rename)
     read = _read_csv(found, files)
     if dates := _date_format(read.texts):
         found = replace(found, guesses=(*found.guesses, dates))
