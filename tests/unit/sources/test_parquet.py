@@ -316,9 +316,6 @@ _LARGE = pa.array([b"fine", b"caf\xe9", None], pa.large_binary())
 BAD_TEXT: dict[str, Any] = {
     "text": _NOT_UTF8.view(pa.string()),
     "large text": _LARGE.view(pa.large_string()),
-    "dictionary": pa.DictionaryArray.from_arrays(
-        pa.array([0, 1, None]), _NOT_UTF8[:2].view(pa.string())
-    ),
     "element": pa.ListArray.from_arrays([0, 1, 2, 3], _NOT_UTF8.view(pa.string())),
     "field": pa.StructArray.from_arrays([_NOT_UTF8.view(pa.string())], ["f"]),
 }
