@@ -302,6 +302,22 @@ class ColumnEvidence:
         self.forms |= Form.PADDED
         return self._look_at_fractions(column)
 
+    def _look_at_exponents(self, column: Column) -> bool:
+        """Look at numbers with an exponent, and one digit before the point."""
+        self.forms |= Form.NUMBER
+        self.all_fit &= ~Fits.WHOLE
+        parts = pc.extract_regex(column, _EXPONENT_PARTS)
+        fraction = pc.utf8_rtrim(pc.struct_field(parts, "fraction"), "0")
+        digits = pc.cast(pc.binary_length(fraction), pa.int64())
+        exponents = pc.cast(pc.struct_field(parts, "exponent"), pa.int64())
+        scale = pc.max(pc.subtract(digits, exponents)).as_py()
+        self.scale = max(self.scale, min(scale, _TOO_MANY))
+        self.whole_digits = max(self.whole_digits, min(pc.max(exponents).as_py() + 1, _TOO_MANY))
+        long = column.filter(pc.greater(digits, _EXACT_FRACTION))
+        # Python writes 1e-07 where Arrow writes 1e-7.
+        self._doubles(pc.replace_substring_regex(long, "e([+-])0", r"e\1"))
+        return True
+
     def _doubles(self, column: Column) -> None:
         """Find a number that is not the shortest form of a double."""
         if Fits.DOUBLE not in self.all_fit:
@@ -309,6 +325,7 @@ class ColumnEvidence:
         again = pc.cast(pc.cast(column, pa.float64()), pa.string())
         differ = column.filter(pc.not_equal(again, column))
         differ = differ.filter(pc.greater_equal(pc.binary_length(differ), EXACT_LENGTH))
+        differ = differ.filter(pc.invert(pc.match_substring_regex(differ, _EXACT_SMALL)))
         if not all(is_exact_double(text) for text in differ.unique().to_pylist()):
             self.all_fit &= ~Fits.DOUBLE
 
@@ -333,7 +350,12 @@ _NUMBER_FORMS: tuple[tuple[str, Look], ...] = (
     (r"^-?(0|[1-9][0-9]{0,37})\.[0-9]{1,40}$", ColumnEvidence._look_at_fractions),
     (r"^(\+[0-9]{1,17}|-?0[0-9]{1,17}|-0)$", ColumnEvidence._look_at_padded_integers),
     (r"^-?0[0-9]{1,37}\.[0-9]{1,40}$", ColumnEvidence._look_at_padded_fractions),
+    (r"^-?[1-9](\.[0-9]{1,30})?[eE][+-]?[0-9]{1,2}$", ColumnEvidence._look_at_exponents),
 )
+_EXPONENT_PARTS = r"^-?[1-9](?:\.(?P<fraction>[0-9]*))?[eE]\+?(?P<exponent>-?[0-9]+)$"
+_EXACT_FRACTION = 14
+"""With one before them, so many digits are the shortest form of their double."""
+_EXACT_SMALL = r"^-?0\.0{0,30}[0-9]{1,15}$"
 _TOO_MANY = 99
 _MOST_DIGITS = 60
 
