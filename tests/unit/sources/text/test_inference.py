@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections.abc import Sequence
@@ -105,6 +106,31 @@ def test_dates_follow_the_pattern_of_the_formats() -> None:
     assert evidence(["05.01.2024"] * 20, formats).infer() == "date"
     assert evidence(["05.01.2024 10:00"], formats).infer() == "timestamp"
     assert evidence(["2024-01-05"], formats).infer() == "string"
+
+
+@pytest.mark.parametrize(
+    "formats",
+    [
+        TextFormats(zone="Europe/Berlin"),
+        TextFormats(date_pattern="dd.MM.yyyy"),
+        TextFormats(timestamp_pattern="dd.MM.yyyy HH:mm[:ss][ XXX]"),
+        TextFormats(date_pattern="yyyyMMdd", timestamp_ntz_pattern="dd.MM.yyyy HH:mm"),
+    ],
+)
+def test_moments_in_other_formats_are_what_their_texts_are(formats: TextFormats) -> None:
+    texts = (
+        *("05.01.2024", "05.01.2024 10:00", "05.01.2024 10:00:00", "05.01.2024 10:00 +02:00"),
+        *("20240105", "2024-01-05", "2024-01-05 10:00", "2024-01-05 10:00Z", "32.01.2024", "x"),
+        *("2024-03-31 02:30", "2024-10-27 02:30"),
+    )
+    for pair in itertools.product(texts, repeat=2):
+        seen, alone = evidence(pair, formats), [profile(text, formats) for text in pair]
+        assert seen.all_fit == alone[0].fits & alone[1].fits, pair
+        if seen.fits("timestamp"):
+            assert seen.forms == alone[0].form | alone[1].form, pair
+        often = ColumnEvidence(formats, values=1)
+        often.add(pa.array(pair))
+        assert (often.all_fit, often.infer()) == (seen.all_fit, seen.infer()), pair
 
 
 def test_null_texts_are_no_values() -> None:

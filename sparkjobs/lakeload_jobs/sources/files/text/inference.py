@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
@@ -212,24 +213,38 @@ class ColumnEvidence:
             self.all_fit &= ~Fits.BOOLEAN
 
     def _moments(self, column: Column) -> None:
-        if has_iso_moments(self.formats):
-            for cast, fits, form in _MOMENT_CASTS:
-                # One cast is tried in vain at most: that of the first form that was seen.
-                if (form in self.forms or not self.forms & _WITH_DATE) and cast(column) is not None:
-                    self._take_some(Profile(fits, form), _MOMENTS)
-                    return
-            for shape, fits, form in _MOMENT_FORMS:
-                matches = pc.match_substring_regex(column, shape)
-                matching = pc.sum(matches).as_py()
-                if matching:
-                    self._take_some(Profile(fits, form), _MOMENTS)
-                    column = column.filter(pc.invert(matches))
-                if not len(column):
-                    return
+        if not has_iso_moments(self.formats):
+            self._formatted_moments(column)
+            return
+        for cast, fits, form in _MOMENT_CASTS:
+            # One cast is tried in vain at most: that of the first form that was seen.
+            if (form in self.forms or not self.forms & _WITH_DATE) and cast(column) is not None:
+                self._take_some(Profile(fits, form), _MOMENTS)
+                return
+        for shape, fits, form in _MOMENT_FORMS:
+            matches = pc.match_substring_regex(column, shape)
+            if pc.any(matches).as_py():
+                self._take_some(Profile(fits, form), _MOMENTS)
+                column = column.filter(pc.invert(matches))
+            if not len(column):
+                return
         for text in column.unique().to_pylist():
             self._take_some(_moment_profile(text, self.formats), _MOMENTS)
             if not self.all_fit & _MOMENTS:
                 return
+
+    def _formatted_moments(self, column: Column) -> None:
+        """Look at dates and timestamps that are written in another way than ISO 8601 has them."""
+        is_other = np.ones(len(column), bool)
+        for kind, fit, form in _MOMENT_KINDS:
+            _, bad = parse_text(column, kind, self.formats)
+            is_bad = np.zeros(len(column), bool)
+            is_bad[bad] = True
+            if len(bad):
+                self.all_fit &= ~fit
+            if (is_other & ~is_bad).any():
+                self.forms |= form
+            is_other &= is_bad
 
     def _take(self, seen: Profile) -> None:
         self._take_some(seen, _ANY)
@@ -387,6 +402,13 @@ _FITS = {
     pa.timestamp("us", "UTC"): Fits.TIMESTAMP,
     pa.timestamp("us"): Fits.TIMESTAMP_NTZ,
 }
+
+
+_MOMENT_KINDS = (
+    (pa.date32(), Fits.DATE, Form.DATE),
+    (pa.timestamp("us"), Fits.TIMESTAMP_NTZ, Form.LOCAL),
+    (pa.timestamp("us", "UTC"), Fits.TIMESTAMP, Form.ZONED),
+)
 
 
 @dataclass(frozen=True)
