@@ -280,7 +280,7 @@ JSON_OPTIONS = (
 """The options of JSON files that are documented; in NDJSON `records` says nothing."""
 
 
-_NOT_JSON = "files with it are not JSON: fix them, or read them with another program"
+_NOT_JSON = "files with it are not JSON: fix them, or read them with `source: {type: SPARK, …}`"
 
 _JSON_WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
     "allowbackslashescapinganycharacter": _only("false", hint=_NOT_JSON),
