@@ -119,6 +119,45 @@ def test_json_is_told_from_its_values(
     assert (table.format, table.columns) == (file_format, columns)
 
 
+def test_types_and_rows_of_json_are_those_of_a_load(tmp_path: Path) -> None:
+    """Also those of a file that is read in part, and of several files."""
+    line = '{"n": 1.10, "o": {"z": 1.10,  "a": null}, "t": "é"}\n'
+    (tmp_path / "part1.ndjson").write_text('{"n": 1}\n' + line * 4000, encoding="utf-8")
+    more = '{"n": 2, "t": 7, "o": {"b": "x"}}\n' * 2
+    (tmp_path / "part2.ndjson").write_text(more, encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.columns == {
+        "n": "double",
+        "o": "struct<z:double,a:string,b:string>",
+        "t": "string",
+    }
+    assert table.first.rows[:2] == (("1", None, None), ("1.10", '{"z": 1.10,  "a": null}', "é"))
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ('{"next": 2, "data": {"all items": [{"id": 1}, {"id": 2}]}}', "$.data['all items'][*]"),
+        (
+            '{"tags": [1, [{}]], "items": [\n' + ",".join(['{"id": 1}'] * 20_000) + "]}",
+            "$.items[*]",
+        ),
+        ('{"id": 1, "tags": ["a"]}', None),
+        ('[{"items": [{"id": 1}]}]', None),
+    ],
+    ids=["wrapped", "large", "object", "list"],
+)
+def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | None) -> None:
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+
+    warnings = only(tmp_path).warnings
+
+    named = [f"`records: {path}` loads the list" in warning for warning in warnings]
+    assert named == ([] if path is None else [True])
+
+
 def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("{id},[t]\n1,a\n2,b\n", encoding="utf-8")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -241,14 +242,15 @@ def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
     """Return the columns of all files. Raises `LoadFailed` where they cannot be united."""
     if inspected[0].format == "PARQUET":
         return parquet_columns([found.footer for found in inspected if found.footer is not None])
-    evidence: dict[str, ColumnEvidence] = {}
+    evidence: dict[str, Any] = {}
     columns: dict[str, str] = {}
     for found in inspected:
         for name, kind in found.columns.items():
             columns.setdefault(name, kind)
         for name, seen in found.evidence.items():
-            evidence.setdefault(name, ColumnEvidence(seen.formats)).merge(seen)
-    return columns | {name: seen.infer("SAFE") for name, seen in evidence.items()}
+            evidence.setdefault(name, type(seen)(seen.formats)).merge(seen)
+    types = {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
+    return columns | types
 
 
 def _folder_columns(files: Sequence[FileState], base: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,15 @@ from lakeload_jobs.sources.files.parquet.values import Conversion
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.json import (
+    BrokenFile,
+    LineBlocks,
+    RecordTooLong,
+    ValueBlocks,
+    first_list,
+    read_block,
+)
+from lakeload_jobs.sources.files.text.json_values import JsonEvidence, texts
 from lakeload_jobs.sources.files.text.opening import FileBytes, open_text, open_unpacked
 from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
 from lakeload_jobs.sources.files.text.splits import Piece
@@ -73,7 +82,9 @@ class InspectedFile:
     """The first rows, as text."""
     footer: Footer | None = field(default=None, compare=False, repr=False)
     """Of a Parquet file."""
-    evidence: dict[str, ColumnEvidence] = field(default_factory=dict, compare=False, repr=False)
+    evidence: Mapping[str, ColumnEvidence | JsonEvidence] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     """What the types of text files come from."""
     rows_read: int = 0
     """Rows that the types come from; for formats with a footer the rows of the file."""
@@ -334,10 +345,11 @@ def _date_format(texts: dict[str, list[str]]) -> Guess | None:
 
 @dataclass(frozen=True)
 class JsonLayout:
-    """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
+    """How JSON values follow each other, in words."""
 
     format: FileFormat
     reason: str
+    is_one_object: bool = False
 
 
 def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
@@ -356,10 +368,12 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
         if whole or not cut:
             return None
         what = "one array" if text[0] == "[" else "one value"
-        return JsonLayout("JSON", f"it begins with {what} of more than {len(text) >> 10} KiB")
+        reason = f"it begins with {what} of more than {len(text) >> 10} KiB"
+        return JsonLayout("JSON", reason, text[0] == "{")
     rest = text[end:]
     if not rest.strip():
-        return JsonLayout("JSON", "it is one array" if text[0] == "[" else "it is one value")
+        reason = "it is one array" if text[0] == "[" else "it is one value"
+        return JsonLayout("JSON", reason, text[0] == "{")
     if "\n" not in text[:end] and rest.lstrip(" \t\r")[:1] == "\n":
         return JsonLayout("NDJSON", "each line is a value")
     return JsonLayout("JSON", "several values follow each other")
@@ -368,89 +382,43 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
 def _inspect_json(
     found: InspectedFile, layout: JsonLayout, start: bytes, *, whole: bool
 ) -> InspectedFile:
-    values = list(_json_values(start.decode(errors="replace")))
-    records = [value for value in values if isinstance(value, dict)]
-    kinds: dict[str, Any] = {}
-    for record in records:
-        for name, value in record.items():
-            kinds[name] = _united_json(kinds.get(name), _json_kind(value))
-    rows = tuple(
-        tuple(_json_text(record.get(name)) for name in kinds) for record in records[:SAMPLE_ROWS]
+    lines = layout.format == "NDJSON"
+    if lines and not whole:
+        start = start[: start.rfind(b"\n") + 1]
+    blocks: LineBlocks | ValueBlocks = (LineBlocks if lines else ValueBlocks)(io.BytesIO(start))
+    evidence: dict[str, Any] = {}
+    rows: list[dict[str, str | None]] = []
+    records = 0
+    try:
+        for block in blocks:
+            members = read_block(block).members
+            records += members.objects
+            some: list[dict[str, str | None]]
+            some = [{} for _ in range(min(SAMPLE_ROWS - len(rows), members.objects))]
+            for name in members.names:
+                column = members.column(name)
+                evidence.setdefault(name, JsonEvidence()).add(column)
+                for row, text in zip(some, texts(column[: len(some)]).to_pylist(), strict=True):
+                    row[name] = text
+            rows += some
+    except (BrokenFile, RecordTooLong):
+        pass  # it is cut off, or the load says what is wrong
+    path = first_list(start) if layout.is_one_object else None
+    warnings = (
+        (f"one object: the reader option `records: {path}` loads the list in it",) if path else ()
     )
     return replace(
         found,
         format=layout.format,
         layout=layout.reason,
         options={guess.option: guess.value for guess in found.guesses},
-        columns={name: _json_type(kind) for name, kind in kinds.items()},
-        rows=rows,
-        rows_read=len(records),
+        columns={name: seen.infer().replace("`", "") for name, seen in evidence.items()},
+        rows=tuple(tuple(row.get(name) for name in evidence) for row in rows),
+        evidence=evidence,
+        rows_read=records,
         complete=whole,
+        warnings=(*found.warnings, *warnings),
     )
-
-
-def _json_values(text: str) -> Iterator[Any]:
-    """Yield the values of a stream, or the elements of an array, as far as the text goes."""
-    decoder, at = json.JSONDecoder(), 0
-    blanks = re.compile(r"[\s,]*")
-    if text.lstrip().startswith("["):
-        at = text.index("[") + 1
-    while True:
-        at = blanks.match(text, at).end()  # type: ignore[union-attr]
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except ValueError:
-            return
-        yield value
-
-
-def _json_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _json_kind(value: Any) -> Any:
-    """Return the type of a value: its name, or that of its parts in a dict or list."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return "boolean"
-        case int():
-            return "bigint"
-        case float():
-            return "double"
-        case str():
-            return "string"
-        case list():
-            kind = None
-            for element in value:
-                kind = _united_json(kind, _json_kind(element))
-            return [kind]
-    return {name: _json_kind(inner) for name, inner in value.items()}
-
-
-def _united_json(one: Any, other: Any) -> Any:
-    if one is None or one == other:
-        return other if one is None else one
-    if other is None:
-        return one
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {name: _united_json(one.get(name), other.get(name)) for name in {**one, **other}}
-    if isinstance(one, list) and isinstance(other, list):
-        return [_united_json(one[0], other[0])]
-    if isinstance(one, str) and isinstance(other, str) and {one, other} == {"bigint", "double"}:
-        return "double"
-    return "string"
-
-
-def _json_type(kind: Any) -> str:
-    if isinstance(kind, dict):
-        return f"struct<{','.join(f'{name}:{_json_type(inner)}' for name, inner in kind.items())}>"
-    if isinstance(kind, list):
-        return f"array<{_json_type(kind[0])}>"
-    return kind or "string"
 
 
 @contextmanager

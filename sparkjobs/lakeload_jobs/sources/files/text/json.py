@@ -892,6 +892,36 @@ def _list_at(data: bytes, signs: Signs, keys: Sequence[str], *, ended: bool) -> 
     return int(at[begins])
 
 
+def first_list(data: bytes) -> str | None:
+    """Return the path of the first list of objects in JSON that is one object, or its beginning."""
+    try:
+        signs = find_signs(data)
+    except NotJson:
+        return None
+    kinds, levels = signs.kinds.tolist(), signs.levels.tolist()
+    path: list[str] = []
+    inside = 0
+    for number, (kind, level) in enumerate(zip(kinds[:-1], levels[:-1], strict=True)):
+        if inside and level >= inside:
+            continue
+        inside = 0
+        following = kinds[number + 1]
+        if kind == _QUOTE and following == _COLON:
+            key = json.loads(data[signs.at[number] : signs.ends[number]])
+            path = [*path[: level - 1], key]
+        elif kind == _OPEN_LIST and following == _OPEN:
+            if len(path) != level - 1:
+                return None
+            return "$" + "".join(map(_step, path)) + "[*]"
+        elif kind == _OPEN_LIST:
+            inside = level
+    return None
+
+
+def _step(key: str) -> str:
+    return f".{key}" if re.fullmatch(r"[^.\[\]'\"*\s]+", key) else f"['{key}']"
+
+
 def _is_key(raw: bytes, key: str) -> bool:
     try:
         return bool(json.loads(raw) == key)
