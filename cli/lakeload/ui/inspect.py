@@ -166,6 +166,8 @@ def _columns(table: InspectedTable, out: Console) -> Table:
 def _value(value: str | None) -> Text:
     if value is None:
         return Text("null", "dim")
+    if value.startswith(("{", "[")):
+        value = " ".join(value.split())
     return Text(printable(value if len(value) <= _VALUE_WIDTH else f"{value[:_VALUE_WIDTH]}…"))
 
 

@@ -107,6 +107,7 @@ def test_a_file_with_types_of_its_own_is_known_by_its_content(
          {"id": "bigint", "x": "double", "y": "string"}),
         ('[{"id":1},{"id":"a"}]', "JSON", {"id": "string"}),
         ('{"id": 1,\n "tags": ["a"]}', "JSON", {"id": "bigint", "tags": "array<string>"}),
+        ('{"id": 1}{"id": 2}\n{"zip": "01234"}', "JSON", {"id": "bigint", "zip": "string"}),
     ],
 )  # fmt: skip
 def test_json_is_told_from_its_values(
@@ -141,7 +142,7 @@ def test_types_and_rows_of_json_are_those_of_a_load(tmp_path: Path) -> None:
     [
         ('{"next": 2, "data": {"all items": [{"id": 1}, {"id": 2}]}}', "$.data['all items'][*]"),
         (
-            '{"tags": [1, [{}]], "items": [\n' + ",".join(['{"id": 1}'] * 20_000) + "]}",
+            '{"tags": [[{}], {}], "items": [\n' + ",".join(['{"id": 1}'] * 20_000) + "]}",
             "$.items[*]",
         ),
         ('{"id": 1, "tags": ["a"]}', None),
@@ -156,6 +157,30 @@ def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | N
 
     named = [f"`records: {path}` loads the list" in warning for warning in warnings]
     assert named == ([] if path is None else [True])
+
+
+@pytest.mark.parametrize(
+    ("text", "records", "columns"),
+    [
+        ('{"n": 2, "data": [{"id": 1}, {"id": 2}], "next": null}', "$.data[*]", ["id"]),
+        ('{"data": [{"id": 1}]}', None, ["data"]),
+        ('{"a": [{"id": 1}, {"id": 2}], "b": [{"x": 1}, {"x": 2}]}', None, ["a", "b"]),
+        ('{"data": [{"id": 1}, 2]}', None, ["data"]),
+        ('{"type": "X", "features": [' + '{"id": 1, "t": "aaaaaaaaaa"},' * 9000 + '{"id": 2}]}',
+         "$.features[*]", ["id", "t"]),
+    ],
+    ids=["wrapped", "one record", "two lists", "mixed list", "large"],
+)  # fmt: skip
+def test_the_records_of_a_wrapped_export_are_found(
+    text: str, records: str | None, columns: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "data.json").write_text(text, encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.error is None
+    assert table.options.get("records") == records
+    assert list(table.columns) == columns
 
 
 def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:

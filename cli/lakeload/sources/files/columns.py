@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
-from lakeload.sources.files.inspection import SAMPLE_ROWS, inspect_file
+from lakeload.sources.files.inspection import first_rows, inspect_file, text_format
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
@@ -26,9 +26,7 @@ from lakeload_jobs.sources.files.parquet.columns import (
 )
 from lakeload_jobs.sources.files.parquet.splits import folder_columns
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
-from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.text.options import read_csv_options
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.text.values import (
@@ -71,24 +69,13 @@ def read_sample(
     if not listed:
         return None
     opener = FileBytes(readers.identity(given), "plan")
-    if given.format == "CSV":
-        return _csv_sample(given, listed[0], opener)
+    if given.format in TEXT_FORMATS:
+        names, rows = first_rows(listed[0], text_format(given.format, given.options, opener))
+        return SampleRows(names, rows) if rows else None
     found = inspect_file(listed[0], opener)
     if found.error is not None:
         raise found.error
     return SampleRows(tuple(found.columns), found.rows) if found.rows else None
-
-
-def _csv_sample(given: FilesInput, file: FileState, opener: FileBytes) -> SampleRows | None:
-    options, _ = read_csv_options(given.options)
-    rows: list[tuple[str | None, ...]] = []
-    with CsvReader(opener, options).open(Piece(file)) as opened:
-        for batch in opened.batches():
-            some = batch.rows.slice(0, SAMPLE_ROWS - len(rows)).to_pydict()
-            rows += zip(*some.values(), strict=True)
-            if len(rows) >= SAMPLE_ROWS:
-                break
-        return SampleRows(opened.names, tuple(rows)) if rows else None
 
 
 def _text_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import glob
 import os
 import re
@@ -13,7 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import InspectedFile, inspect_file, parquet_columns
+from lakeload.sources.files.inspection import (
+    InspectedFile,
+    inferred,
+    inspect_file,
+    parquet_columns,
+)
 from lakeload.sources.files.settings import local_paths, table_of
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
@@ -188,7 +194,7 @@ def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     return {name: value for name, value in options.items() if name in _SHARED}
 
 
-_SHARED = frozenset({"separator", "quote", "escape", "header", "encoding", "skip_rows"})
+_SHARED = frozenset({"separator", "quote", "escape", "header", "encoding", "skip_rows", "records"})
 """Options that are the same in all files of a table."""
 
 
@@ -248,9 +254,11 @@ def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
         for name, kind in found.columns.items():
             columns.setdefault(name, kind)
         for name, seen in found.evidence.items():
-            evidence.setdefault(name, type(seen)(seen.formats)).merge(seen)
-    types = {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
-    return columns | types
+            if name in evidence:
+                evidence[name].merge(seen)
+            else:
+                evidence[name] = copy.deepcopy(seen)
+    return columns | inferred(evidence)
 
 
 def _folder_columns(files: Sequence[FileState], base: str) -> dict[str, str]:

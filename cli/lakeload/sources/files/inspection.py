@@ -9,11 +9,11 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.orc
@@ -35,20 +35,17 @@ from lakeload_jobs.sources.files.parquet.columns import (
 from lakeload_jobs.sources.files.parquet.values import Conversion
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
-from lakeload_jobs.sources.files.text.json import (
-    BrokenFile,
-    LineBlocks,
-    RecordTooLong,
-    ValueBlocks,
-    first_list,
-    read_block,
-)
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence, texts
+from lakeload_jobs.sources.files.text.json import first_list
+from lakeload_jobs.sources.files.text.json_files import JsonReader
+from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
 from lakeload_jobs.sources.files.text.opening import FileBytes, open_text, open_unpacked
-from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
-from lakeload_jobs.sources.files.text.splits import Piece
-from lakeload_jobs.sources.files.text.table import text_formats
+from lakeload_jobs.sources.files.text.options import (
+    option_text,
+    read_csv_options,
+    read_json_options,
+)
+from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
+from lakeload_jobs.sources.files.text.table import json_formats, text_formats
 
 MAX_BYTES = 8 << 20
 """Decompressed bytes of a text file that are read."""
@@ -57,6 +54,9 @@ _DIALECT_BYTES = 1 << 17
 _ENCODING_BYTES = 4 << 20
 _MOSTLY = 0.8
 _MIXED_SAMPLE = 2000
+
+
+Rows: TypeAlias = tuple[tuple[str | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,12 @@ class InspectedFile:
     """What a configuration has to call columns that the file does not name as it should."""
     columns: dict[str, str] = field(default_factory=dict)
     """Source columns and the types that a load infers."""
-    rows: tuple[tuple[str | None, ...], ...] = ()
+    rows: Rows = ()
     """The first rows, as text."""
     footer: Footer | None = field(default=None, compare=False, repr=False)
     """Of a Parquet file."""
-    evidence: Mapping[str, ColumnEvidence | JsonEvidence] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-    """What the types of text files come from."""
+    evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What the types of text files come from: `inference.Evidence` of each column."""
     rows_read: int = 0
     """Rows that the types come from; for formats with a footer the rows of the file."""
     complete: bool = True
@@ -216,7 +214,7 @@ def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
         start = _peek(text.stream, _DIALECT_BYTES + 1)
     whole = len(start) <= _DIALECT_BYTES
     if layout := json_layout(start, whole=whole):
-        return _inspect_json(found, layout, start, whole=whole)
+        return _inspect_json(found, layout, files)
     return _inspect_csv(found, files, start[:_DIALECT_BYTES], whole=whole)
 
 
@@ -229,11 +227,11 @@ def _inspect_csv(
     found = replace(found, format="CSV", guesses=guesses, options=options)
     rename = {f"_c{place}": name for place, name in enumerate(dialect.names)}
     found = replace(found, warnings=dialect.warnings, rename=rename)
-    read = _read_csv(found, files)
+    read = _read_text(found, files)
     if dates := _date_format(read.texts):
         found = replace(found, guesses=(*found.guesses, dates))
         found = replace(found, options={**found.options, dates.option: dates.value})
-        read = _read_csv(found, files)
+        read = _read_text(found, files)
     return replace(
         found,
         columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
@@ -245,20 +243,7 @@ def _inspect_csv(
     )
 
 
-@dataclass
-class _ReadCsv:
-    """What was read of a CSV file. `texts` are some values of each column."""
-
-    evidence: dict[str, ColumnEvidence]
-    texts: dict[str, list[str]]
-    rows: tuple[tuple[str | None, ...], ...]
-    rows_read: int
-    complete: bool
-    notes: tuple[str, ...]
-    broken: tuple[str, ...]
-
-
-def csv_options(options: dict[str, OptionValue]) -> dict[str, str]:
+def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
     """Return reader options as a configuration's are read."""
     return {
         name: option_text(list(value) if isinstance(value, tuple) else value)
@@ -266,45 +251,101 @@ def csv_options(options: dict[str, OptionValue]) -> dict[str, str]:
     }
 
 
-def _read_csv(found: InspectedFile, files: FileBytes) -> _ReadCsv:
-    options, _ = read_csv_options(csv_options(found.options))
-    formats = text_formats(options)
-    reader = CsvReader(files, options)
-    sample: list[tuple[str | None, ...]] = []
+@dataclass(frozen=True)
+class TextFormat:
+    """A format of text with its options: the load's own reader and inference of types, and how
+    its values are shown."""
+
+    reader: PieceReader
+    values: Values
+    as_text: Callable[[Any], Any]
+
+
+def text_format(
+    file_format: FileFormat, options: Mapping[str, str], files: FileBytes
+) -> TextFormat:
+    """Return how files of a text format are read."""
+    if file_format == "CSV":
+        csv, _ = read_csv_options(options)
+        return TextFormat(CsvReader(files, csv), TextValues(text_formats(csv)), lambda one: one)
+    given, _ = read_json_options(options)
+    reader = JsonReader(files, given, lines=file_format == "NDJSON")
+    return TextFormat(reader, JsonValues(json_formats(given), given.infer), texts)
+
+
+def first_rows(file: FileState, how: TextFormat) -> tuple[tuple[str, ...], Rows]:
+    """Return the columns of a file's first rows, and these as text. Raises `LoadFailed`."""
+    rows: list[dict[str, str | None]] = []
+    with how.reader.open(Piece(file)) as opened:
+        for batch in opened.batches():
+            rows += _shown(batch.rows, how, SAMPLE_ROWS - len(rows))
+            if len(rows) >= SAMPLE_ROWS:
+                break
+        names = opened.names
+    return names, tuple(tuple(row.get(name) for name in names) for row in rows)
+
+
+def _shown(rows: pa.RecordBatch, how: TextFormat, most: int) -> list[dict[str, str | None]]:
+    some = rows.slice(0, max(most, 0))
+    columns = {name: how.as_text(some.column(name)).to_pylist() for name in some.schema.names}
+    return [{name: values[row] for name, values in columns.items()} for row in range(some.num_rows)]
+
+
+@dataclass
+class _ReadText:
+    """What was read of a text file. `texts` are some values of each column."""
+
+    evidence: dict[str, Any]
+    texts: dict[str, list[str]]
+    rows: Rows
+    rows_read: int
+    complete: bool
+    notes: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def _read_text(found: InspectedFile, files: FileBytes) -> _ReadText:
+    assert found.format is not None  # noqa: S101
+    how = text_format(found.format, option_texts(found.options), files)
+    evidence: dict[str, Any] = {}
+    some: dict[str, list[str]] = {}
+    sample: list[dict[str, str | None]] = []
     broken: list[str] = []
     rows_read, complete, bad = 0, True, 0
-    with reader.open(Piece(found.file)) as opened:
-        evidence = {name: ColumnEvidence(formats) for name in opened.names}
-        texts: dict[str, list[str]] = {name: [] for name in opened.names}
+    with how.reader.open(Piece(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
             rows_read += batch.rows.num_rows
-            for name in opened.names:
+            for name in batch.rows.schema.names:
                 column = batch.rows.column(name)
-                evidence[name].add(column)
-                if len(texts[name]) < _MIXED_SAMPLE:
-                    texts[name] += [text for text in column[:_MIXED_SAMPLE].to_pylist() if text]
-            if len(sample) < SAMPLE_ROWS:
-                some = batch.rows.slice(0, SAMPLE_ROWS - len(sample)).to_pydict()
-                sample += zip(*some.values(), strict=True)
+                evidence.setdefault(name, how.values.evidence(None)).add(column)
+                held = some.setdefault(name, [])
+                if len(held) < _MIXED_SAMPLE:
+                    shown = how.as_text(column[:_MIXED_SAMPLE]).to_pylist()
+                    held += [text for text in shown if text]
+            sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
             broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]
             if opened.end - begin >= MAX_BYTES:
                 complete = False
                 break
+        names, notes = opened.names, opened.notes
+    for name in names:
+        evidence.setdefault(name, how.values.evidence(None))
+        some.setdefault(name, [])
     if bad:
         more = f" (and {bad - 1:,} more)" if bad > 1 else ""
         broken = [f"{broken[0]}{more}: a load fails until it is fixed"]
-    return _ReadCsv(
-        evidence, texts, tuple(sample), rows_read, complete, opened.notes, tuple(broken)
-    )
+    rows = tuple(tuple(row.get(name) for name in names) for row in sample)
+    ordered = {name: evidence[name] for name in names}
+    return _ReadText(ordered, some, rows, rows_read, complete, notes, tuple(broken))
 
 
 _NUMBER_LIKE = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*")
 _SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 
 
-def _mixed(read: _ReadCsv) -> Iterator[str]:
+def _mixed(read: _ReadText) -> Iterator[str]:
     """Yield columns of text most of whose values look like numbers."""
     for name, evidence in read.evidence.items():
         texts = read.texts[name]
@@ -345,11 +386,14 @@ def _date_format(texts: dict[str, list[str]]) -> Guess | None:
 
 @dataclass(frozen=True)
 class JsonLayout:
-    """How JSON values follow each other, in words."""
+    """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
 
     format: FileFormat
     reason: str
-    is_one_object: bool = False
+    records: str = ""
+    """The key under which the records are."""
+    nested: str = ""
+    """The path of a list of objects that may be the records."""
 
 
 def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
@@ -367,58 +411,95 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
         )
         if whole or not cut:
             return None
-        what = "one array" if text[0] == "[" else "one value"
-        reason = f"it begins with {what} of more than {len(text) >> 10} KiB"
-        return JsonLayout("JSON", reason, text[0] == "{")
+        return _one_value(text)
     rest = text[end:]
     if not rest.strip():
-        reason = "it is one array" if text[0] == "[" else "it is one value"
-        return JsonLayout("JSON", reason, text[0] == "{")
+        return _one_value(text)
     if "\n" not in text[:end] and rest.lstrip(" \t\r")[:1] == "\n":
         return JsonLayout("NDJSON", "each line is a value")
     return JsonLayout("JSON", "several values follow each other")
 
 
-def _inspect_json(
-    found: InspectedFile, layout: JsonLayout, start: bytes, *, whole: bool
-) -> InspectedFile:
-    lines = layout.format == "NDJSON"
-    if lines and not whole:
-        start = start[: start.rfind(b"\n") + 1]
-    blocks: LineBlocks | ValueBlocks = (LineBlocks if lines else ValueBlocks)(io.BytesIO(start))
-    evidence: dict[str, Any] = {}
-    rows: list[dict[str, str | None]] = []
-    records = 0
-    try:
-        for block in blocks:
-            members = read_block(block).members
-            records += members.objects
-            some: list[dict[str, str | None]]
-            some = [{} for _ in range(min(SAMPLE_ROWS - len(rows), members.objects))]
-            for name in members.names:
-                column = members.column(name)
-                evidence.setdefault(name, JsonEvidence()).add(column)
-                for row, text in zip(some, texts(column[: len(some)]).to_pylist(), strict=True):
-                    row[name] = text
-            rows += some
-    except (BrokenFile, RecordTooLong):
-        pass  # it is cut off, or the load says what is wrong
-    path = first_list(start) if layout.is_one_object else None
-    warnings = (
-        (f"one object: the reader option `records: {path}` loads the list in it",) if path else ()
-    )
-    return replace(
+def _one_value(text: str) -> JsonLayout:
+    if text[0] == "[":
+        return JsonLayout("JSON", "it is one list")
+    records = _wrapped(text)
+    nested = None if records else first_list(text.encode())
+    return JsonLayout("JSON", "it is one object", records, nested or "")
+
+
+def _wrapped(text: str) -> str:
+    """Return the key of an object whose value is the list of records, beside values that are none;
+    '' where there is no such key. The text may be cut."""
+    decoder, blanks = json.JSONDecoder(), re.compile(r"[\s,]*")
+    lists: list[str] = []
+    at = 1
+    while True:
+        at = cast("re.Match[str]", blanks.match(text, at)).end()
+        try:
+            key, at = decoder.raw_decode(text, at)
+            at = text.index(":", at) + 1
+            at = cast("re.Match[str]", blanks.match(text, at)).end()
+            value, end = decoder.raw_decode(text, at)
+        except ValueError:
+            if re.match(r"\[\s*\{", text[at:]):
+                lists.append(key)
+            break
+        at = end
+        if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            if len(value) < _RECORDS or not all(isinstance(one, dict) for one in value):
+                return ""
+            lists.append(key)
+    (found,) = lists if len(lists) == 1 else ("",)
+    return found if re.fullmatch(r"[A-Za-z_]\w*", str(found)) else ""
+
+
+_RECORDS = 2
+"""So many objects in a list may be the records of a wrapped export."""
+
+
+def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) -> InspectedFile:
+    guesses = list(found.guesses)
+    if layout.records:
+        path = f"$.{layout.records}[*]"
+        reason = f"`{layout.records}` is the one list of objects"
+        guesses.append(Guess("records", path, "MEDIUM", reason))
+    found = replace(
         found,
         format=layout.format,
         layout=layout.reason,
-        options={guess.option: guess.value for guess in found.guesses},
-        columns={name: seen.infer().replace("`", "") for name, seen in evidence.items()},
-        rows=tuple(tuple(row.get(name) for name in evidence) for row in rows),
-        evidence=evidence,
-        rows_read=records,
-        complete=whole,
-        warnings=(*found.warnings, *warnings),
+        warnings=(
+            (f"one object: the reader option `records: {layout.nested}` loads the list in it",)
+            if layout.nested
+            else ()
+        ),
+        guesses=tuple(guesses),
+        options={guess.option: guess.value for guess in guesses},
     )
+    read = _read_text(found, files)
+    return replace(
+        found,
+        columns=inferred(read.evidence),
+        evidence=read.evidence,
+        rows=read.rows,
+        rows_read=read.rows_read,
+        complete=read.complete,
+        warnings=(*found.warnings, *read.notes, *read.broken, *_one_object(read)),
+    )
+
+
+def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
+    """Return the types that a load infers, with names of fields as people write them."""
+    return {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
+
+
+_MANY_KEYS = 100
+
+
+def _one_object(read: _ReadText) -> Iterator[str]:
+    """Yield a warning of an object whose keys are likely to be values."""
+    if read.rows_read == 1 and len(read.evidence) > _MANY_KEYS:
+        yield f"it is one object, and its {len(read.evidence):,} keys are columns of one row"
 
 
 @contextmanager
