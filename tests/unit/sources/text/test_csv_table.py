@@ -327,6 +327,13 @@ def test_a_broken_record_is_named_with_its_line(
     assert failure.hint
 
 
+@pytest.mark.parametrize("content", [b"id,n\n1,\xe9\n", b"id,\xe9\n1,2\n", b"id,n\n1\n"])
+def test_what_inspect_finds_out_is_met_with_inspect(folder: Folder, content: bytes) -> None:
+    folder.put("a.csv", content)
+
+    assert "`lakeload inspect`" in str(folder.failure().hint)
+
+
 def test_the_first_ten_bad_values_are_named_and_all_are_counted(folder: Folder) -> None:
     folder.put("a.csv", "id,n\n1,2\n")
     path = folder.put("b.csv", "id,n\n" + "".join(f"{n},x{n}\n" for n in range(100)))

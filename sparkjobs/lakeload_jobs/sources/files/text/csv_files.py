@@ -24,7 +24,12 @@ from lakeload_jobs.sources.files.text.csv import (
     guess_start,
     records,
 )
-from lakeload_jobs.sources.files.text.opening import FileBytes, StartOfStream, open_text
+from lakeload_jobs.sources.files.text.opening import (
+    ENCODING_HINT,
+    FileBytes,
+    StartOfStream,
+    open_text,
+)
 from lakeload_jobs.sources.files.text.options import CsvOptions
 from lakeload_jobs.sources.files.text.splits import Piece
 
@@ -218,7 +223,7 @@ class CsvReader:
         except UnicodeDecodeError as error:
             raise LoadFailed(
                 f"reading `{file.path}`: the header, line {line:,}, is no text in this encoding",
-                hint="set the reader option `encoding`, such as `encoding: windows-1252`",
+                hint=ENCODING_HINT,
             ) from error
         names = header_names(texts, self.known)
         size, lines = skipped + record.end, lines + count_lines(data[: record.end])

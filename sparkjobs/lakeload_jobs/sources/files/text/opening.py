@@ -37,6 +37,10 @@ from lakeload_jobs.sources.files.source_bytes import (
 
 _HEAD = 16
 _RANGE = 1 << 20
+ENCODING_HINT = (
+    "set the reader option `encoding`, such as `encoding: windows-1252`; `lakeload inspect` with "
+    "the file suggests one"
+)
 _UNDECODABLE = "lakeload-undecodable"
 _MAGIC = (
     (b"\x1f\x8b", "gz"),

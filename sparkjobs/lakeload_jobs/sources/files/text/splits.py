@@ -37,6 +37,7 @@ from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.source_bytes import splittable
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.opening import ENCODING_HINT
 from lakeload_jobs.sources.files.text.values import (
     Positions,
     TextFormats,
@@ -151,7 +152,10 @@ class TextValues:
                 "fix the file; where quotes have no meaning in these files, set the reader option "
                 "`quote: ''`"
             )
-        return "fix the file, or set the reader options `separator` and `quote` as it is written"
+        return (
+            "fix the file, or set the reader options `separator` and `quote` as it is written; "
+            "`lakeload inspect` with the file finds them out"
+        )
 
 
 @dataclass(frozen=True)
@@ -428,7 +432,7 @@ def _hint(bad: Bad, values: Values) -> str:
             "`on_bad_value: 'NULL'`"
         )
     if "encoding" in bad.what:
-        return "set the reader option `encoding`, such as `encoding: windows-1252`"
+        return ENCODING_HINT
     return values.record_hint(bad.what)
 
 
