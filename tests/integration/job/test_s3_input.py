@@ -192,22 +192,42 @@ def test_folders_bring_columns_and_two_stars_go_deep(job: Job, source: Bucket) -
     assert sorted(row["id"] for row in job.values(results["deep"])) == [1, 2]
 
 
-def test_what_spark_does_not_read_in_s3_is_named_and_may_be_left_out(
-    job: Job, source: Bucket
+def test_parquet_in_s3_is_read_by_arrow_in_few_requests(
+    job: Job, source: Bucket, make_proxy: MakeProxy
 ) -> None:
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"id": [1], "t": pa.array([0], pa.time64("us"))}), sink)
-    path = source.put("exports/a.parquet", sink.getvalue().to_pybytes())
-    table = source.table(job, path, file_format="PARQUET")
+    rows = {
+        "id": range(40_000),
+        "hidden": [f"{number:09d}" * 9 for number in range(40_000)],
+        "t": pa.array(range(40_000), pa.int64()).view(pa.time64("us")),
+    }
+    pq.write_table(pa.table(rows), sink, row_group_size=20_000, compression="none")
+    content = sink.getvalue().to_pybytes()
+    path = source.put("exports/a.parquet", content)
+    proxy = make_proxy(job.lake.server.endpoint)
+    endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
+    columns = ColumnsSpec(exclude=("hidden",))
+    table = source.table(job, path, file_format="PARQUET", columns=columns)
 
-    refused = job.load_one(table)
-    result = job.load_one(replace(table, columns=ColumnsSpec(exclude=("t",))))
+    result = job.load_one(table, destination={"endpoints": endpoints})
 
+    assert (result.error, result.rows, result.reader, result.why_jvm) == (
+        None,
+        40_000,
+        "direct",
+        "",
+    )
+    found = job.values(result)
+    assert found[39_999] == {"id": 39_999, "t": "00:00:00.039999"}
+    assert [row["id"] for row in found] == list(range(40_000))
+    # One byte before; the footer in the driver and in the task; and two columns of two row groups.
+    assert proxy.count("GetObject", "exports/a.parquet") <= 1 + 2 * 2 + 4
+    assert proxy.count("HeadObject", "exports/a.parquet") == 0
+
+    damaged = source.put("exports/b.parquet", content[:4] + b"\xff" * 40 + content[44:])
+    refused = job.load_one(source.table(job, damaged, file_format="PARQUET", name="damaged"))
     assert refused.error is not None
-    assert f"column `t` of `{path}` is TIME in us" in refused.error.message
-    assert "the files are in S3" in refused.error.message
-    assert (result.error, job.values(result)) == (None, [{"id": 1}])
-    assert result.why_jvm == "the files are in S3"
+    assert f"reading `{damaged}`" in refused.error.message
 
 
 def orc_bytes(number: int) -> bytes:

@@ -273,6 +273,82 @@ def test_a_value_that_loses_digits_is_named(tmp_path: Path, name: str) -> None:
     assert read(path, without=["x"])["id"].to_pylist() == [1, 2, 1, 2, 3]
 
 
+def test_the_first_ten_bad_values_are_named_and_all_of_them_counted(tmp_path: Path) -> None:
+    nanos = pa.array([0, 1] * 40, pa.timestamp("ns"))
+    path = write(tmp_path / "a", {"t": nanos, "u": pa.nulls(80)}, row_group_size=30)
+
+    with pytest.raises(LoadFailed) as raised:
+        read(path)
+
+    texts = raised.value.message.split("; ")
+    assert [text.partition(": column")[0] for text in texts[:10]] == [
+        f"reading `{path}`, row group 1, row {row}" for row in range(2, 21, 2)
+    ]
+    assert texts[10:] == ["and 30 more in this part of the files"]
+
+
+def test_an_int96_that_loses_digits_is_found_at_every_depth(tmp_path: Path) -> None:
+    kinds: dict[str, pa.DataType] = {
+        "s": pa.struct([("a", pa.struct([("t", pa.timestamp("ns"))])), ("n", pa.int32())]),
+        "l": pa.list_(pa.timestamp("ns")),
+        "m": pa.map_(pa.string(), pa.timestamp("ns")),
+    }
+    values: dict[str, Any] = {
+        "s": [{"a": {"t": 1_000}, "n": 1}, None, {"a": {"t": 1_500}, "n": 3}],
+        "l": [[1_000, None], None, [2_000, 1_500]],
+        "m": [[("x", 1_000)], None, [("y", 1_500)]],
+    }
+    for name, kind in kinds.items():
+        content = {"id": [1, 2, 3], name: pa.array(values[name], kind)}
+        path = write(tmp_path / name, content, use_deprecated_int96_timestamps=True)
+
+        with pytest.raises(LoadFailed, match=rf"row 3: column `{name}\..*000001500`"):
+            read(path)
+        counted = read(path, on_bad_value="NULL")
+        cut = read(path, on_loss="TRUNCATE")
+
+        assert counted[BAD_VALUES_HELPER].to_pylist() == [0, 0, 1]
+        assert [value is None for value in counted[name].to_pylist()] == [False, True, False]
+        assert "1970, 1, 1, 0, 0, 0, 1, tz" in repr(cut[name][2].as_py())
+
+
+def test_a_map_with_a_key_twice_is_bad(tmp_path: Path) -> None:
+    plain = pa.map_(pa.int32(), pa.string())
+    twice = [[(1, "a"), (2, "b")], None, [(7, "a"), (8, "b"), (7, "c")], []]
+    other = pa.array([[(time(1), 1), (time(1), 2)]] * 4, pa.map_(pa.time64("us"), pa.int32()))
+    first = write(tmp_path / "a", {"m": pa.array(twice, plain)})
+    within = write(
+        tmp_path / "b",
+        {"s": pa.array([[{"m": one}] for one in twice], pa.list_(pa.struct([("m", plain)])))},
+    )
+    texts = write(tmp_path / "c", {"m": other})
+
+    with pytest.raises(LoadFailed, match=r"row 3: column `m`: the value `7` .* has this key twice"):
+        read(first)
+    with pytest.raises(LoadFailed, match=r"row 3: column `s\.element\.m`: the value `7`"):
+        read(within)
+    with pytest.raises(LoadFailed, match=r"row 1: column `m`: the value `01:00:00.000000`"):
+        read(texts)
+    counted = read(first, on_bad_value="NULL")
+    assert counted["m"].to_pylist() == [twice[0], None, None, []]
+    assert counted[BAD_VALUES_HELPER].to_pylist() == [0, 0, 1, 0]
+    assert read(within, on_bad_value="NULL")["s"].to_pylist()[2] == [{"m": None}]
+
+
+def test_a_column_that_is_not_loaded_may_be_damaged(tmp_path: Path) -> None:
+    rows = {"id": range(100), "x": [f"text {number}" for number in range(100)]}
+    path = write(tmp_path / "a", rows, compression="none", use_dictionary=False)
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    data = bytearray(path.read_bytes())
+    start = chunk.data_page_offset
+    data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(data)
+
+    with pytest.raises(LoadFailed, match=str(path)):
+        read(path)
+    assert read(path, without=["x"])["id"].to_pylist() == list(range(100))
+
+
 def test_digits_are_cut_off_and_not_rounded(tmp_path: Path) -> None:
     content = {
         "ns": pa.array([-1, 1_999], pa.timestamp("ns")),

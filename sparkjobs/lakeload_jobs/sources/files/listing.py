@@ -154,6 +154,9 @@ def _nothing(pattern: str) -> LoadFailed:
 
 
 _PAGE = 1000
+_GAP = 1 << 20
+"""So many bytes cost less than a request of their own."""
+_MOST_AT_ONCE = 64 << 20
 _NO_NAMES = ("", ".", "..")
 
 
@@ -347,12 +350,22 @@ class SourceObjects:
 
 
 class ObjectFile(io.RawIOBase):
-    """An object in S3 as a file; each read is a request for a range. Reads raise `AwsError`."""
+    """An object in S3 as a file; each read that is not of a range at hand is a request. Reads raise
+    as `SourceObjects.read_range` does."""
 
     def __init__(self, objects: SourceObjects, file: FileState) -> None:
         self._objects = objects
         self._file = file
         self._at = 0
+        self._held: list[tuple[int, bytes]] = []
+
+    def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Hold ranges, each from a first byte to one behind its last, in place of those held so
+        far. Ranges with little between them are one request."""
+        self._held = []
+        for start, end in _joined(ranges):
+            data = self._objects.read_range(self._file, start, end - start)
+            self._held.append((start, data))
 
     def readable(self) -> bool:
         """Return True."""
@@ -377,10 +390,30 @@ class ObjectFile(io.RawIOBase):
         size = min(len(buffer), self._file.size - self._at)
         if size <= 0:
             return 0
-        data = self._objects.read_range(self._file, self._at, size)
+        held = next((found for found in self._held if _holds(found, self._at, size)), None)
+        if held is None:
+            data = self._objects.read_range(self._file, self._at, size)
+        else:
+            start, whole = held
+            data = whole[self._at - start : self._at - start + size]
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if joined and start - joined[-1][1] <= _GAP and end - joined[-1][0] <= _MOST_AT_ONCE:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _holds(held: tuple[int, bytes], at: int, size: int) -> bool:
+    start, data = held
+    return start <= at and at + size <= start + len(data)
 
 
 @contextmanager

@@ -279,6 +279,7 @@ class _Walk:
                 self._refused = f"two fields of one name in `{name}`"
             return pa.struct([(child.name, self._kind(child.name, child.type)) for child in own])
         if pt.is_map(own):
+            self._may_be_bad = True
             key = self._kind("key", own.key_type)
             return pa.map_(key, self._kind("value", own.item_type))
         if _is_list(own):

@@ -7,8 +7,8 @@ import math
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import repeat
 from typing import Any, Literal, TypeAlias
@@ -23,8 +23,11 @@ from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_c
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.parquet.columns import Footer, open_parquet_file, unreadable
-from lakeload_jobs.sources.files.parquet.values import BadValues, Conversion
+from lakeload_jobs.sources.files.parquet.values import BAD_SHOWN, BadValues, Conversion
+from lakeload_jobs.sources.files.text.opening import FileBytes
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
@@ -49,16 +52,21 @@ class NotDirect(Exception):
 class _Piece:
     """Some row groups of one file, and the values that its folders name."""
 
-    path: str
+    file: FileState
     groups: tuple[int, ...]
     rows: int
     folders: tuple[tuple[str, Any], ...]
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return self.file.path
 
 
 def split_parquet(
     footers: Sequence[Footer], read: ReadParquet, *, base: str | None, parallelism: int
 ) -> Splits:
-    """Return the rows of local files, in the order of `footers`.
+    """Return the rows of files, in the order of `footers`.
 
     `base` is the folder below which `column=value` folders are columns. Raises `NotDirect` for
     folders of which only Spark knows the value.
@@ -75,13 +83,14 @@ class ReadParquet:
 
     `schema` are the columns to read, in their kinds. A bad value fails the load (FAIL), is null and
     counted in `BAD_VALUES_HELPER` (NULL), or its row is rejected, with the reason in
-    `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`.
+    `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`. `files` opens objects in S3.
     """
 
     schema: pa.Schema
     on_loss: OnLoss = "FAIL"
     on_bad_value: OnBadValue = "FAIL"
     places: bool = False
+    files: FileBytes = field(default_factory=FileBytes)
 
     @property
     def batch_schema(self) -> pa.Schema:
@@ -97,29 +106,41 @@ class ReadParquet:
 
     def __call__(self, part: Sequence[_Piece]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
+        failures = _Failures()
         for piece in part:
             try:
-                yield from self._read(piece)
+                yield from self._read(piece, failures)
             except (OSError, pa.ArrowException) as error:
                 # Such as arrays of DuckDB with nulls among them, which only Spark reads.
                 hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
                 raise unreadable(piece.path, error, hint=hint) from error
+        failures.check()
 
-    def _read(self, piece: _Piece) -> Iterator[pa.RecordBatch]:
+    def _read(self, piece: _Piece, failures: _Failures) -> Iterator[pa.RecordBatch]:
         folders = dict(piece.folders)
         with ExitStack() as opened:
-            file = opened.enter_context(open_parquet_file(piece.path))
-            there = set(file.schema_arrow.names)
+            file = opened.enter_context(self._open(piece.file))
+            there = set(file.parquet.schema_arrow.names)
             names = [n for n in self.schema.names if n in there and n not in folders]
-            batches = _batches(file, piece, names)
+            batches = file.batches(piece, names)
             nanos: Iterator[_Batch] = repeat(({}, 0))
-            if self.on_loss == "FAIL" and (old := _int96_columns(file.metadata, names)):
-                again = opened.enter_context(open_parquet_file(piece.path, int96_unit="ns"))
-                nanos = _batches(again, piece, old)
+            if self.on_loss == "FAIL" and (old := _int96_columns(file.parquet.metadata, names)):
+                again = opened.enter_context(self._open(piece.file, int96_unit="ns"))
+                nanos = again.batches(piece, old)
             first = 0
+            metadata = file.parquet.metadata
             for (columns, rows), (in_nanos, _) in zip(batches, nanos, strict=False):
-                yield self._batch(file.metadata, piece, first, rows, columns, in_nanos)
+                batch = self._batch(metadata, piece, first, rows, columns, in_nanos, failures)
                 first += rows
+                if not failures.count:
+                    yield batch
+
+    @contextmanager
+    def _open(self, file: FileState, *, int96_unit: str = "us") -> Iterator[_OpenFile]:
+        ranges = self.files.object_file(file) if is_s3(file.path) else None
+        source = file.path if ranges is None else pa.PythonFile(ranges, mode="r")
+        with open_parquet_file(source, int96_unit=int96_unit) as opened:
+            yield _OpenFile(opened, ranges)
 
     def _batch(
         self,
@@ -129,28 +150,31 @@ class ReadParquet:
         rows: int,
         columns: Mapping[str, Column],
         in_nanos: Mapping[str, Column],
+        failures: _Failures,
     ) -> pa.RecordBatch:
         """Return some rows of a piece, which begin at its row `first`."""
         folders = dict(piece.folders)
         conversion = Conversion(truncates=self.on_loss == "TRUNCATE")
         arrays: list[Column] = []
-        for field in self.schema:
-            if field.name in folders:
-                arrays.append(pa.repeat(pa.scalar(folders[field.name], field.type), rows))
-            elif field.name in columns:
-                column = columns[field.name]
-                if field.name in in_nanos:
+        for wanted in self.schema:
+            if wanted.name in folders:
+                arrays.append(pa.repeat(pa.scalar(folders[wanted.name], wanted.type), rows))
+            elif wanted.name in columns:
+                column = columns[wanted.name]
+                if wanted.name in in_nanos:
                     column = conversion.without_lost_digits(
-                        field.name, column, in_nanos[field.name]
+                        wanted.name, column, in_nanos[wanted.name]
                     )
-                arrays.append(conversion.column(field.name, column, field.type))
+                arrays.append(conversion.column(wanted.name, column, wanted.type))
             else:
-                arrays.append(pa.nulls(rows, field.type))
+                arrays.append(pa.nulls(rows, wanted.type))
         for bad in conversion.bad:
             rejected = self.on_bad_value == "QUARANTINE"
             if not rejected and (bad.is_key or self.on_bad_value == "FAIL"):
-                group, row = _place(metadata, piece.groups, first + bad.rows[0])
-                raise _bad_value(piece.path, group, row, bad)
+                places = [
+                    _place(metadata, piece.groups, first + row) for row in bad.rows[:BAD_SHOWN]
+                ]
+                failures.add(piece.path, places, bad)
         if self.on_bad_value == "NULL":
             arrays.append(_bad_counts(conversion.bad, rows))
         elif self.on_bad_value == "QUARANTINE":
@@ -166,25 +190,51 @@ _Batch: TypeAlias = tuple[dict[str, Column], int]
 
 
 def _int96_columns(metadata: pq.FileMetaData, names: Sequence[str]) -> list[str]:
-    """Return those columns that are INT96, which hold nanoseconds: fields of structs are not
-    among them."""
+    """Return those columns that are INT96, or have it in them, which holds nanoseconds."""
     leaves = (metadata.schema.column(number) for number in range(metadata.num_columns))
-    return [leaf.path for leaf in leaves if leaf.physical_type == "INT96" and leaf.path in names]
+    paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+    return [n for n in names if any(path == n or path.startswith(f"{n}.") for path in paths)]
 
 
-def _batches(file: pq.ParquetFile, piece: _Piece, names: Sequence[str]) -> Iterator[_Batch]:
-    """Yield the columns `names` of a piece batch by batch, with the number of rows."""
-    if not names:
-        yield {}, piece.rows
-        return
-    batches = file.iter_batches(
-        batch_size=_batch_rows(file.metadata, piece.groups),
-        row_groups=list(piece.groups),
-        columns=list(names),
-        use_threads=False,
-    )
-    for batch in batches:
-        yield {name: batch.column(name) for name in names}, batch.num_rows
+@dataclass(frozen=True)
+class _OpenFile:
+    """An open file; `ranges` is what it is read from in S3."""
+
+    parquet: pq.ParquetFile
+    ranges: ObjectFile | None
+
+    def batches(self, piece: _Piece, names: Sequence[str]) -> Iterator[_Batch]:
+        """Yield the columns `names` of a piece batch by batch, with the number of rows."""
+        if not names:
+            yield {}, piece.rows
+            return
+        if self.ranges is None:
+            yield from self._batches(piece.groups, names)
+            return
+        for group in piece.groups:
+            self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
+            yield from self._batches((group,), names)
+
+    def _batches(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[_Batch]:
+        batches = self.parquet.iter_batches(
+            batch_size=_batch_rows(self.parquet.metadata, groups),
+            row_groups=list(groups),
+            columns=list(names),
+            use_threads=False,
+        )
+        for batch in batches:
+            yield {name: batch.column(name) for name in names}, batch.num_rows
+
+
+def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the columns of a row group lie."""
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        path = chunk.path_in_schema
+        if any(path == name or path.startswith(f"{name}.") for name in names):
+            # Writers have put 0 where there is no dictionary.
+            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or 2**63)
+            yield start, start + chunk.total_compressed_size
 
 
 def _place(metadata: pq.FileMetaData, groups: Sequence[int], row: int) -> tuple[int, int]:
@@ -197,16 +247,36 @@ def _place(metadata: pq.FileMetaData, groups: Sequence[int], row: int) -> tuple[
     raise IndexError(row)
 
 
-def _bad_value(path: str, group: int, row: int, bad: BadValues) -> LoadFailed:
-    ways = "exclude the column" if bad.is_key else "set `on_bad_value: 'NULL'`"
-    if bad.is_loss:
-        ways = f"cut such digits off with the reader option `on_loss: TRUNCATE`, or {ways}"
-    more = f" (and {len(bad.rows) - 1} more in rows that follow)" if len(bad.rows) > 1 else ""
-    return LoadFailed(
-        f"reading `{path}`, row group {group}, row {row}: column `{bad.column}`: the value "
-        f"`{bad.first[:_SHOWN]}` cannot be loaded: {bad.reason}{more}",
-        hint=ways,
-    )
+@dataclass
+class _Failures:
+    """The bad values of a part that fail the load: the first few, and how many there are. The part
+    is read to its end for the number, and hands on no more rows."""
+
+    count: int = 0
+    texts: list[str] = field(default_factory=list)
+    hint: str = ""
+
+    def add(self, path: str, places: Sequence[tuple[int, int]], bad: BadValues) -> None:
+        """Note values of one column; `places` are the row group and row of each of `bad.texts`."""
+        if not self.count:
+            ways = "exclude the column" if bad.is_key else "set `on_bad_value: 'NULL'`"
+            cut = "cut such digits off with the reader option `on_loss: TRUNCATE`, or "
+            self.hint = f"{cut}{ways}" if bad.is_loss else ways
+        for (group, row), text in zip(places, bad.texts, strict=True):
+            if len(self.texts) < BAD_SHOWN:
+                self.texts.append(
+                    f"reading `{path}`, row group {group}, row {row}: column `{bad.column}`: the "
+                    f"value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}"
+                )
+        self.count += len(bad.rows)
+
+    def check(self) -> None:
+        """Raise `LoadFailed` where there are any."""
+        if not self.count:
+            return
+        more = self.count - len(self.texts)
+        tail = [f"and {more:,} more in this part of the files"] if more else []
+        raise LoadFailed("; ".join([*self.texts, *tail]), hint=self.hint)
 
 
 def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
@@ -235,7 +305,13 @@ def _rejects(
                 continue
             values = {name: json_value(column[row]) for name, column in columns.items()}
             own = values.get(bad.column.partition(".")[0])
-            text = bad.first if number == 0 else own if isinstance(own, str) else json.dumps(own)
+            text = (
+                bad.texts[number]
+                if number < len(bad.texts)
+                else own
+                if isinstance(own, str)
+                else json.dumps(own)
+            )
             group, place = _place(metadata, piece.groups, first + row)
             rejects[row] = Reject(
                 piece.path,
@@ -372,7 +448,7 @@ def _piece(
     footer: Footer, folders: tuple[tuple[str, Any], ...], groups: Sequence[int]
 ) -> list[_Piece]:
     rows = sum(footer.sizes[number][0] for number in groups)
-    return [_Piece(footer.file.path, tuple(groups), rows, folders)] if rows else []
+    return [_Piece(footer.file, tuple(groups), rows, folders)] if rows else []
 
 
 def _batch_rows(metadata: pq.FileMetaData, groups: Sequence[int]) -> int:

@@ -17,6 +17,8 @@ from lakeload_jobs.rows.row_id import Column, Kind, pc, with_child
 
 _DAY = 86_400_000_000
 _TOO_FINE = "it has digits below a microsecond"
+BAD_SHOWN = 10
+"""So many bad values are named."""
 _UUID_HEX = 32
 _UUID_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
@@ -27,11 +29,11 @@ Translate = Callable[[int], int | None]
 @dataclass(frozen=True)
 class BadValues:
     """Values of one column of a batch that have no place in its kind. `rows` are their places in
-    the batch, one for each value; `first` is the text of the first, `reason` what is wrong."""
+    the batch, one for each value; `texts` are those of the first few, `reason` is what is wrong."""
 
     column: str
     rows: tuple[int, ...]
-    first: str
+    texts: tuple[str, ...]
     reason: str
     is_loss: bool
     """Whether `on_loss: TRUNCATE` would load it."""
@@ -59,11 +61,35 @@ class Conversion:
 
     def without_lost_digits(self, name: str, micros: Column, nanos: Column) -> Column:
         """Return microseconds with null where the same values in nanoseconds, which wrap around
-        outside of 1677 to 2262, have other digits."""
+        outside of 1677 to 2262, have other digits. INT96 may be at any depth."""
         with self._below(name):
-            whole = pc.multiply(micros.view(pa.int64()), 1000)
-            lost = pc.not_equal(whole, nanos.view(pa.int64()))
-            return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
+            return self._exact(micros, nanos)
+
+    def _exact(self, micros: Column, nanos: Column) -> Column:
+        own = micros.type
+        if own == nanos.type:
+            return micros
+        if pt.is_struct(own):
+            fields = []
+            for place, child in enumerate(own):
+                with self._below(child.name):
+                    fields.append(self._exact(micros.field(place), nanos.field(place)))
+            return pa.StructArray.from_arrays(fields, fields=list(own), mask=micros.is_null())
+        if pt.is_map(own):
+            with self._below("key", _parents(micros)):
+                keys = self._exact(micros.keys, nanos.keys)
+            with self._below("value", _parents(micros)):
+                items = self._exact(micros.items, nanos.items)
+            entries = pa.StructArray.from_arrays(
+                [keys, items], fields=[own.key_field, own.item_field]
+            )
+            return with_child(micros, own, entries)
+        if pt.is_list(own):
+            with self._below("element", _parents(micros)):
+                return with_child(micros, own, self._exact(micros.values, nanos.values))
+        whole = pc.multiply(micros.view(pa.int64()), 1000)
+        lost = pc.not_equal(whole, nanos.view(pa.int64()))
+        return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
 
     def _as_kind(self, column: Column, kind: Kind) -> Column:
         own = column.type
@@ -134,7 +160,26 @@ class Conversion:
         with self._below("value", _parents(column)):
             items = self._as_kind(column.items, kind.item_type)
         fields = [kind.key_field, kind.item_field]
-        return with_child(column, kind, pa.StructArray.from_arrays([keys, items], fields=fields))
+        entries = pa.StructArray.from_arrays([keys, items], fields=fields)
+        return self._without_twins(with_child(column, kind, entries))
+
+    def _without_twins(self, maps: Column) -> Column:
+        """Return maps with null for those that have a key twice."""
+        lists = pa.ListArray.from_arrays(maps.offsets, maps.keys, mask=maps.is_null())
+        places, keys = pc.list_parent_indices(lists), lists.flatten()
+        if pt.is_nested(keys.type):
+            keys = pa.array([repr(key) for key in keys.to_pylist()], pa.string())
+        found = pa.table({"place": places, "key": keys}).group_by(["place", "key"])
+        twins = found.aggregate([([], "count_all")])
+        twins = twins.filter(pc.greater(twins["count_all"], 1)).sort_by("place")
+        if not twins.num_rows:
+            return maps
+        bad = pc.is_in(pa.array(range(len(maps)), pa.int64()), twins["place"].cast(pa.int64()))
+        texts: list[str | None] = [None] * len(maps)
+        for place, key in zip(twins["place"].to_numpy(), twins["key"].to_pylist(), strict=True):
+            texts[place] = str(key)
+        shown = pa.array(texts, pa.string())
+        return self._without(maps, bad, shown, "the map has this key twice")
 
     def _list(self, column: Column, kind: Kind) -> Column:
         if not pt.is_list(column.type):
@@ -199,14 +244,16 @@ class Conversion:
         rows = {place: self._row(place) for place in places}
         known = [place for place in places if rows[place] is not None]
         if known:
-            first = pc.cast(shown.take(pa.array(known[:1])), pa.string())[0].as_py()
+            some = shown.take(pa.array(known[:BAD_SHOWN]))
+            texts = tuple(pc.cast(some, pa.string()).to_pylist())
             found = tuple(row for place in known if (row := rows[place]) is not None)
             name = ".".join(self._path)
             is_key = self._in_key
-            self.bad.append(BadValues(name, found, first, reason, loss, is_key))
+            self.bad.append(BadValues(name, found, texts, reason, loss, is_key))
         # A null among keys, which Arrow does not survive, would be read by nobody: the load fails.
-        instead = pa.scalar(0 if self._in_key else None, pa.int64()).cast(values.type)
-        return pc.if_else(bad, instead, values)
+        if self._in_key:
+            return pc.if_else(bad, pa.scalar(0, pa.int64()).cast(values.type), values)
+        return pc.if_else(bad, pa.nulls(len(values), values.type), values)
 
     def _row(self, place: int) -> int | None:
         row: int | None = place

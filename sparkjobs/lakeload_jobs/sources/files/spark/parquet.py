@@ -23,7 +23,7 @@ from lakeload_jobs.rows.columns import types_of
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import Splits
-from lakeload_jobs.sources.files.file_state import FileState, is_s3, normal_path, partition_base
+from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.parquet.columns import (
     Column,
@@ -50,6 +50,7 @@ from lakeload_jobs.sources.files.spark.reader import (
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.text.opening import FileBytes
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -84,10 +85,10 @@ def open_parquet(table: ParquetTable, earlier: Mapping[str, str]) -> FilesRows:
     `InvalidInput` for settings that they do not bear out.
     """
     check_options(table.given)
-    table.s3.connect(table.spark, table.given, table.files)
+    table.s3.check_runtime(table.files)
     footers = read_footers(table.files, _opener(table), _settings(table.spark))
     named = _names(table, footers)
-    base = _base(table)
+    base = folder_base(table.files, table.given.options)
     in_files = [name for name in named if name not in folder_columns(footers, base)]
     columns = unite(footers, [name for name in in_files if _is_read(table, name)])
     known = types_of(named, earlier)
@@ -124,6 +125,7 @@ def _by_spark(table: ParquetTable, schema: StructType) -> DataFrame:
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         return reader.schema(schema).parquet(*paths), ()
 
+    table.s3.connect(table.spark, table.given, table.files)
     return read_listed(table.spark, table.given, table.files, read)[0]
 
 
@@ -222,7 +224,9 @@ def _reader(
     truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
-    return ReadParquet(schema, on_loss, table.spec.on_bad_value if may_be_bad else "FAIL", places)
+    on_bad_value = table.spec.on_bad_value if may_be_bad else "FAIL"
+    files = FileBytes(table.s3.readers.identity(table.given), table.s3.label)
+    return ReadParquet(schema, on_loss, on_bad_value, places, files)
 
 
 def _casts(table: ParquetTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
@@ -248,8 +252,6 @@ def _only_spark(table: ParquetTable, footers: Sequence[Footer], columns: Sequenc
     """Return why Spark's reader has to read the files, as a clause; '' where it has not."""
     if table.spec.reader == "JVM":
         return "`spark.reader` is `JVM`"
-    if any(is_s3(file.path) for file in table.files):
-        return "the files are in S3"
     if reason := next((column.only_spark for column in columns if column.only_spark), None):
         return reason
     conf = table.spark.conf
@@ -292,14 +294,6 @@ def _settings(spark: SparkSession) -> ParquetSettings:
         nanoseconds_are_numbers=is_set("legacy.parquet.nanosAsLong"),
         local_times_are_instants=not is_set("parquet.inferTimestampNTZ.enabled"),
     )
-
-
-def _base(table: ParquetTable) -> str | None:
-    if table.options.get("recursivefilelookup", "false").lower() == "true":
-        return None
-    if "basepath" in table.options:
-        return normal_path(table.options["basepath"].removeprefix("file:"))
-    return partition_base(table.files, table.given.options)
 
 
 def _opener(table: ParquetTable) -> OpenFile:

@@ -91,11 +91,15 @@ class FileBytes:
     def seekable(self, file: FileState) -> Iterator[IO[bytes]]:
         """Open a file for reads in any order."""
         if is_s3(file.path):
-            with io.BufferedReader(ObjectFile(self._objects, file), _RANGE) as ranges:
+            with io.BufferedReader(self.object_file(file), _RANGE) as ranges:
                 yield cast("IO[bytes]", ranges)
             return
         with _opened(file) as local:
             yield local
+
+    def object_file(self, file: FileState) -> ObjectFile:
+        """Return an object in S3 as a file."""
+        return ObjectFile(self._objects, file)
 
     @property
     def _objects(self) -> SourceObjects:
