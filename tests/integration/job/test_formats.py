@@ -141,6 +141,40 @@ def test_ndjson_has_one_record_a_line_with_nested_values(job: Job, reader: str) 
     ]
 
 
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_tables_that_spark_inferred_from_json_take_another_day(job: Job, reader: str) -> None:
+    """Its types, in alphabetical order: integers under double, absent fields, lists of nothing."""
+    types = {
+        "at": "struct<`Zip Code`:bigint,city:string>",
+        "id": "bigint",
+        "price": "double",
+        "tags": "array<string>",
+        "v": "string",
+    }
+    first = job.file("1.ndjson", '{"id": 1, "price": 1.5, "at": {"city": "x", "Zip Code": 5}}\n')
+    second = job.file(
+        "2.ndjson",
+        '{"v": {"a": 1.10}, "price": 3, "id": 2, "at": {"city": "y"}, "tags": [7]}\n'
+        '{"id": 3, "at": {"Zip Code": 7}, "tags": [], "v": 5}\n',
+    )
+
+    columns = ColumnsSpec(types=types, include=(*types,))
+    job.load_one(job.table(first, file_format="NDJSON", columns=columns), reader=reader)
+    result = job.load_one(job.table(second, file_format="NDJSON"), reader=reader)
+
+    assert (result.error, result.warnings) == (None, ())
+    assert job.values(result) == [
+        {
+            "at": {"Zip_Code": None, "city": "y"},
+            "id": 2,
+            "price": 3.0,
+            "tags": ["7"],
+            "v": '{"a": 1.10}',
+        },
+        {"at": {"Zip_Code": 7, "city": None}, "id": 3, "price": None, "tags": [], "v": "5"},
+    ]
+
+
 def test_nested_values_become_json_text_on_demand(job: Job) -> None:
     path = job.file("a.ndjson", '{"id": 1, "at": {"la t": 1.50, "n": null}}\n')
 

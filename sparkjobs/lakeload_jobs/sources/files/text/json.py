@@ -350,6 +350,10 @@ class Members:
     """Where each object begins and ends."""
 
     @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
     def _by_name(self) -> list[Places]:
         """The keys of each name."""
         numbers = self.name_numbers
@@ -365,9 +369,10 @@ class Members:
 
     def column(self, name: str) -> Column:
         """Return the values of a name, one for each object: null where it has none."""
-        if name not in self.names:
+        number = self._numbers.get(name)
+        if number is None:
             return pa.nulls(self.objects, pa.binary())
-        keys = self._by_name[self.names.index(name)]
+        keys = self._by_name[number]
         codes = np.frombuffer(self.data, np.uint8)
         is_null = codes[self.starts[keys]] == ord("n")
         if len(keys) == self.objects and not is_null.any():

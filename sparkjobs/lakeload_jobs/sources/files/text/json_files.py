@@ -27,6 +27,10 @@ from lakeload_jobs.sources.files.text.opening import FileBytes, open_text
 from lakeload_jobs.sources.files.text.options import JsonOptions
 from lakeload_jobs.sources.files.text.splits import MalformedRecord, Piece
 
+_FEW = 256
+"""Blocks of fewer records become larger, up to `_LARGEST` bytes."""
+_LARGEST = 4 << 20
+
 AnyBlocks = LineBlocks | ValueBlocks | WrappedBlocks
 
 
@@ -68,7 +72,11 @@ class JsonPiece:
         """Yield the records. Raises `LoadFailed` for a file that is broken beyond a record."""
         try:
             for block in self.blocks:
-                yield self._batch(read_block(block, check=self.checks))
+                records = read_block(block, check=self.checks)
+                if records.members.objects < _FEW and self.blocks.size < _LARGEST:
+                    # Each column of a block takes its time, whatever the rows are.
+                    self.blocks.size *= 2
+                yield self._batch(records)
         except RecordTooLong as error:
             raise LoadFailed(
                 f"reading `{self.file.path}`: the record that begins on line {error.line:,} is "
