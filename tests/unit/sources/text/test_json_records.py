@@ -6,10 +6,13 @@ import io
 import json as json_module
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text import json as json_records_of
 from lakeload_jobs.sources.files.text.json import (
     MAX_DEPTH,
@@ -22,8 +25,10 @@ from lakeload_jobs.sources.files.text.json import (
     problem_of,
     read_block,
 )
+from lakeload_jobs.sources.files.text.table import JsonTable
 from tests.corpus.oracle import Refused, json_records
 from tests.unit.sources.text import json_texts
+from tests.unit.sources.text.test_csv_table import here
 
 Found = tuple[list[tuple[int, dict[str, Any]]], list[int]]
 """The records with their lines, and the lines of broken ones."""
@@ -185,6 +190,21 @@ def test_a_record_without_an_end_is_not_read_for_ever(
     with pytest.raises(RecordTooLong) as failed:
         list(blocks(stream, size=100))
     assert failed.value.line == 2
+
+
+def test_a_wrapped_list_that_is_too_long_for_a_record_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_records_of, "MAX_RECORD", 100_000)
+    path = tmp_path / "a.json"
+    path.write_text('{"a": {"items": [' + '{"id": 1},' * 80_000 + '{"id": 2}]}}')
+    files = tuple(local_files([str(path)]))
+
+    with pytest.raises(LoadFailed, match="line 1 is longer than") as failed:
+        JsonTable(files, {}).split(here)
+    assert failed.value.hint == "its list is loaded with the reader option `records: $.a.items[*]`"
+    table = JsonTable(files, {"records": "$.a.items[*]"}).split(here)
+    assert table.splits.counts == (80_001,)
 
 
 @pytest.mark.parametrize("size", [1, 5, 1 << 16])

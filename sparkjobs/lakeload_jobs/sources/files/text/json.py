@@ -28,7 +28,8 @@ from lakeload_jobs.sources.files.text.batches import BadRecord
 pc: Any = pyarrow.compute
 
 BLOCK = 1 << 19
-MAX_RECORD = 256 << 20
+MAX_RECORD = 32 << 20
+"""The signs of a record take some twenty times its bytes while it is looked through."""
 MAX_DEPTH = 500
 _LF = 10
 _BLANKS = b" \t\n\r"
@@ -81,11 +82,13 @@ class NotJson(Exception):
 
 
 class RecordTooLong(Exception):
-    """A record of more than `MAX_RECORD` bytes; `line` is where it begins."""
+    """A record of more than `MAX_RECORD` bytes; `line` is where it begins, and `path` that of the
+    first list of objects in it."""
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, line: int, path: str | None = None) -> None:
         super().__init__(line)
         self.line = line
+        self.path = path
 
 
 class BrokenFile(Exception):
@@ -711,8 +714,9 @@ class ValueBlocks:
                 self._check_end(held)
                 return
             wanted = self.size if taken else 2 * len(held)
-            if wanted > MAX_RECORD:
-                raise RecordTooLong(self._line_of(held))
+            if not taken and wanted > MAX_RECORD:
+                path = None if self.in_list else first_list(held)
+                raise RecordTooLong(self._line_of(held), path)
 
     def _filled(self, held: bytes, wanted: int) -> tuple[bytes, bool]:
         pieces, missing = [held], max(wanted - len(held), self.least)

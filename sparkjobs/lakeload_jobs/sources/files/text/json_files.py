@@ -81,8 +81,9 @@ class JsonPiece:
             raise LoadFailed(
                 f"reading `{self.file.path}`: the record that begins on line {error.line:,} is "
                 f"longer than {MAX_RECORD >> 20} MiB",
-                hint="is it closed? the records of a wrapped export are read with the reader "
-                "option `records`, such as `records: $.items[*]`",
+                hint=f"its list is loaded with the reader option `records: {error.path}`"
+                if error.path
+                else "is it closed?",
             ) from error
         except BrokenFile as error:
             raise MalformedRecord(
