@@ -170,6 +170,19 @@ def test_what_only_spark_reads_shows_no_columns(tmp_path: Path) -> None:
     assert plan_of(path, "ORC").schema is None
 
 
+def test_a_large_json_object_shows_no_columns(tmp_path: Path) -> None:
+    """Its types take as long as the load."""
+    path = tmp_path / "a.json"
+    path.write_text('{"a": {' + ",".join(f'"k{n}": {n}' for n in range(20_000)) + "}}")
+    small = tmp_path / "b.json"
+    small.write_text('{"a": {"k": 1}}')
+
+    assert plan_of(path, "JSON").schema is None
+    found = plan_of(small, "JSON").schema
+    assert found is not None
+    assert found.columns["a"] == "struct<k:bigint>"
+
+
 def shown(plan: TablePlan) -> str:
     out, err = (Console(file=io.StringIO(), width=80, markup=False) for _ in "ab")
     plan_ui.show_text([plan], out, err)

@@ -183,6 +183,21 @@ def test_the_records_of_a_wrapped_export_are_found(
     assert list(table.columns) == columns
 
 
+def test_a_large_object_is_looked_through_at_its_top_alone(tmp_path: Path) -> None:
+    """Its keys may be values: types of all that is nested in it would take minutes."""
+    services = {
+        f"service_{n}": {f"action_{n}_{m}": {"a": m} for m in range(20)} for n in range(300)
+    }
+    (tmp_path / "a.json").write_text(json.dumps({"version": 2, **services}), encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert (table.rows_read, len(table.columns)) == (1, 301)
+    assert (table.columns["version"], table.columns["service_7"]) == ("bigint", "string")
+    assert any("shown as text" in text for text in table.warnings)
+    assert any("its 301 keys are columns of one row" in text for text in table.warnings)
+
+
 def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("{id},[t]\n1,a\n2,b\n", encoding="utf-8")
 

@@ -11,7 +11,12 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
-from lakeload.sources.files.inspection import first_rows, inspect_file, text_format
+from lakeload.sources.files.inspection import (
+    first_rows,
+    inspect_file,
+    is_large_object,
+    text_format,
+)
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
@@ -27,6 +32,7 @@ from lakeload_jobs.sources.files.parquet.columns import (
 from lakeload_jobs.sources.files.parquet.splits import folder_columns
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.text.values import (
@@ -86,6 +92,13 @@ def _text_columns(
 ) -> SourceColumns | None:
     spec, table = request.spec, request.table
     some, stop = list(files), None
+    opener = FileBytes(readers.identity(given), "plan")
+    if given.format == "JSON":
+        json, _ = read_json_options(given.options)
+        if not json.records and any(
+            is_large_object(one, opener, json.encoding) for one in some[:1]
+        ):
+            return None  # it takes as long as the load
     if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
         if len(some) > _MOST_FILES:
             some = [*some[: _MOST_FILES - 1], some[-1]]
@@ -96,7 +109,6 @@ def _text_columns(
 
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected if stop is None else RejectLimit(percent=100)
-    opener = FileBytes(readers.identity(given), "plan")
     found = text_files(spec, table, given, some, request.earlier, opener, limit).split(scan, _UNCUT)
     if request.earlier and any(pt.is_nested(column.type) for column in found.columns):
         return None  # what becomes of fields that the table has, and of others, Spark finds out

@@ -262,15 +262,20 @@ class TextFormat:
 
 
 def text_format(
-    file_format: FileFormat, options: Mapping[str, str], files: FileBytes
+    file_format: FileFormat,
+    options: Mapping[str, str],
+    files: FileBytes,
+    *,
+    nested_as_text: bool = False,
 ) -> TextFormat:
-    """Return how files of a text format are read."""
+    """Return how files of a text format are read. `nested_as_text` leaves nested values alone."""
     if file_format == "CSV":
         csv, _ = read_csv_options(options)
         return TextFormat(CsvReader(files, csv), TextValues(text_formats(csv)), lambda one: one)
     given, _ = read_json_options(options)
     reader = JsonReader(files, given, lines=file_format == "NDJSON")
-    return TextFormat(reader, JsonValues(json_formats(given), given.infer), texts)
+    values = JsonValues(json_formats(given), given.infer, nested_as_text)
+    return TextFormat(reader, values, texts)
 
 
 def first_rows(file: FileState, how: TextFormat) -> tuple[tuple[str, ...], Rows]:
@@ -304,9 +309,9 @@ class _ReadText:
     broken: tuple[str, ...]
 
 
-def _read_text(found: InspectedFile, files: FileBytes) -> _ReadText:
+def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) -> _ReadText:
     assert found.format is not None  # noqa: S101
-    how = text_format(found.format, option_texts(found.options), files)
+    how = text_format(found.format, option_texts(found.options), files, nested_as_text=as_text)
     evidence: dict[str, Any] = {}
     some: dict[str, list[str]] = {}
     sample: list[dict[str, str | None]] = []
@@ -392,6 +397,8 @@ class JsonLayout:
     reason: str
     records: str = ""
     """The key under which the records are."""
+    is_large: bool = False
+    """It is one object of more than the bytes that were looked at."""
     nested: str = ""
     """The path of a list of objects that may be the records."""
 
@@ -411,7 +418,8 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
         )
         if whole or not cut:
             return None
-        return _one_value(text)
+        found = _one_value(text)
+        return replace(found, is_large=text[0] == "{")
     rest = text[end:]
     if not rest.strip():
         return _one_value(text)
@@ -425,7 +433,7 @@ def _one_value(text: str) -> JsonLayout:
         return JsonLayout("JSON", "it is one list")
     records = _wrapped(text)
     nested = None if records else first_list(text.encode())
-    return JsonLayout("JSON", "it is one object", records, nested or "")
+    return JsonLayout("JSON", "it is one object", records, nested=nested or "")
 
 
 def _wrapped(text: str) -> str:
@@ -476,7 +484,12 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
         guesses=tuple(guesses),
         options={guess.option: guess.value for guess in guesses},
     )
-    read = _read_text(found, files)
+    # Types of all that is nested in a large object take minutes where its keys are values.
+    as_text = layout.is_large and not layout.records
+    read = _read_text(found, files, as_text=as_text)
+    if as_text and not layout.nested:
+        warning = "a large object: what is nested in it is shown as text"
+        found = replace(found, warnings=(*found.warnings, warning))
     return replace(
         found,
         columns=inferred(read.evidence),
@@ -494,6 +507,14 @@ def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
 
 
 _MANY_KEYS = 100
+
+
+def is_large_object(file: FileState, files: FileBytes, encoding: str | None) -> bool:
+    """Whether a JSON file is one object whose types take long to find out."""
+    with open_text(files, file, encoding) as text:
+        start = _peek(text.stream, _DIALECT_BYTES + 1)
+    layout = json_layout(start, whole=len(start) <= _DIALECT_BYTES)
+    return layout is not None and layout.is_large
 
 
 def _one_object(read: _ReadText) -> Iterator[str]:
