@@ -4,7 +4,7 @@ A block of records is cut by whole-array operations: its signs outside of string
 them is, and which container it belongs to say where every value begins and ends. No value is
 parsed, so none is changed. Whether a block is JSON is decided by the same arrays: which sign may
 follow which in which container, what stands between them, and that no object has a key twice. A
-block that is not, is looked through record by record by Python's `json`, which says what is wrong.
+block that is not, is parsed record by record by Python's `json`, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import pyarrow.compute
 from lakeload_jobs.rows.row_id import Column
 from lakeload_jobs.sources.files.source_bytes import Bytes
 from lakeload_jobs.sources.files.text.batches import BadRecord
+from lakeload_jobs.sources.files.text.values import shortened
 
 pc: Any = pyarrow.compute
 
 BLOCK = 1 << 19
 MAX_RECORD = 32 << 20
-"""The signs of a record take some twenty times its bytes while it is looked through."""
+"""The signs of a record take some twenty times its bytes while it is read."""
 MAX_DEPTH = 500
 _LF = 10
 _BLANKS = b" \t\n\r"
@@ -502,7 +503,7 @@ def problem_of(raw: bytes) -> str:
         value = _DECODER.decode(text)
         json.dumps(value, ensure_ascii=False).encode()
     except _Doubled as error:
-        return f"it has the key `{error}` twice"
+        return f"it has the key `{shortened(str(error))}` twice"
     except _Word as error:
         return f"`{error}` is not JSON"
     except UnicodeEncodeError:
@@ -537,14 +538,14 @@ class Records:
 
     members: Members
     bad: tuple[BadRecord, ...]
-    starts: Sequence[int]
-    """The lines of records that were cut by hand."""
+    lines: Sequence[int]
+    """The lines of records that were parsed one by one."""
     block: Block
 
     def line(self, number: int) -> int:
         """Return the line on which a record begins."""
-        if self.starts:
-            return self.starts[number]
+        if self.lines:
+            return self.lines[number]
         return self.block.line + self.block.data.count(
             b"\n", 0, int(self.members.object_starts[number])
         )
@@ -670,7 +671,7 @@ def line_start(stream: Bytes, start: int) -> int:
 @dataclass
 class ValueBlocks:
     """The objects of a file: one after the other, with or without lines between them, or the
-    elements of one list. Which of the two is told by the first sign.
+    elements of one list. The first sign says which.
 
     `stream` begins at byte `end` of the file. `in_list`: the list has begun already, and ends with
     `]`, behind which `rest` is what follows.
@@ -683,7 +684,7 @@ class ValueBlocks:
     least: int = 1 << 16
     in_list: bool = False
     is_part: bool = False
-    """What follows the list is not looked at."""
+    """What follows the list is left to the caller."""
     rest: bytes = b""
     _begun: bool = field(default=False, init=False)
 

@@ -111,8 +111,8 @@ class JsonPiece:
 @dataclass(frozen=True)
 class JsonReader:
     """Reads pieces of JSON files; it travels to the tasks. `lines`: each record is a line;
-    `loaded` are the columns that are read. `sets_aside`: records that are broken are no reason to
-    stop, so that they are looked for each time."""
+    `loaded` are the columns that are read. `sets_aside`: broken records are set aside, so each read
+    checks all of them."""
 
     files: FileBytes
     options: JsonOptions
