@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from lakeload.commands.init import path_from
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
 from lakeload.launch.run import refuse_without_any_input
+from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.spec import FilesInput, RunOptions
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.listing import list_files
+from lakeload_jobs.sources.files.text.opening import FileBytes
 
 Given = Callable[..., FilesInput]
 
@@ -57,7 +60,7 @@ def found(given: FilesInput) -> list[str]:
     return listed
 
 
-@pytest.mark.parametrize(
+each_spelling = pytest.mark.parametrize(
     "path",
     [
         "orders.csv",
@@ -75,6 +78,9 @@ def found(given: FilesInput) -> list[str]:
         "ord{{ers,ers}}.csv",
     ],
 )
+
+
+@each_spelling
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_file_has_one_name_however_it_is_written(
     path: str, elsewhere: bool, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -87,7 +93,7 @@ def test_a_file_has_one_name_however_it_is_written(
     assert found(given(path.format(tmp=tmp_path))) == [f"{tmp_path}/project/orders.csv"]
 
 
-@pytest.mark.parametrize(
+each_name = pytest.mark.parametrize(
     "name",
     [
         "two words.csv",
@@ -100,13 +106,73 @@ def test_a_file_has_one_name_however_it_is_written(
         "$x.csv",
     ],
 )
-@pytest.mark.parametrize("folder", ["project", "[old] {a,b} x*"])
+each_folder = pytest.mark.parametrize("folder", ["project", "[old] {a,b} x*"])
+
+
+@each_name
+@each_folder
 def test_a_file_of_exactly_that_name_is_read(
     name: str, folder: str, given: Given, tmp_path: Path
 ) -> None:
     files(tmp_path / folder, name, "a1.csv", "b1.csv", "b2.csv", "cc.csv")
 
     assert found(given(name, folder=folder)) == [f"{tmp_path}/{folder}/{name}"]
+
+
+def inspected(folder: Path, path: str) -> list[InspectedTable]:
+    return list(inspect_paths([path], folder, FileBytes(), lambda found: ()))
+
+
+def opened(tables: Sequence[InspectedTable]) -> list[str]:
+    return [found.file.path for table in tables for found in table.inspected]
+
+
+@each_spelling
+def test_inspect_and_init_take_it_for_the_same_file(
+    path: str, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(tmp_path, "project/orders.csv", "project/sub/x.csv")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "project")
+
+    tables = inspected(Path.cwd(), path.format(tmp=tmp_path))
+    written = [path_from(tmp_path / "lake", path) for path in tables[0].paths]
+
+    assert set(opened(tables)) == {f"{tmp_path}/project/orders.csv"}
+    assert found(given(*written, folder="lake")) == [f"{tmp_path}/project/orders.csv"]
+
+
+@each_name
+@each_folder
+def test_inspect_and_init_find_a_file_of_exactly_that_name(
+    name: str, folder: str, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(tmp_path / folder, name, "a1.csv", "b1.csv", "b2.csv", "cc.csv")
+    monkeypatch.chdir(tmp_path / folder)
+
+    tables = inspected(Path.cwd(), name)
+    written = [path_from(tmp_path / "lake", path) for path in tables[0].paths]
+
+    assert opened(tables) == [f"{tmp_path}/{folder}/{name}"]
+    assert found(given(*written, folder="lake")) == [f"{tmp_path}/{folder}/{name}"]
+
+
+def test_inspect_and_init_find_the_files_of_a_folder(
+    given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(tmp_path / "in [1]", "orders_1.csv", "orders_2.csv", "a[1].csv")
+    (tmp_path / "in [1]" / "a[1].csv").write_text("other,names\n1,2\n")
+    (tmp_path / "link").symlink_to(tmp_path / "in [1]")
+    monkeypatch.chdir(tmp_path)
+
+    for folder in ("in [1]", "link"):
+        tables = inspected(Path.cwd(), folder)
+        listed = [[path_from(tmp_path / "lake", path) for path in table.paths] for table in tables]
+        names = [
+            [Path(file).name for file in found(given(*written, folder="lake"))]
+            for written in listed
+        ]
+        assert names == [["a[1].csv"], ["orders_1.csv", "orders_2.csv"]]
 
 
 def test_braces_are_short_for_several_paths_and_each_has_to_be_there(
