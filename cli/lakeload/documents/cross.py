@@ -47,7 +47,7 @@ def pipeline_findings(
         source_type_of(data).findings(data.get("source"), tables),
         _target_findings(tables, data, destination),
         _type_conflicts(tables, data),
-        _quarantine(tables, data, destination),
+        _quarantine(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -135,20 +135,10 @@ def _type_conflicts(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]
 QUARANTINE = "QUARANTINE"
 
 
-def _quarantine(
-    tables: Numbered, data: dict[str, Any], destination: Destination | None
-) -> Iterator[Finding]:
-    """Refuse to set records aside where a reader or the format of tables cannot."""
+def _quarantine(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse to set records aside where a reader cannot."""
     if data.get("on_bad_value") != QUARANTINE:
         return
-    if destination is not None and not FORMATS[destination.table_format].sets_aside:
-        yield Finding(
-            "`on_bad_value: QUARANTINE` is not supported yet with table_format "
-            f"{destination.table_format}",
-            "write `on_bad_value: FAIL` or `NULL`",
-            ("on_bad_value",),
-            "not-supported-yet",
-        )
     yield from source_type_of(data).quarantine_findings(data.get("source"), tables)
 
 

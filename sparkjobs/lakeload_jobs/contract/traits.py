@@ -55,8 +55,6 @@ class FormatTraits:
     """`plan` looks at the columns unless it is told not to."""
     tracks_dead_attempts: bool = False
     """A load is told which attempts of this machine have ended without a result."""
-    sets_aside: bool = False
-    """Records can be set aside in a side table (`on_bad_value: QUARANTINE`)."""
 
     @property
     def append_only(self) -> bool:
@@ -76,7 +74,6 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
         maintenance_steps=("uploads",),
         commits_in_store=True,
         lists_uploads=True,
-        sets_aside=True,
     ),
     "ICEBERG": FormatTraits(
         name="ICEBERG",

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 
 _BOUNDED = (
@@ -28,23 +29,31 @@ _BOUNDED = (
 @dataclass(frozen=True)
 class Counted:
     """`partitions` are rows in partition order; `bounds` the least and greatest value of columns;
-    `bad_values` became null under `on_bad_value: NULL`."""
+    `bad_values` became null under `on_bad_value: NULL`; `rejected` are set aside under QUARANTINE.
+    Both are among the rows of `partitions`.
+    """
 
     partitions: tuple[int, ...]
     bad_values: int = 0
     bounds: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    rejected: int = 0
 
     @property
     def rows(self) -> int:
         """All rows."""
         return sum(self.partitions)
 
+    @property
+    def loaded(self) -> int:
+        """The rows that are not rejected."""
+        return self.rows - self.rejected
+
 
 def count_rows(
     frame: DataFrame, *, all_columns: bool, bad_values: bool = False, bounded: Sequence[str] = ()
 ) -> Counted:
     """Count the rows of each partition of `frame` in one pass, in partition order; with
-    `bad_values` what `BAD_VALUES_HELPER` counts too, and the bounds of the columns `bounded`.
+    `bad_values` what the helper columns count too, and the bounds of the columns `bounded`.
 
     The frame must read its source without a shuffle: then the partitions are those of any other
     pass over the same frame in this session. With `all_columns` every column is computed, so a
@@ -55,11 +64,14 @@ def count_rows(
     keys = [name for name in bounded if isinstance(kinds[name], _BOUNDED)]
     names = {name: f"c{position}" for position, name in enumerate(frame.columns)}
     numbered = frame.toDF(*names.values())
+    rejects = bad_values and REJECTED_HELPER in names
     bad_values = bad_values and BAD_VALUES_HELPER in names
     wanted = [F.count(F.lit(1)).alias("rows")]
     if bad_values:
         wanted.append(F.sum(names[BAD_VALUES_HELPER]).alias("bad"))
-    if all_columns or bad_values:
+    if rejects:
+        wanted.append(F.count(names[REJECTED_HELPER]).alias("rejected"))
+    if all_columns or bad_values or rejects:
         # Maps cannot be hashed; whether they are null can be asked of every column.
         tests = [F.col(name).isNull().cast("int") for name in numbered.columns]
         wanted.append(F.sum(sum(tests[1:], tests[0])).alias("nulls"))
@@ -79,7 +91,15 @@ def count_rows(
             for key in keys
             if found
         },
+        sum(row["rejected"] for row in found) if rejects else 0,
     )
+
+
+def count_rejected(frame: DataFrame) -> int:
+    """Return how many rows are rejected, of rows that are not counted otherwise."""
+    if REJECTED_HELPER not in frame.columns:
+        return 0
+    return frame.where(F.col(REJECTED_HELPER).isNotNull()).count()
 
 
 def count_bad_values(frame: DataFrame) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -254,3 +255,23 @@ def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_rese
     assert done.code == 0, done.err
     assert done.document["tables"][0]["plan"]["ledger"] == [key]
     assert shop.keys(shop.seeded.prefix) == []
+
+
+def test_reset_removes_the_side_table_of_rejected_records(
+    writer: IcebergWriter, command: Command
+) -> None:
+    writer.load("monday", 3)
+    side = replace(writer, name="orders_rejected")
+    side.create(writer.table().location() + "_rejected")
+    side.load("monday", 2)
+    planned = command("reset", "pipeline.yml", "orders")
+    assert f"{SCHEMA}.orders_rejected" not in planned.lines()
+    properties = {"lakeload.rejected-of": f"{SCHEMA}.orders"}
+    side.table().transaction().set_properties(properties).commit_transaction()
+    done = command("reset", "pipeline.yml", "orders", "--yes", "--output", "json")
+    assert done.code == 0, done.err
+    assert [(table["target"], table["dropped"]) for table in done.document["tables"]] == [
+        (f"{SCHEMA}.orders", True),
+        (f"{SCHEMA}.orders_rejected", True),
+    ]
+    assert not side.catalog.table_exists((SCHEMA, "orders_rejected"))

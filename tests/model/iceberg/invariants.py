@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from tests.model.iceberg.catalog import main_of, visible
 from tests.model.iceberg.run import Run
-from tests.model.iceberg.world import FOREIGN, Snap, World
+from tests.model.iceberg.world import FOREIGN, Round, Snap, World
 from tests.model.iceberg.writer import change, step
 
 
@@ -23,6 +23,8 @@ def always(run: Run, world: World) -> Iterator[str]:
         yield "OLDER: an older version of a row has replaced a newer one"
     yield from _first_runs(run, found)
     yield from _ranges(run, seen)
+    if run.scenario.rejects:
+        yield from _rejects(world, {snap.round for snap in found if snap.author != FOREIGN})
 
 
 def when_quiet(run: Run, world: World) -> Iterator[str]:
@@ -84,6 +86,17 @@ def _ranges(run: Run, found: tuple[Snap, ...]) -> Iterator[str]:
         reached[name] = max(reached.get(name, 0), snap.after)
         if snap.rows:
             loaded[name] = max(loaded.get(name, 0), snap.after)
+
+
+def _rejects(world: World, rounds: set[Round]) -> Iterator[str]:
+    """Rejected records of the rounds that are in main, and of those that are not."""
+    for one in rounds:
+        times = world.side.count(one)
+        if times != 1:
+            yield "REJECTS: those of a load that is in are " + ("lost" if not times else "doubled")
+    known = {snap.round for snap in world.truth if snap.author in world.landed}
+    if any(one not in known and one not in world.pending for one in world.side):
+        yield "REJECTS: those of an attempt that is not in stay, and nobody knows of them"
 
 
 def _occupied(run: Run, world: World, index: int) -> bool:

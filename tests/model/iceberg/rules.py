@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rules:
-    """All on: the protocol as it is built. I1 to I13 are those of docs/protocol-iceberg.md."""
+    """All on: the protocol as it is built. I1 to I14 are those of docs/protocol-iceberg.md."""
 
     compare_and_set: bool = True
     """The catalog compares what it has with what the transaction is based on."""
@@ -46,3 +46,9 @@ class Rules:
     """I11: the empty table that a killed first run has made is still a first run's."""
     first_run_check_at_publish: bool = True
     """`table_handling: FAIL` is asked again by the publish."""
+    rejects_before_publish: bool = True
+    """I14: rejected records are in the side table before the rows are published."""
+    rejects_are_remembered: bool = True
+    """I14: the side table remembers an attempt before it takes its records."""
+    rejects_wait_for_the_branch: bool = True
+    """I14: nothing is removed of an attempt whose branch is there: it may yet publish."""

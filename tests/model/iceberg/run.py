@@ -25,6 +25,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 from lakeload_jobs.formats.iceberg.rules.branches import orphans_before, staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
+    SUMMARY_BRANCH,
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
     PipelineState,
@@ -33,7 +34,8 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     state_of,
 )
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, Verdict, has_landed, may_publish
-from tests.model.iceberg.world import FOREIGN, Actor, Process, Scenario, Snap, Table
+from lakeload_jobs.formats.iceberg.rules.rejects import Fate, PendingRejects, fate_of
+from tests.model.iceberg.world import FOREIGN, Actor, Process, Round, Scenario, Snap, Table
 
 _BEGUN = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -104,6 +106,17 @@ class Run:
             self._properties[key] = self._next_properties(base, index, snap)
         return self._properties[key]
 
+    def fate(self, number: int, one: Round) -> Fate:
+        """Ask what becomes of the rejected records of a round."""
+        me, facts = self.everybody[one[0]], self.facts(number)
+        branch = _branch(one)
+        if (head := facts.refs.get(_name(one[0]))) is not None:
+            # Metadata here has one name for the branches of all rounds.
+            facts = replace(facts, refs={**facts.refs, branch: head})
+        fate = fate_of(facts, "main", PendingRejects(branch, me.name, me.pipeline, me.job_id))
+        waits = self.rules.rejects_wait_for_the_branch
+        return "GONE" if fate == "WAITS" and not waits else fate
+
     def _next_properties(self, base: int, index: int, snap: Snap) -> Mapping[str, str]:
         me, facts = self.everybody[index], self.facts(base)
         known = state_of(facts, me.pipeline)
@@ -172,6 +185,7 @@ class Run:
         if snap.author != FOREIGN:
             me = self.everybody[snap.author]
             summary |= {SUMMARY_JOB: me.job_id, SUMMARY_PIPELINE: me.pipeline}
+            summary[SUMMARY_BRANCH] = _branch(snap.round)
         if snap.copy_of:
             summary["source-snapshot-id"] = str(snap.copy_of)
         return Snapshot(snap.id, snap.parent, 0, summary)
@@ -202,6 +216,10 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
 @functools.cache
 def _name(attempt: int) -> str:
     return staging_branch(_BEGUN, str(UUID(int=attempt + 1)))
+
+
+def _branch(one: Round) -> str:
+    return f"{_name(one[0])}.{one[1]}"
 
 
 def _always(*_: object) -> bool:

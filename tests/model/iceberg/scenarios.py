@@ -77,6 +77,15 @@ SCENARIOS: dict[str, Scenario] = {
         rest=True,
     ),
     "orphans are removed": Scenario((_A, _B), orphans=1, drops=1),
+    "rejected records": Scenario((_A, _B), rejects=True, kills=1, rounds=0),
+    "rejected records, REST": Scenario((_A, _B), rejects=True, lost=1, rest=True, rounds=0),
+    "rejected records of one job in two attempts": Scenario(
+        (_A, _A2), rejects=True, lost=1, rounds=0
+    ),
+    "rejected records and dropped branches": Scenario(
+        (_A, _B), rejects=True, drops=1, delays=1, rounds=0
+    ),
+    "rejected records of a load that begins anew": Scenario((_O, _A), rejects=True, foreign=1),
     "first loads that are killed": Scenario((_FIRST,), kills=1),
     "two first loads": Scenario((_FIRST, _OTHERS), foreign=1),
     "two first loads under FAIL": Scenario(
@@ -103,5 +112,8 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "orphans_spare_loads": ("orphans are removed", "CORRUPT"),
     "created_by": ("first loads that are killed", "STUCK"),
     "first_run_check_at_publish": ("two first loads", "FIRST RUN"),
+    "rejects_before_publish": ("rejected records", "REJECTS"),
+    "rejects_are_remembered": ("rejected records", "REJECTS"),
+    "rejects_wait_for_the_branch": ("rejected records", "REJECTS"),
 }
 """Each rule: in which scenario its absence shows, and as what."""

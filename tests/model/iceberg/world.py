@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from lakeload_jobs.contract.spec import Mode
 from lakeload_jobs.formats.iceberg.rules.facts import TableAttempt
@@ -12,6 +12,10 @@ from tests.model.iceberg.rules import Rules
 
 FOREIGN = -1
 """The author of a snapshot that another engine has made."""
+
+
+Round: TypeAlias = tuple[int, int]
+"""An attempt, and how often it has begun anew."""
 
 
 class Snap(NamedTuple):
@@ -29,6 +33,11 @@ class Snap(NamedTuple):
     """The branch has rows once this is its head."""
     version: int = 0
     """The cursor of the row that merges bring, as the branch has it once this is its head."""
+
+    @property
+    def round(self) -> Round:
+        """The round that has staged it."""
+        return self.author, (self.files - 10 * self.author) // 4
 
     @property
     def files(self) -> int:
@@ -77,6 +86,10 @@ class Actor(NamedTuple):
     """Snapshots of commits without an answer."""
     why: str = ""
     """What becomes of it when its branch is dropped."""
+    then: str = ""
+    """Where it goes on when rejected records are settled: a step, or `told` and what it is told."""
+    fates: tuple[tuple[Round, str], ...] = ()
+    """Rounds that the side table remembers, and what becomes of their records."""
     told: str = ""
 
 
@@ -93,6 +106,10 @@ class World(NamedTuple):
     """Files that no snapshot names yet; those of one load have the number of its snapshot."""
     deleted: frozenset[int] = frozenset()
     """Files that are gone."""
+    side: tuple[Round, ...] = ()
+    """The rounds whose rejected records are in the side table, once for each time."""
+    pending: frozenset[Round] = frozenset()
+    """The rounds that the side table remembers."""
     late: tuple[tuple[int, Actor], ...] = ()
     """Commits that are under way and may come in at any time."""
     source: int = 1
@@ -157,6 +174,8 @@ class Scenario:
     source_rows: int = 1
     rounds: int = 1
     """How often a load begins anew."""
+    rejects: bool = False
+    """Each load sets records aside."""
     kills: int = 0
     lost: int = 0
     delays: int = 0

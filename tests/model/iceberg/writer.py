@@ -10,7 +10,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, after_drop
 from tests.model.iceberg.catalog import commit, has_rows, in_main, properties_only
 from tests.model.iceberg.run import Run
-from tests.model.iceberg.world import Actor, Snap, Table, World
+from tests.model.iceberg.world import Actor, Round, Snap, Table, World
 
 Next: TypeAlias = tuple[str, World, str | None]
 """A step's name, the world after it, and what it broke."""
@@ -60,6 +60,8 @@ def _open(run: Run, world: World, index: int) -> list[Next]:
     if me.goes_on and before == world.source:
         return [("open: nothing new", end(world, index, "nothing"), None)]
     opened = Actor("branch", seen=world.table, round=actor.round, before=before)
+    if run.scenario.rejects:
+        opened = opened._replace(step="settle", then="branch")
     actors = (*world.actors[:index], opened, *world.actors[index + 1 :])
     return [(f"open: state {before}", world._replace(actors=actors), None)]
 
@@ -114,7 +116,9 @@ def _stage(run: Run, world: World, index: int) -> list[Next]:
         truth=tuple(sorted({*world.truth, snap})),
         written=world.written - {snap.id},
     )
-    return [("stage", change(world, index, step="publish", staged=snap.id), None)]
+    aside = run.scenario.rejects and run.rules.rejects_before_publish
+    step = "remember" if aside else "publish"
+    return [("stage", change(world, index, step=step, staged=snap.id), None)]
 
 
 def _number(world: World, index: int) -> int:
@@ -135,7 +139,7 @@ def _publish(run: Run, world: World, index: int) -> list[Next]:
         after = change(world, index, step="commit", at=world.table)
         return [("publish: go", after, None)]
     if verdict.decision is Decision.LANDED:
-        return [("publish: it has landed", end(world, index, "loaded"), None)]
+        return [("publish: it has landed", _ended(run, world, index, "loaded"), None)]
     lie, why = None, "failed"
     if verdict.decision is Decision.NO_OP:
         why = "already"
@@ -155,7 +159,7 @@ def _commit(run: Run, world: World, index: int) -> list[Next]:
         outcomes.append(("commit: refused", change(world, index, step="publish", at=-1), None))
     else:
         after, snapshot, broken = done
-        outcomes.append(("commit", end(after, index, "loaded"), broken))
+        outcomes.append(("commit", _ended(run, after, index, "loaded"), broken))
         if world.lost:
             unheard = change(after, index, step="publish", at=-1, sent=(*actor.sent, snapshot))
             lost = unheard._replace(lost=world.lost - 1)
@@ -176,26 +180,92 @@ def _drop(run: Run, world: World, index: int) -> list[Next]:
     if actor.why == "look":
         return [(label, change(world, index, step="look", why="gone" * (not dropped)), None)]
     if _unknown(run, actor, dropped=dropped):
-        return [(label, end(world, index, "unknown"), None)]
+        return [(label, _ended(run, world, index, "unknown"), None)]
     if actor.why == "again":
-        again = Actor("open", round=actor.round + 1)
-        actors = (*world.actors[:index], again, *world.actors[index + 1 :])
-        return [(label, world._replace(actors=actors), None)]
-    return [(label, end(world, index, actor.why), None)]
+        again = change(world, index, step="settle", then="open", round=actor.round + 1)
+        return [(label, again if run.scenario.rejects else _again(again, index), None)]
+    return [(label, _ended(run, world, index, actor.why), None)]
 
 
 def _look(run: Run, world: World, index: int) -> list[Next]:
     actor = world.actors[index]
     if run.rules.lost_answers_are_looked_into and run.landed(world.table, index, actor):
-        return [("look: it has landed", end(world, index, "loaded"), None)]
+        return [("look: it has landed", _ended(run, world, index, "loaded"), None)]
     unknown = _unknown(run, actor, dropped=actor.why != "gone")
-    return [("look: it is not in", end(world, index, "unknown" if unknown else "failed"), None)]
+    told = "unknown" if unknown else "failed"
+    return [("look: it is not in", _ended(run, world, index, told), None)]
 
 
 def _unknown(run: Run, actor: Actor, *, dropped: bool) -> bool:
     if not run.rules.lost_answers_are_looked_into:
         return False
     return after_drop(dropped=dropped, unknown=bool(actor.sent)) == "UNKNOWN"
+
+
+def _again(world: World, index: int) -> World:
+    again = Actor("open", round=world.actors[index].round)
+    return world._replace(actors=(*world.actors[:index], again, *world.actors[index + 1 :]))
+
+
+def _ended(run: Run, world: World, index: int, told: str) -> World:
+    """End an attempt that has made its branch; what it has set aside is settled first."""
+    if not run.scenario.rejects:
+        return end(world, index, told)
+    late = told == "loaded" and not run.rules.rejects_before_publish
+    return change(world, index, step="remember" if late else "settle", then=f"told {told}")
+
+
+def _remember(run: Run, world: World, index: int) -> list[Next]:
+    world = change(world, index, step="reject")
+    if not run.rules.rejects_are_remembered:
+        return [("rejects: nothing is remembered", world, None)]
+    return [
+        ("rejects: remember", world._replace(pending=world.pending | {_round(world, index)}), None)
+    ]
+
+
+def _reject(run: Run, world: World, index: int) -> list[Next]:
+    then = "publish" if run.rules.rejects_before_publish else "settle"
+    world = world._replace(side=tuple(sorted((*world.side, _round(world, index)))))
+    return [("rejects: append", change(world, index, step=then), None)]
+
+
+def _round(world: World, index: int) -> Round:
+    return index, world.actors[index].round
+
+
+def _settle(run: Run, world: World, index: int) -> list[Next]:
+    if not world.pending:
+        return [("settle: nothing", _go_on(world, index), None)]
+    fates = tuple((one, "") for one in sorted(world.pending))
+    return [("settle: read the side table", change(world, index, step="judge", fates=fates), None)]
+
+
+def _judge(run: Run, world: World, index: int) -> list[Next]:
+    known = world.actors[index].fates
+    fates = tuple((one, run.fate(world.table, one)) for one, _ in known)
+    return [("settle: read the table", change(world, index, step="remove", fates=fates), None)]
+
+
+def _remove(run: Run, world: World, index: int) -> list[Next]:
+    fates = dict(world.actors[index].fates)
+    # The round that has just ended is its own; one of another may yet add its records.
+    own = (index, world.actors[index].round - (world.actors[index].then == "open"))
+    own = (index, -1) if world.actors[index].then == "branch" else own
+    kept = {one for one, fate in fates.items() if fate == "GONE" and one != own}
+    side = tuple(one for one in world.side if fates.get(one) != "GONE")
+    known = {one for one in world.pending if fates.get(one, "WAITS") == "WAITS"}
+    world = world._replace(side=side, pending=frozenset(known | (kept & world.pending)))
+    return [("settle: remove", _go_on(world, index), None)]
+
+
+def _go_on(world: World, index: int) -> World:
+    actor = world.actors[index]
+    if actor.then.startswith("told "):
+        return end(world, index, actor.then.removeprefix("told "))
+    if actor.then == "open":
+        return _again(world, index)
+    return change(world, index, step=actor.then, then="", fates=())
 
 
 _STEPS = {
@@ -209,4 +279,9 @@ _STEPS = {
     "commit": _commit,
     "drop": _drop,
     "look": _look,
+    "remember": _remember,
+    "reject": _reject,
+    "settle": _settle,
+    "judge": _judge,
+    "remove": _remove,
 }

@@ -75,14 +75,6 @@ def test_formats_without_a_reader_of_ours_are_refused(tmp_path: Path, file_forma
     assert f"not supported yet for files of format {file_format}" in problem.message
 
 
-def test_iceberg_tables_are_refused(tmp_path: Path) -> None:
-    text = QUARANTINE.replace("us-east-1}", "us-east-1, table_format: ICEBERG}")
-
-    found = problems_of(tmp_path, f"{text}namespace: shop\n{TABLES}")
-
-    assert any("not supported yet with table_format ICEBERG" in text for text in messages(found))
-
-
 def test_the_side_table_must_not_be_a_table_of_the_pipeline(tmp_path: Path) -> None:
     tables = TABLES + "  - {table: Orders Rejected, path: b.csv}\n"
 

@@ -21,7 +21,12 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ROWS, Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_REJECTED,
+    SUMMARY_ROWS,
+    Snapshot,
+    TableFacts,
+)
 from lakeload_jobs.formats.iceberg.rules.history import (
     JobFound,
     Start,
@@ -85,6 +90,7 @@ class IcebergState(TableState):
         return replace(
             result,
             rows=number_of(self.already, SUMMARY_ROWS),
+            rejected=number_of(self.already, SUMMARY_REJECTED),
             bytes=number_of(self.already, "added-files-size"),
             snapshot_id=self.already.id,
         )

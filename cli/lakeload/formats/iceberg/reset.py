@@ -10,6 +10,7 @@ from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
 from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
@@ -31,6 +32,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
+from lakeload_jobs.formats.iceberg.rules.rejects import REJECTED_OF
 from lakeload_jobs.storage.objects import Objects
 
 SHOWN = 10
@@ -68,7 +70,22 @@ def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
             hint="leave it out",
         )
     lake = open_tables(request)
-    return report(drop_tables(lake, lake.tables, act=act), done=act)
+    return report(drop_tables(lake, [*_with_side_tables(lake)], act=act), done=act)
+
+
+def _with_side_tables(lake: IcebergTables) -> Iterator[TableRef]:
+    """Yield the tables, each before the side table of its rejected records, if it has one."""
+    for table in lake.tables:
+        yield table
+        for location in table.location.with_side_table[1:]:
+            side = TableRef(table.target + REJECTED_SUFFIX, location)
+            try:
+                opened = _open(lake, side)
+            except LakeloadError:
+                # What is wrong with the catalog, the table's own reset says.
+                continue
+            if opened and facts_of(opened).properties.get(REJECTED_OF) == table.target:
+                yield side
 
 
 def report(found: Sequence[TableDrop], *, done: bool) -> ResetReport:

@@ -134,6 +134,7 @@ def _run(
     summary = snapshot.summary
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
     rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
+    rejected = number_of(snapshot, facts_of.SUMMARY_REJECTED)
     # Data files that the snapshot added, and their bytes.
     files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
@@ -157,11 +158,13 @@ def _run(
             "committed_at": committed_at,
             "synced": summary.get(facts_of.SUMMARY_SYNCED) or None,
             "rows": rows,
+            "rejected": rejected,
             "bytes": size,
             "added_files": files,
             "state": state,
         },
         mode=mode or "",
+        rejected=rejected,
         details=(f"{target}: snapshot {snapshot.id}", f"  attempt {attempt or ''}"),
     )
 

@@ -28,6 +28,7 @@ from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import fit_rows, spark_types
+from lakeload_jobs.formats.iceberg.load.rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
@@ -84,7 +85,10 @@ class IcebergSession:
         replaces = replaces_rows(spec, table)
         given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
-        return OpenIceberg(given, open_load(spark, spec, table, job))
+        opened = open_load(spark, spec, table, job)
+        if spec.on_bad_value == "QUARANTINE":
+            settle_rejects(spark, spec, table)
+        return OpenIceberg(given, opened)
 
     def inspect(self, table: TableSpec) -> IcebergTable:
         """Read the table's metadata."""

@@ -12,7 +12,12 @@ from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, Tab
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.publish import Untouched
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_MODE, SUMMARY_ROWS, TableFacts
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_MODE,
+    SUMMARY_REJECTED,
+    SUMMARY_ROWS,
+    TableFacts,
+)
 
 MOST_FILES = 200
 """Beyond so many files a result counts their bytes and does not name them."""
@@ -44,6 +49,7 @@ def loaded(
         bytes=_number(summary, "added-files-size"),
         files=_files(spark, java_table, found, summary),
         file_count=_number(summary, "added-data-files"),
+        rejected=_number(summary, SUMMARY_REJECTED),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=_with_untouched(changes(summary), untouched or Untouched()),
@@ -61,6 +67,7 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
         file_count=_number(summary, "added-data-files"),
+        rejected=_number(summary, SUMMARY_REJECTED),
         snapshot_id=snapshot,
         changes=changes(summary),
     )

@@ -17,6 +17,7 @@ from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.failures import marked
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 
@@ -110,7 +111,11 @@ def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -
             hint="choose a `primary_key` without nulls, or leave such rows out with `where`",
         )
         text = marked(ErrorInfo.of(failure, "stage"))
-        value = F.coalesce(F.col(f"`{name}`"), F.raise_error(F.lit(text)))
+        missing = F.raise_error(F.lit(text))
+        if REJECTED_HELPER in frame.columns:
+            # Of a rejected record no value is loaded.
+            missing = F.when(F.col(REJECTED_HELPER).isNull(), missing)
+        value = F.coalesce(F.col(f"`{name}`"), missing)
         frame = frame.withColumn(name, value)
     return frame
 

@@ -38,16 +38,19 @@ from lakeload_jobs.formats.iceberg.load.tables import (
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
+    SUMMARY_BRANCH,
     SUMMARY_FINGERPRINT,
     SUMMARY_JOB,
     SUMMARY_MODE,
     SUMMARY_PIPELINE,
+    SUMMARY_REJECTED,
     SUMMARY_ROWS,
     SUMMARY_SYNCED,
     Snapshot,
 )
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled
 from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
 
@@ -305,6 +308,8 @@ def stage(given: Stage) -> Staged:
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
     begun = _head(given).id
     summary = summary_of(given.spec, table, given.counted)
+    if REJECTED_HELPER in given.rows.frame.columns:
+        summary[SUMMARY_BRANCH] = given.branch
     java_table = load(spark, table.schema, table.table)
     if base is None and java_table is not None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
@@ -327,7 +332,9 @@ def stage(given: Stage) -> Staged:
 
 def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict[str, str]:
     """Return what a published snapshot says of the job that made it."""
-    rows = {} if counted is None else {SUMMARY_ROWS: str(counted.rows)}
+    rows = {} if counted is None else {SUMMARY_ROWS: str(counted.loaded)}
+    if counted is not None and counted.rejected:
+        rows[SUMMARY_REJECTED] = str(counted.rejected)
     return {
         SUMMARY_JOB: spec.job_id,
         SUMMARY_PIPELINE: spec.pipeline,
@@ -340,9 +347,10 @@ def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict
 
 
 def tracked(given: Stage) -> DataFrame:
-    """Return the rows with their tracking columns, and with helpers at the end."""
+    """Return the rows with their tracking columns, and with helpers at the end. Rejected records
+    are counted by the index, and left out."""
     spec = given.spec
-    return with_tracking(
+    rows = with_tracking(
         given.rows.frame,
         counts=None if given.counted is None else given.counted.partitions,
         synced=spec.synced,
@@ -350,6 +358,9 @@ def tracked(given: Stage) -> DataFrame:
         key_columns=given.rows.key,
         columns=spec.tracking_columns,
     )
+    if REJECTED_HELPER in rows.columns:
+        rows = rows.where(F.col(REJECTED_HELPER).isNull()).drop(REJECTED_HELPER)
+    return rows
 
 
 def _write(
@@ -459,7 +470,7 @@ def _head(given: Stage) -> Snapshot:
 def _has_rows(given: Stage, head: Snapshot) -> bool:
     """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
     if given.counted is not None and not given.merges:
-        return given.counted.rows > 0
+        return given.counted.loaded > 0
     return int(head.summary.get("added-records", "0")) > 0
 
 
@@ -469,10 +480,10 @@ def _check_rows(given: Stage, head: Snapshot) -> None:
     if given.table.mode == "UPSERT" or given.counted is None:
         return
     written = int(head.summary.get("added-records", "0"))
-    if written != given.counted.rows:
+    if written != given.counted.loaded:
         raise LoadFailed(
-            f"the source changed while it was read: it had {given.counted.rows} rows when counted "
-            f"and {written} when loaded",
+            f"the source changed while it was read: it had {given.counted.loaded} rows when "
+            f"counted and {written} when loaded",
             hint="load files that are complete and that nobody writes to",
             retryable=True,
         )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
@@ -20,13 +21,17 @@ from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
+from lakeload_jobs.formats.iceberg.load.rejects import (
+    add_rejects,
+    rejected_rows,
+    settle_rejects,
+)
 from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
-from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rows
-from lakeload_jobs.rows.rejects import NONE_REJECTED
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rejected, count_rows
+from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -80,7 +85,8 @@ class IcebergWriter:
         table, rows = self.load.table, self.ready.rows
         bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
         counts = rows.prepared.counts
-        if counts is not None and not bounded and BAD_VALUES_HELPER not in rows.frame.columns:
+        helpers = set(ROW_HELPERS) & set(rows.frame.columns)
+        if counts is not None and not bounded and not helpers:
             return Counted(counts)
         return count_rows(
             rows.frame,
@@ -93,7 +99,9 @@ class IcebergWriter:
         """Write the rows to a branch of their own."""
         load = self.load
         # Rows that were read once lie on Spark's disks: to look at them again reads no source.
-        bad = count_bad_values(self.ready.rows.frame) if counted is None else counted.bad_values
+        frame = self.ready.rows.frame
+        bad = count_bad_values(frame) if counted is None else counted.bad_values
+        rejected = count_rejected(frame) if counted is None else counted.rejected
         given = Stage(
             spark=load.spark,
             spec=load.spec,
@@ -105,7 +113,10 @@ class IcebergWriter:
             replaces=load.replaces,
         )
         try:
-            return StagedIceberg(load, self.ready, given, stage(given), bad)
+            staged = stage(given)
+            return StagedIceberg(
+                load, self.ready, given, staged, bad, rejected_rows(given, rejected)
+            )
         except BaseException:
             _drop(load, given.branch)
             raise
@@ -115,7 +126,13 @@ class StagedIceberg:
     """Rows that wait on a branch."""
 
     def __init__(
-        self, load: IcebergLoad, ready: Ready, given: Stage, staged: Staged, bad_values: int
+        self,
+        load: IcebergLoad,
+        ready: Ready,
+        given: Stage,
+        staged: Staged,
+        bad_values: int,
+        rejected: Rejected,
     ) -> None:
         self._load = load
         self._opened = ready.opened
@@ -123,7 +140,7 @@ class StagedIceberg:
         self._staged = staged
         self._ledger: str | None = None
         self.bad_values = bad_values
-        self.rejected = NONE_REJECTED
+        self.rejected = rejected
 
     def note(self, evidence: Evidence) -> None:
         """Write it beside the table: no publish names it yet."""
@@ -134,15 +151,33 @@ class StagedIceberg:
         self._ledger = note_evidence(load.spec, load.table, load.objects, evidence, before, name)
 
     def commit(self, change: StateChange | None) -> TableResult:
-        """Publish. The branch is gone afterwards, unless the outcome is unknown."""
+        """Publish. The branch is gone afterwards, unless the outcome is unknown.
+
+        Rejected records are in their side table before, and stay there only if it comes in.
+        """
         load, table = self._load, self._load.table
-        published = publish(self._publish(change))
+        if self.rejected.rows:
+            self._add_rejects()
+        try:
+            published = publish(self._publish(change))
+        except BaseException:
+            self._settle()
+            raise
+        settled = self._settle()
         if published.outcome == "AGAIN":
+            if not settled:
+                raise LoadFailed(
+                    f"`{table.target}` has to be loaded again, and the rejected records of this "
+                    "try are still in the side table",
+                    hint="run again: nothing was committed, and the next load removes them",
+                    retryable=True,
+                )
             raise RetryLoad(published.reason)
         if published.outcome == "NO_OP" or published.snapshot is None:
             return already(table, published.facts, published.snapshot)
         java_table = load_java(load.spark, table.schema, table.table)
-        index = self._given.rows.prepared.index
+        # The index counts all records: those that are set aside leave gaps.
+        index = "sparse" if self.rejected.rows else self._given.rows.prepared.index
         snapshot = published.snapshot
         untouched = self._staged.untouched
         return loaded(
@@ -152,6 +187,34 @@ class StagedIceberg:
     def abandon(self) -> None:
         """Drop the branch."""
         _drop(self._load, self._given.branch)
+
+    def _add_rejects(self) -> None:
+        """Add them to the side table. What fails here leaves nothing of the load behind, or what
+        the next load removes."""
+        try:
+            add_rejects(self._given)
+        except BaseException as error:
+            self.abandon()
+            self._settle()
+            if isinstance(error, Py4JError | PySparkException):
+                # Another round would not know whether this one's records came in after all.
+                what = f"the rejected records of `{self._load.table.target}` could not be written"
+                hint = "run again: nothing was committed"
+                raise LoadFailed(f"{what}: {error}", hint=hint, retryable=True) from error
+            raise
+
+    def _settle(self) -> bool:
+        """Say which rejected records stay; return whether that is done. What fails now is done by
+        the next load."""
+        if not self.rejected.rows:
+            return True
+        load = self._load
+        try:
+            settle_rejects(load.spark, load.spec, load.table, self._given.branch)
+        except (LakeloadError, Py4JError, PySparkException, OSError):
+            logger.warning("rejected records are not settled", exc_info=True)
+            return False
+        return True
 
     def _publish(self, change: StateChange | None) -> Publish:
         load, opened, given = self._load, self._opened, self._given

@@ -1,0 +1,148 @@
+"""The side table of an Iceberg table: an attempt's rejected records go in before its rows are
+published, and stay if they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.core.names import REJECTED_SUFFIX
+from lakeload_jobs.formats.iceberg.load.stage import Stage, summary_of
+from lakeload_jobs.formats.iceberg.load.table_changes import create, definition
+from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.rules.rejects import (
+    REJECTED_OF,
+    PendingRejects,
+    fate_of,
+    is_forgotten,
+    pending_rejects,
+)
+from lakeload_jobs.rows.rejects import REJECTED_HELPER, SHOWN, SIDE_COLUMNS, Rejected, sentence
+from lakeload_jobs.rows.tracking_sql import with_tracking
+
+
+def rejected_rows(given: Stage, rejected: int) -> Rejected:
+    """Return how many records are rejected, with the first of them."""
+    of = 0 if given.counted is None else given.counted.rows
+    if not rejected:
+        return Rejected(0, of)
+    helper = F.col(REJECTED_HELPER)
+    first = given.rows.frame.where(helper.isNotNull()).select(helper).limit(SHOWN).collect()
+    return Rejected(rejected, of, tuple(sentence(row[0].asDict()) for row in first))
+
+
+def add_rejects(given: Stage) -> None:
+    """Append the rejected records of a staged load to the side table, which is made first.
+
+    Raises `InvalidInput` where a table of its own has that name, and what the catalog refuses.
+    """
+    spark, spec, table = given.spark, given.spec, given.table
+    side = _side_table(table)
+    java_table = load(spark, side.schema, side.table) or _created(spark, spec, table, side)
+    _check(spark, java_table, table, side)
+    pending = PendingRejects(given.branch, spec.attempt_id, spec.pipeline, spec.job_id)
+    java_table.updateProperties().set(pending.name, pending.to_property()).commit()
+    tracked = with_tracking(
+        given.rows.frame,
+        counts=None if given.counted is None else given.counted.partitions,
+        synced=spec.synced,
+        job_id=spec.job_id,
+        key_columns=(),
+        columns=("_supa_synced", "_supa_index", "_supa_job_id"),
+    )
+    rows = tracked.where(F.col(REJECTED_HELPER).isNotNull()).select(
+        f"{REJECTED_HELPER}.*",
+        F.lit(spec.attempt_id).alias("attempt_id"),
+        *_JOB,
+        F.lit(given.branch).alias(_ROUND),
+    )
+    writer = rows.select(*_COLUMNS).writeTo(spark_name(side.schema, side.table))
+    for name, value in summary_of(spec, table, None).items():
+        writer = writer.option(f"snapshot-property.{name}", value)
+    writer.append()
+
+
+_JOB = ("_supa_synced", "_supa_index", "_supa_job_id")
+_ROUND = "staging_branch"
+_COLUMNS = {**SIDE_COLUMNS, _ROUND: "string"}
+
+
+def settle_rejects(
+    spark: SparkSession, spec: JobSpec, table: TableSpec, own: str | None = None
+) -> None:
+    """Remove the rejected records of rounds that were not published and cannot be any more.
+
+    `own` is the branch of a round of this attempt that has ended. Others stay remembered for a
+    while: one that was paused may yet add its records.
+    """
+    side = _side_table(table)
+    java_table = load(spark, side.schema, side.table)
+    if java_table is None:
+        return
+    pending = tuple(pending_rejects(read_facts(spark, java_table)))
+    if not pending:
+        return
+    # Read after what is pending: an attempt publishes after it is remembered.
+    own = load(spark, table.schema, table.table)
+    facts = None if own is None else read_facts(spark, own)
+    for one in pending:
+        fate = fate_of(facts, spec.destination.iceberg.branch, one)
+        if fate == "WAITS":
+            continue
+        if fate == "GONE":
+            _remove(spark, spec, table, java_table, one)
+            if not is_forgotten(one, own, datetime.now(UTC)):
+                continue
+        java_table.updateProperties().remove(one.name).commit()
+
+
+def _remove(
+    spark: SparkSession, spec: JobSpec, table: TableSpec, java_table: Java, one: PendingRejects
+) -> None:
+    """Remove the partition of one round, if there is any."""
+    java_table.refresh()
+    if java_table.currentSnapshot() is None:
+        return
+    equal = jvm(spark).org.apache.iceberg.expressions.Expressions.equal
+    delete = java_table.newDelete().deleteFromRowFilter(equal(_ROUND, one.branch))
+    for name, value in summary_of(spec, table, None).items():
+        delete.set(name, value)
+    delete.commit()
+
+
+def _side_table(table: TableSpec) -> TableSpec:
+    return replace(
+        table,
+        table=table.table + REJECTED_SUFFIX,
+        mode="APPEND",
+        primary_key=(),
+        table_properties=None,
+    )
+
+
+def _created(spark: SparkSession, spec: JobSpec, table: TableSpec, side: TableSpec) -> Java:
+    columns = T.StructType(
+        [T.StructField(name, T.DataType.fromDDL(kind)) for name, kind in _COLUMNS.items()]
+    )
+    # A partition of its own lets the records of a round go without a file being read.
+    partitions = (PartitionField("identity", _ROUND),)
+    made = definition(spark, spec, side, columns, (), partitions)
+    create(spark, side, replace(made, properties={**made.properties, REJECTED_OF: table.target}))
+    return load(spark, side.schema, side.table)
+
+
+def _check(spark: SparkSession, java_table: Java, table: TableSpec, side: TableSpec) -> None:
+    facts = read_facts(spark, java_table)
+    if facts.properties.get(REJECTED_OF) == table.target:
+        return
+    raise InvalidInput(
+        f"the rejected records of `{table.target}` would go to `{side.target}`, which is a table "
+        "of its own; nothing was loaded",
+        hint="give one of the two another `name` or `namespace`",
+    )

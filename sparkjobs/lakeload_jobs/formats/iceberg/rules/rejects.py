@@ -1,0 +1,93 @@
+"""Rejected records of an Iceberg table: when those of an attempt count.
+
+They lie in a side table, and are in it before the attempt's rows are published. Until that is
+known, the side table remembers the attempt in a property.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Literal
+
+from lakeload_jobs.contract.maintain import DEAD_AFTER
+from lakeload_jobs.formats.iceberg.rules.branches import parse_staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_BRANCH,
+    TableFacts,
+    damaged,
+    job_key,
+    lineage,
+    remembered_jobs,
+)
+
+REJECTED_OF = "lakeload.rejected-of"
+"""Property of a side table: the table whose rejected records it takes."""
+
+PENDING_PREFIX = "lakeload.pending."
+
+Fate = Literal["COUNTS", "WAITS", "GONE"]
+"""What becomes of an attempt's rejected records: they stay, nobody knows yet, or they go."""
+
+
+@dataclass(frozen=True)
+class PendingRejects:
+    """A round of an attempt whose rejected records may be in the side table; `branch`, which no
+    other round has, is where its rows wait in the table."""
+
+    branch: str
+    attempt: str
+    pipeline: str
+    job: str
+
+    @property
+    def name(self) -> str:
+        """The property that remembers it."""
+        return PENDING_PREFIX + self.branch
+
+    def to_property(self) -> str:
+        """Return what the property holds."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+
+def pending_rejects(side: TableFacts) -> Iterator[PendingRejects]:
+    """Yield the rounds that a side table remembers. Raises `LoadFailed` for what lakeload did not
+    write."""
+    for name, text in sorted(side.properties.items()):
+        if not name.startswith(PENDING_PREFIX):
+            continue
+        try:
+            yield PendingRejects(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise damaged(name, text) from error
+
+
+def fate_of(table: TableFacts | None, branch: str, pending: PendingRejects) -> Fate:
+    """Return what becomes of rejected records, given the table as it is now.
+
+    They count if the snapshot of their round is in the lineage of `branch`. While the staging
+    branch is there it may still be published; without it, it cannot (I7). A job whose snapshot has
+    expired is in, and which round brought it in nobody can tell: nothing is removed in doubt.
+    """
+    if table is None:
+        return "GONE"
+    if any(
+        table.snapshots[number].summary.get(SUMMARY_BRANCH) == pending.branch
+        for number in lineage(table, branch).ids
+    ):
+        return "COUNTS"
+    if pending.branch in table.refs:
+        return "WAITS"
+    snapshot = remembered_jobs(table).get(job_key(pending.pipeline, pending.job))
+    if snapshot is not None and snapshot not in table.snapshots:
+        return "COUNTS"
+    return "GONE"
+
+
+def is_forgotten(pending: PendingRejects, own: str | None, now: datetime) -> bool:
+    """Return whether a round whose records are gone need not be remembered any more: it is `own`,
+    or so old that nobody can be about to add records under its name."""
+    begun = parse_staging_branch(pending.branch)
+    return pending.branch == own or begun is None or now - begun[0] >= DEAD_AFTER
