@@ -92,7 +92,7 @@ def look_again(scenario: Scenario, world: World, index: int, ended: Ended) -> li
             return [(f"{label}: a stranger's", stop(world, index, "stopped"))]
         if scenario.rules.look_after_no_such_upload:
             there |= 1 << file
-    whole = there == (1 << scenario.files) - 1
+    whole = there == (1 << _files(scenario, actor)) - 1
     step = "end_done" if whole else "ending"
     return [(label, change(world, index, step=step, there=there))]
 
@@ -201,10 +201,18 @@ def _put_end(
 def _next_file(scenario: Scenario, world: World, index: int, *, there: bool) -> World:
     actor = world.actors[index]
     seen = actor.there | (there << actor.file)
-    if actor.file + 1 < scenario.files:
+    files = _files(scenario, actor)
+    if actor.file + 1 < files:
         return change(world, index, step="complete", file=actor.file + 1, there=seen)
-    whole = seen == (1 << scenario.files) - 1
+    whole = seen == (1 << files) - 1
     return change(world, index, step="end_done" if whole else "look_again", there=seen)
+
+
+def _files(scenario: Scenario, actor: Actor) -> int:
+    """How many files are published: those that the record names, or its author knows of."""
+    if scenario.rules.rejects_in_record or actor.own == "mine":
+        return scenario.files
+    return scenario.files - 1
 
 
 def _attempt(scenario: Scenario, world: World, index: int, actor: Actor) -> int:

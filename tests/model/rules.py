@@ -23,6 +23,8 @@ class Rules:
     """No answer to the record PUT: only the same PUT again tells."""
     record_before_completion: bool = True
     """Nothing is completed before the record is there."""
+    rejects_in_record: bool = True
+    """The record names the uploads of the side table, which is each job's last file, as well."""
     publish_from_record: bool = True
     """What is published are the uploads that the record names."""
     look_after_no_such_upload: bool = True

@@ -110,6 +110,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "ours_by_attempt": ("one job in two attempts", "UNCOMMITTED"),
     "same_put_again": ("a record PUT that arrives late", "LIE"),
     "record_before_completion": ("two jobs and a recover", "UNCOMMITTED"),
+    "rejects_in_record": ("two jobs and a recover", "UNPUBLISHED"),
     "publish_from_record": ("one job in two attempts", "UNCOMMITTED"),
     "look_after_no_such_upload": ("two jobs and a recover", "NEEDLESS VOID"),
     "wait_for_late_completion": ("completions that take long", "VOID VISIBLE"),
