@@ -80,6 +80,34 @@ def test_orc_files_of_different_columns_are_united(job: Job) -> None:
     assert job.rows(result)["_supa_index"].to_pylist() == [1, 2]
 
 
+def test_orc_files_of_wider_types_are_united(job: Job) -> None:
+    def kinds(n: pa.DataType, f: pa.DataType, digits: int, scale: int, value: str) -> pa.Table:
+        return pa.table(
+            {
+                "n": pa.array([7], n),
+                "f": pa.array([0.5], f),
+                "d": pa.array([Decimal(value)], pa.decimal128(digits, scale)),
+            }
+        )
+
+    narrow = orc_file(job, "a.orc", kinds(pa.int16(), pa.float32(), 5, 1, "1.5"))
+    wide = orc_file(job, "b.orc", kinds(pa.int64(), pa.float64(), 9, 3, "123456.125"))
+    text = orc_file(job, "c.orc", pa.table({"n": ["x"]}))
+
+    result = job.load_one(job.table(narrow, wide, narrow, file_format="ORC"))
+    refused = job.load_one(job.table(narrow, text, file_format="ORC", name="refused"))
+
+    assert result.error is None
+    rows = job.rows(result)
+    kept = [str(rows.schema.field(name).type) for name in ("n", "f", "d")]
+    assert kept == ["int64", "double", "decimal128(9, 3)"]
+    assert sorted(str(row["d"]) for row in job.values(result)) == ["1.500", "123456.125"]
+    assert refused.error is not None
+    assert refused.error.message == (
+        f"the column `n` is smallint in `{narrow}` and string in `{text}`"
+    )
+
+
 def test_a_file_that_is_not_orc_is_named(job: Job) -> None:
     path = job.file("a.orc", "id\n1\n")
 

@@ -6,16 +6,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyarrow import orc
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.types import (
+    ByteType,
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
+    ShortType,
     StructField,
     StructType,
 )
@@ -23,6 +29,7 @@ from pyspark.sql.types import (
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 
@@ -32,22 +39,23 @@ ReadStart = Callable[[FileState, int], bytes]
 _MAGIC = b"Obj\x01"
 _FIRST_BYTES = 16 * 1024
 _AT_ONCE = 16
-_WIDENED: tuple[tuple[DataType, DataType], ...] = (
-    (IntegerType(), LongType()),
+_WIDER: tuple[tuple[DataType, ...], ...] = (
+    (ByteType(), ShortType(), IntegerType(), LongType()),
     (FloatType(), DoubleType()),
 )
+"""Types of which a later one holds all values of those before it."""
+_MAX_DIGITS = 38
 
 
-def one_file_of_each_schema(files: Sequence[FileState], read: ReadStart) -> list[FileState]:
-    """Return the first file of each schema that `files` were written with.
-
-    Raises `LoadFailed` for a file that is not Avro.
-    """
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="avro") as pool:
-        schemas = list(pool.map(lambda file: schema_text(file, read), files))
+def one_file_of_each_schema(
+    files: Sequence[FileState], schema: Callable[[FileState], bytes]
+) -> list[FileState]:
+    """Return the first file of each schema that `files` were written with, by its text."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
+        schemas = list(pool.map(schema, files))
     first: dict[bytes, FileState] = {}
-    for file, schema in zip(files, schemas, strict=True):
-        first.setdefault(schema, file)
+    for file, text in zip(files, schemas, strict=True):
+        first.setdefault(text, file)
     return list(first.values())
 
 
@@ -66,8 +74,9 @@ def schema_text(file: FileState, read: ReadStart) -> bytes:
             raise _not_avro(file) from None
 
 
-def merge(schemas: Sequence[tuple[FileState, StructType]]) -> StructType:
-    """Unite the columns of all files; of two integers or two floats the wider holds both.
+def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = False) -> StructType:
+    """Unite the columns of all files; of two integers or floats the wider holds both, and
+    of two `decimals` where the reader can tell their scales apart.
 
     Raises `LoadFailed` naming both files where a column has two types.
     """
@@ -77,21 +86,30 @@ def merge(schemas: Sequence[tuple[FileState, StructType]]) -> StructType:
         for field in schema.fields:
             before = fields.setdefault(field.name, field.dataType)
             first = origin.setdefault(field.name, file)
-            kind = before if before == field.dataType else _wider(before, field.dataType)
+            kind = (
+                before
+                if before == field.dataType
+                else _wider(before, field.dataType, decimals=decimals)
+            )
             if kind is None:
                 raise LoadFailed(
                     f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
                     f"{field.dataType.simpleString()} in `{file.path}`",
-                    hint="load them as two tables, or give the reader option `avroSchema`",
+                    hint="load the files as two tables, or leave the column out with "
+                    "`columns.exclude`",
                 )
             fields[field.name] = kind
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
-def _wider(one: DataType, other: DataType) -> DataType | None:
-    for narrow, wide in _WIDENED:
-        if {one, other} == {narrow, wide}:
-            return wide
+def _wider(one: DataType, other: DataType, *, decimals: bool) -> DataType | None:
+    for kinds in _WIDER:
+        if one in kinds and other in kinds:
+            return max(one, other, key=kinds.index)
+    if decimals and isinstance(one, DecimalType) and isinstance(other, DecimalType):
+        scale = max(one.scale, other.scale)
+        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
+        return DecimalType(digits, scale) if digits <= _MAX_DIGITS else None
     return None
 
 
@@ -143,6 +161,7 @@ def _not_avro(file: FileState) -> LoadFailed:
 
 
 _INSTANT = "timestamp with local time zone"
+_CANNOT_MERGE = "CANNOT_MERGE_SCHEMAS"
 
 
 def open_typed(
@@ -172,12 +191,34 @@ def open_typed(
             hint=f"are they {source.format} files, and complete?",
         ) from error
     except Py4JJavaError as error:
-        if source.format != "ORC" or _INSTANT not in str(error):
+        if _CANNOT_MERGE in str(error):
+            return _united_orc(reader, source, files, paths, s3)
+        if _INSTANT not in str(error):
             raise
         raise LoadFailed(
             f"Spark cannot read ORC columns of the type `{_INSTANT}`, as the files have",
             hint="write them as `timestamp`, which is read as UTC, or load Parquet",
         ) from error
+
+
+def _united_orc(
+    reader: DataFrameReader,
+    source: FilesInput,
+    files: Sequence[FileState],
+    paths: Sequence[str],
+    s3: S3Source | None,
+) -> DataFrame:
+    """Open ORC files of which Spark does not unite the columns: it widens no type."""
+
+    def text(file: FileState) -> bytes:
+        opened: Any = file.path
+        if s3 is not None and is_s3(file.path):
+            opened = pa.PythonFile(ObjectFile(s3.readers.objects(source), file), mode="r")
+        return orc.ORCFile(opened).schema.to_string().encode()
+
+    different = one_file_of_each_schema(files, text)
+    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
+    return reader.schema(merge(schemas, decimals=True)).load(list(paths))
 
 
 def _with_all_columns(
@@ -189,7 +230,7 @@ def _with_all_columns(
         with Path(file.path).open("rb") as opened:
             return opened.read(size)
 
-    different = one_file_of_each_schema(files, read_start)
+    different = one_file_of_each_schema(files, lambda file: schema_text(file, read_start))
     if len(different) == 1:
         return reader
     schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
