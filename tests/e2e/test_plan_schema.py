@@ -31,7 +31,8 @@ def catalog(lake: Lake, tmp_path: Path) -> Iterator[Catalog]:
     lake.write_pipeline(
         tmp_path,
         tables=[
-            *({"table": name, "path": f"{name}.csv"} for name in HAS),
+            {"table": "orders", "path": "orders.csv"},
+            {"table": "visits", "path": "visits.csv", "columns": {"types": {"at": "string"}}},
             {"table": "new", "path": "new.csv", "mode": "UPSERT", "primary_key": ["id"]},
         ],
         source={
@@ -89,7 +90,7 @@ def test_a_plan_shows_the_columns_that_change_and_writes_nothing(
     assert orders["widens"] == [{"name": "id", "type": "long", "was": "int"}]
     assert (orders["removed"], orders["error"]) == (["old"], None)
     assert "`at`" in visits["error"]["message"]
-    assert visits["columns"] == {"id": "long", "at": "string"}
+    assert visits["columns"] == {"id": "int", "at": "string"}
     assert (new["creates"], new["columns"]) == (True, {"id": "long"})
     assert ended.tables["new"]["mode"] == "UPSERT"
     assert lake.keys() == before
