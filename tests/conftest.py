@@ -81,18 +81,32 @@ _FIRST = ("e2e/test_class_data.py",)
 """What others would wait for: it makes the class-data archive that all syncs of tests share."""
 _QUICK = ("unit", "", "model", "servers")
 _LONGEST = (
-    "faults/test_product.py",
     "faults/test_iceberg.py",
     "integration/iceberg/test_catalog_loads.py",
-    "faults/mutations/test_mutations.py",
-    "e2e/test_iceberg.py",
-    "faults/test_damaged_records.py",
-    "e2e/test_executors.py",
-    "e2e/test_iceberg_executors.py",
+    "faults/test_product.py",
     "e2e/test_demo.py",
+    "integration/job/test_direct_parquet.py",
+    "e2e/test_iceberg.py",
+    "faults/test_protocol.py",
+    "integration/iceberg/proof/test_what_catalogs_enforce.py",
+    "e2e/test_s3_source.py",
+    "e2e/test_executors.py",
     "e2e/test_incremental.py",
+    "integration/permissions/test_policy_is_what_is_asked.py",
+    "integration/iceberg/test_maintain.py",
+    "e2e/test_iceberg_executors.py",
+    "e2e/test_secrets.py",
+    "integration/formats/test_changed_files.py",
+    "integration/formats/test_rows_read_once.py",
+    "e2e/test_iceberg_secrets.py",
+    "faults/mutations/test_mutations.py",
+    "integration/formats/test_loads.py",
+    "faults/test_damaged_records.py",
+    "integration/iceberg/test_upsert.py",
+    "integration/probes/test_command.py",
+    "e2e/test_generated_policies.py",
 )
-"""Files of half a minute and more, the longest first: none of them is to be alone at the end."""
+"""Files of 20 CPU seconds and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
 
 
