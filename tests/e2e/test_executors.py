@@ -1,5 +1,4 @@
-"""Executors on a real standalone cluster are processes of their own, with identities of their own
-(DESIGN section 8)."""
+"""Executors on a real standalone cluster are processes, with identities of their own."""
 
 from __future__ import annotations
 

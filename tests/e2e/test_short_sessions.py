@@ -1,4 +1,4 @@
-"""A load that takes longer than a role session lives still ends well (DESIGN section 8)."""
+"""A load that takes longer than a role session lives still ends well."""
 
 from __future__ import annotations
 

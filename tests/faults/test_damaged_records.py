@@ -1,5 +1,5 @@
 """A publish that stopped half-way and whose other uploads are gone: nothing is loaded until a
-person has decided, and then every row is there once (DESIGN section 5, step 4)."""
+person has decided, and then every row is there once."""
 
 from __future__ import annotations
 

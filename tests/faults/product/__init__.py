@@ -1,3 +1,4 @@
 """The whole product under faults: real syncs through the fault proxy, killed and disturbed, then
-compared with an oracle that knows the log and the files only by boto3 and pyarrow (DESIGN
-section 9). `python -m tests.faults.product` runs the campaign."""
+compared with an oracle that knows the log and the files only by boto3 and pyarrow.
+
+`python -m tests.faults.product` runs the campaign."""

@@ -1,6 +1,6 @@
 """kill -9 of everything before and after each step of the protocol, and what may come too late.
 
-A step is recognised by its request at the proxy (DESIGN section 5 has the steps).
+A step is recognised by its request at the proxy.
 """
 
 from __future__ import annotations

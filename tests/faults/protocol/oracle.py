@@ -1,4 +1,4 @@
-"""Is everything as it must be (DESIGN section 9)? Judged from the bytes in the bucket alone: the
+"""Is everything as it must be? Judged from the bytes in the bucket alone: the
 log as JSON, the data with plain pyarrow, the expected rows from the plan. None of our code."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every way to say who we are reaches S3, with a role and without (DESIGN section 8; F9–F16)."""
+"""Every way to say who we are reaches S3, with a role and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold in every state, and what must hold when all is quiet (DESIGN section 9)."""
+"""What must hold in every state, and what must hold when all is quiet."""
 
 from __future__ import annotations
 
