@@ -90,6 +90,23 @@ def test_good_records_are_loaded_and_bad_ones_lie_beside_them(job: Job) -> None:
     assert [file["key"] for file in record["rejected"]["files"]] == side_keys(job)
 
 
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_records_of_json_are_set_aside_too(job: Job, reader: str) -> None:
+    lines = ['{"n": 1, "s": {"a": [1]}}', '{"n": "x", "s": {"a": []}}', '{"n": 3,}', '{"n": 4}']
+    path = job.file("a.ndjson", "\n".join(lines))
+    table = job.table(path, file_format="NDJSON", columns=NUMBERS)
+
+    result = load(job, table, reader=reader)
+
+    assert (result.rows, result.rejected) == (2, 2)
+    assert job.values(result) == [{"n": 1, "s": {"a": [1]}}, {"n": 4, "s": None}]
+    first, second = side_rows(job)
+    assert (first["source_line"], first["column_name"]) == (2, "n")
+    assert (first["column_value"], first["raw_record"]) == ('"x"', lines[1])
+    assert (second["source_line"], second["raw_record"]) == (3, lines[2])
+    assert second["reason"].startswith("it is not JSON: ")
+
+
 def test_a_load_without_bad_records_is_as_without_quarantine(job: Job) -> None:
     result = load(job, job.table(job.file("a.csv", "id,n\n1,10\n"), columns=NUMBERS))
 
