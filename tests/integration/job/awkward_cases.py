@@ -159,6 +159,27 @@ CASES = [
         {"v": {"a": 1}},
         expected=[{"n": None, "v": "1"}, {"n": None, "v": "text"}, {"n": None, "v": '{"a": 1}'}],
     ),
+    json_case(
+        "odd keys",
+        {"": 1, "a.b": {"x.y": 1, "X": 2, "x": [{"": "\u0000"}]}, "A": 1, "a": 2, "`q`": "🚀\n"},
+        {"A": 10**25, "a.b": {"X": 3.5}},
+        expected=[
+            {
+                "_": 1,
+                "a_b": {"x_y": 1, "X": 2.0, "x_1": [{"_": "\u0000"}]},
+                "A": Decimal(1),
+                "a_1": 2,
+                "_q_": "🚀\n",
+            },
+            {
+                "_": None,
+                "a_b": {"x_y": None, "X": 3.5, "x_1": None},
+                "A": Decimal(10**25),
+                "a_1": None,
+                "_q_": None,
+            },
+        ],
+    ),
     parquet_case(
         "types",
         pa.table(
