@@ -25,6 +25,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
+    Rejects,
     StagedFile,
     Target,
     tool_version,
@@ -35,6 +36,13 @@ from lakeload_jobs.formats.parquet.log.table_log import (
     NotYetPublished,
     OpenedLog,
     TableLog,
+)
+from lakeload_jobs.rows.rejects import (
+    REJECT,
+    REJECTED_HELPER,
+    SIDE_COLUMNS,
+    Reject,
+    reject_column,
 )
 from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 from tests.faults.protocol.rows import Files, append_rows, ranged_rows
@@ -116,8 +124,8 @@ def _load(place: Place, action: dict[str, Any]) -> dict[str, Any]:
     else:
         after = max(before, action["upto"])
         state, files = StateChange(opened.state, after), ranged_rows("shop", before, after)
-    record = _record(place, action, opened, state, _stage(place, log, action, files))
-    return _commit(log, record)
+    staged, aside = _stage(place, log, action, files)
+    return _commit(log, _record(place, action, opened, state, staged, aside))
 
 
 def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
@@ -143,8 +151,12 @@ def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
 
 def _stage(
     place: Place, log: TableLog, action: dict[str, Any], files: Files
-) -> tuple[StagedFile, ...]:
-    """Stage each file as one partition, as tasks would; abort all when one fails."""
+) -> tuple[tuple[StagedFile, ...], tuple[StagedFile, ...]]:
+    """Stage each file as one partition, as tasks would; abort all when one fails.
+
+    Of some jobs each partition ends with a record that is rejected: its file is among the second.
+    """
+    rejected = int(zlib.crc32(action["job"].encode()) % 2 == 0)
     pool = UploadPool(2)
     # Tasks make a client of their own; here it exists already, which saves its start.
     stage._connection = lambda *_, **__: (place.objects, pool)
@@ -157,22 +169,31 @@ def _stage(
         tracking_columns=TRACKING_COLUMNS,
         key_columns=(),
         partitions=len(files),
-        counts=tuple(len(rows) for rows in files),
+        counts=tuple(len(rows) + rejected for rows in files),
         registry=None,
         on_executor=False,
     )
     staged: list[StagedFile] = []
+    aside: list[StagedFile] = []
     try:
         for number, rows in enumerate(files):
-            data = {name: list(rows) for name in _columns(action)}
-            batch = pa.RecordBatch.from_pydict(data)
-            staged.extend(writer.stage(number, iter([batch])).files)
+            data: dict[str, list[str | None]] = {
+                name: [*rows, *[None] * rejected] for name in _columns(action)
+            }
+            batch = pa.RecordBatch.from_pydict(data, pa.schema([(n, pa.string()) for n in data]))
+            if rejected:
+                reject = Reject("orders.csv", "it is bad", b"x", source_line=len(rows) + 1)
+                marked = reject_column(len(rows) + 1, {len(rows): reject})
+                batch = batch.append_column(pa.field(REJECTED_HELPER, REJECT), marked)
+            report = writer.stage(number, iter([batch]))
+            staged.extend(report.files)
+            aside.extend(report.rejects)
     except BaseException:
-        log.abandon(staged)
+        log.abandon((*staged, *aside))
         raise
     finally:
         pool.close()
-    return tuple(staged)
+    return tuple(staged), tuple(aside)
 
 
 def _record(
@@ -181,6 +202,7 @@ def _record(
     opened: OpenedLog,
     state: StateChange | None,
     files: tuple[StagedFile, ...],
+    aside: tuple[StagedFile, ...],
 ) -> LoadRecord:
     strategy = place.destination.parquet.partition_strategy
     now = datetime.now(UTC)
@@ -209,6 +231,14 @@ def _record(
         files=files,
         glue=None if place.catalog is None else _glue(place, strategy),
         state=state,
+        rejected=Rejects(
+            place.location.side_table.table,
+            tuple(Column(name, kind) for name, kind in SIDE_COLUMNS.items()),
+            sum(file.rows for file in aside),
+            aside,
+        )
+        if aside
+        else None,
     )
 
 

@@ -110,6 +110,9 @@ def look(bucket: Bucket, table: str) -> Seen:
         elif key.startswith(data_path):
             content, attempts[key] = bucket.read(listed)
             data[key] = _rows(content)
+        elif key.startswith(f"{PREFIX}shop/{table}_rejected/"):
+            _, attempts[key] = bucket.read(listed)
+            data[key] = []
         elif not (key == log_path + "checkpoint.json" or BINDING.fullmatch(key)):
             strange.append(key)
     numbered = tuple(entries[number] for number in sorted(entries))
@@ -204,7 +207,9 @@ def _file_problems(seen: Seen, loads: list[Entry]) -> Iterator[str]:
         if entry.outcome == "void":
             continue
         lost = json.loads(entry.marks["end"])["lost"] if entry.outcome == "partial" else []
-        files = [file["key"] for file in entry.body["files"] if file["key"] not in lost]
+        rejected = entry.body.get("rejected") or {"files": []}
+        staged = (*entry.body["files"], *rejected["files"])
+        files = [file["key"] for file in staged if file["key"] not in lost]
         named |= dict.fromkeys(files, entry.body["attempt_id"])
         if entry.body["rows"] != sum(len(rows) for rows in entry.expected):
             yield f"record {entry.number} counts {entry.body['rows']} rows"
