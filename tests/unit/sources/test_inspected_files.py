@@ -168,8 +168,10 @@ def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | N
         ('{"data": [{"id": 1}, 2]}', None, ["data"]),
         ('{"type": "X", "features": [' + '{"id": 1, "t": "aaaaaaaaaa"},' * 9000 + '{"id": 2}]}',
          "$.features[*]", ["id", "t"]),
+        ('{"a": [' + '{"id": 1, "t": "aaaaaaaaaa"},' * 9000 + '{"id": 2}], "b": [{}, {}]}',
+         None, ["a", "b"]),
     ],
-    ids=["wrapped", "one record", "two lists", "mixed list", "large"],
+    ids=["wrapped", "one record", "two lists", "mixed list", "large", "large and another"],
 )  # fmt: skip
 def test_the_records_of_a_wrapped_export_are_found(
     text: str, records: str | None, columns: list[str], tmp_path: Path

@@ -214,6 +214,8 @@ def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
         start = _peek(text.stream, _DIALECT_BYTES + 1)
     whole = len(start) <= _DIALECT_BYTES
     if layout := json_layout(start, whole=whole):
+        if layout.is_large and layout.records:
+            layout = _read_further(layout, file, files, codec)
         return _inspect_json(found, layout, files)
     return _inspect_csv(found, files, start[:_DIALECT_BYTES], whole=whole)
 
@@ -399,6 +401,8 @@ class JsonLayout:
     """The key under which the records are."""
     is_large: bool = False
     """It is one object of more than the bytes that were looked at."""
+    is_cut: bool = False
+    """More follows behind what was read of the records."""
     nested: str = ""
     """The path of a list of objects that may be the records."""
 
@@ -426,6 +430,17 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
     if "\n" not in text[:end] and rest.lstrip(" \t\r")[:1] == "\n":
         return JsonLayout("NDJSON", "each line is a value")
     return JsonLayout("JSON", "several values follow each other")
+
+
+def _read_further(
+    layout: JsonLayout, file: FileState, files: FileBytes, encoding: str | None
+) -> JsonLayout:
+    """Return the layout with records that are the one list of objects in more of the file too."""
+    with open_text(files, file, encoding) as text:
+        start = _peek(text.stream, MAX_BYTES + 1)
+    if _wrapped(start.decode(errors="replace").lstrip()) == layout.records:
+        return replace(layout, is_cut=len(start) > MAX_BYTES)
+    return replace(layout, records="", nested=f"$.{layout.records}[*]")
 
 
 def _one_value(text: str) -> JsonLayout:
@@ -471,7 +486,8 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
     if layout.records:
         path = f"$.{layout.records}[*]"
         reason = f"`{layout.records}` is the one list of objects"
-        guesses.append(Guess("records", path, "MEDIUM", reason))
+        reason += ", as far as the file was read" if layout.is_cut else ""
+        guesses.append(Guess("records", path, "LOW" if layout.is_cut else "MEDIUM", reason))
     found = replace(
         found,
         format=layout.format,
