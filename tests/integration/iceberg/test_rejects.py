@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
@@ -124,6 +125,23 @@ def test_rejected_records_of_an_attempt_that_died_are_removed_once_it_cannot_pub
     loads.loaded(table(loads, "id,n\n7,70\n"), **QUARANTINE)
     assert [row["raw_record"] for row in side(loads)] == ["6"]
     assert pending(loads) == [dead]
+
+
+def test_rejected_records_of_a_load_that_could_not_publish_are_removed_by_itself(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        (branch,) = (name for name in loads.read().metadata.refs if name.startswith("lakeload_"))
+        drop_branch(loads.spark, loads.schema, "orders", branch)
+        raise LoadFailed("another load came first")
+
+    monkeypatch.setattr(write, "publish", refuse)
+    result = loads.load(table(loads, "id,n\n1,10\n2\n"), **QUARANTINE)
+
+    assert result.error is not None
+    assert result.error.message == "another load came first"
+    assert side(loads) == []
+    assert pending(loads) == []
 
 
 def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(loads: Loads) -> None:

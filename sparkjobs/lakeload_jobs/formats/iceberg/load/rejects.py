@@ -89,8 +89,8 @@ def settle_rejects(
     if not pending:
         return
     # Read after what is pending: an attempt publishes after it is remembered.
-    own = load(spark, table.schema, table.table)
-    facts = None if own is None else read_facts(spark, own)
+    main = load(spark, table.schema, table.table)
+    facts = None if main is None else read_facts(spark, main)
     for one in pending:
         fate = fate_of(facts, spec.destination.iceberg.branch, one)
         if fate == "WAITS":
