@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,6 +79,13 @@ class Lake:
         """Return the keys of open multipart uploads, sorted."""
         answer = self.server.s3.list_multipart_uploads(Bucket=self.seeded.bucket)
         return sorted(upload["Key"] for upload in answer.get("Uploads", []))
+
+    def uploads_left(self, seconds: float = 20) -> list[str]:
+        """Return the same, when the tasks of a load that failed have had time to abort theirs."""
+        deadline = time.monotonic() + seconds
+        while (left := self.uploads()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return left
 
     def read(self, key: str) -> bytes:
         """Return an object's bytes."""

@@ -73,8 +73,8 @@ class SeaweedFs:
 
     def keys(self, bucket: str) -> list[str]:
         """Return the keys of every object of a bucket."""
-        found = self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
-        return sorted(entry["Key"] for entry in found)
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+        return sorted(entry["Key"] for page in pages for entry in page.get("Contents", []))
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def failure(job: Job, table: TableSpec, **changes: Any) -> ErrorInfo:
     assert result.status == "FAILED"
     assert result.error is not None
     assert job.lake.data_keys() == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
     return result.error
 
 

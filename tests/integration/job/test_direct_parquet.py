@@ -502,7 +502,7 @@ def test_a_file_that_is_damaged_inside_is_named(twins: Twins) -> None:
     assert f"reading `{path}`" in result.error.message
     assert result.error.exit_code == 1
     assert twins.job.lake.data_keys() == []
-    assert twins.job.lake.uploads() == []
+    assert twins.job.lake.uploads_left() == []
 
 
 def test_utc_is_utc(twins: Twins) -> None:

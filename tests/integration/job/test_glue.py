@@ -163,7 +163,7 @@ def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(
     assert result.error.type == "CatalogConflict"
     assert "`added` is `string` in Glue and `bigint` in this load" in result.error.message
     assert glue_job.lake.keys() == before
-    assert glue_job.lake.uploads() == []
+    assert glue_job.lake.uploads_left() == []
     assert [request.operation for request in fault_proxy.requests] == ["GetTable"]
     allowed = glue_job.table(glue_job.file("3.csv", "id\n3\n"))
     assert load(glue_job, allowed, fault_proxy.endpoint).status == "LOADED"

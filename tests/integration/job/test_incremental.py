@@ -182,7 +182,7 @@ def test_of_two_runs_at_once_one_loads_and_the_other_fails_cleanly(
     assert "both would load the same rows" in slower.error.message
     assert slower.error.retryable
     assert numbers(job) == [1, 2, 3]
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
     assert job.load_one(table(job)).status == "NO_OP"
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_changes_while_it_is_read_fails_the_load_and_is_loaded_once_
     result = job.load_one(table(job))
     assert result.status == "FAILED", result
     assert numbers(job) == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
     assert records(job) == []
     first = {"append": [1, 2], "remove": [], "replace": [5]}[change]
     assert job.load_one(table(job)).status == "LOADED"

@@ -122,7 +122,7 @@ def test_the_same_job_again_changes_nothing(job: Job) -> None:
 
     assert (again.status, again.rows, again.files) == ("NO_OP", 2, first.files)
     assert job.lake.keys() == keys
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
 
 
 def test_a_second_job_appends(job: Job) -> None:
@@ -185,7 +185,7 @@ def test_a_denied_part_reads_well_and_leaves_nothing(
     assert "s3:PutObject" in (result.error.hint or "")
     assert result.error.exit_code == 3
     assert job.lake.keys() == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
 
 
 def test_a_refused_commit_aborts_every_upload(
@@ -203,7 +203,7 @@ def test_a_refused_commit_aborts_every_upload(
     assert "access denied" in result.error.message
     left = job.lake.keys()
     assert [key for key in left if "/pipeline-sources/" not in key] == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
 
 
 @pytest.mark.parametrize("change", ["grow", "remove"])
@@ -228,7 +228,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_loaded(
     assert f"`{path}`" in result.error.message
     assert result.error.retryable
     assert job.lake.keys() == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
 
 
 def test_other_rows_than_counted_are_not_loaded(
@@ -259,7 +259,7 @@ def test_other_rows_than_counted_are_not_loaded(
     assert result.error is not None
     assert "the source changed while it was read: partition" in result.error.message
     assert job.lake.keys() == []
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
 
 
 def test_a_load_sends_eight_requests_beside_those_of_its_files(

@@ -131,7 +131,7 @@ def test_more_than_allowed_fails_and_leaves_nothing(job: Job) -> None:
     )
     assert result.error.message.count("column `n`: `x` is not a whole number") == 10
     assert result.error.message.endswith("; and 2 more")
-    assert job.lake.data_keys() == job.lake.uploads() == []
+    assert job.lake.data_keys() == job.lake.uploads_left() == []
     assert records(job) == []
 
 
@@ -227,7 +227,7 @@ def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(job: Job) -> Non
 
     assert result.error is not None
     assert "`orders_rejected`, which is a table of its own" in result.error.message
-    assert job.lake.uploads() == []
+    assert job.lake.uploads_left() == []
     assert len(side_keys(job)) == 1
 
 
