@@ -121,7 +121,7 @@ def _matches(pattern: str) -> list[str]:
         path = normal_path(named)
         if hidden(Path(path).name):
             raise LoadFailed(
-                f"`{pattern}` cannot be read: Spark skips names that begin with `_` or `.`",
+                f"`{pattern}` cannot be read: names that begin with `_` or `.` count as hidden",
                 hint="rename it",
             )
         return [path]
@@ -241,7 +241,7 @@ class SourceObjects:
             return
         if not pattern.magic and hidden(pattern.key.rstrip("/").rpartition("/")[2]):
             raise LoadFailed(
-                f"`{path}` cannot be read: Spark skips names that begin with `_` or `.`",
+                f"`{path}` cannot be read: names that begin with `_` or `.` count as hidden",
                 hint="copy the object to another key",
             )
         raise self._nothing(path, pattern)
