@@ -136,7 +136,7 @@ def _pipeline_name(folder: Path) -> str:
 
 
 class _Found:
-    """What the files of a path hold; each path is inspected once, and only where there are files.
+    """The tables found in the files of a path; each path is inspected once, if it has files.
 
     A path that names nothing yet is no error: the files may come later.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _QUESTION = re.compile(r"^-- (\w+)\n(.*?)\n$", re.MULTILINE | re.DOTALL)
 QUESTIONS = dict(_QUESTION.findall((files(__package__) / "questions.sql").read_text("utf-8")))
-"""What the demo asks, by name."""
+"""The queries of the demo, by name."""
 
 
 @dataclass(frozen=True)

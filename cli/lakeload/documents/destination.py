@@ -145,7 +145,7 @@ def region_notes(model: Destination) -> Iterator[Finding]:
 
 
 def own_store(url: str) -> bool:
-    """Whether an S3 endpoint is that of a store other than AWS's: one of a VPC is AWS's own."""
+    """Return True for the S3 endpoint of a store other than AWS's; VPC endpoints are AWS's."""
     return bool(url) and not (urlsplit(url).hostname or "").endswith(AWS_DOMAINS)
 
 

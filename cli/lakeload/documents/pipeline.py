@@ -135,9 +135,9 @@ class Table(TableSettings):
     table_properties: TableProperties = Field(default_factory=dict)
     """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
     schema_changes: SchemaChanges | None = setting(None, "the pipeline's")
-    """What becomes of changed columns of this table; wins over the pipeline's."""
+    """Policy for changed columns of this table; overrides the pipeline's."""
     on_type_conflict: OnTypeConflict | None = setting(None, "the pipeline's")
-    """What becomes of values of another type in this table; wins over the pipeline's."""
+    """Policy for values of another type in this table; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
