@@ -13,7 +13,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tests.corpus.oracle import said
 
 HERE = Path(__file__).parent
 FILES, EXPECTED = HERE / "files" / "parquet", HERE / "expected" / "parquet.jsonl"
@@ -153,24 +155,6 @@ NOT_WRITTEN = {
     ("polars", "map"),
     ("polars", "map_of_ints"),
 }
-
-
-def said(value: Any) -> Any:
-    """Return a value as JSON: what is no text, list or mapping as its text."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, datetime):
-        at = value if value.tzinfo is None else value.astimezone(timezone.utc)  # noqa: UP017
-        return at.isoformat(timespec="microseconds")
-    if isinstance(value, dict):
-        return {name: said(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [said(one) for one in value]
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 def cases() -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 csv.field_size_limit(1 << 30)
@@ -148,3 +149,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def said(value: Any) -> Any:
+    """Return a value as JSON: what is no text, list or mapping as its text."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        at = value if value.tzinfo is None else value.astimezone(UTC)
+        return at.isoformat(timespec="microseconds")
+    if isinstance(value, dict):
+        return {name: said(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [said(one) for one in value]
+    return repr(value) if isinstance(value, float) else str(value)

@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -24,21 +23,12 @@ from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism
 from lakeload_jobs.sources.files.text.table import JsonTable, TextTable
 from lakeload_jobs.sources.files.text.values import UnknownType
 from tests.unit.sources.text import json_texts
+from tests.unit.sources.text import test_csv_table as csv_tests
 from tests.unit.sources.text.test_csv_table import here, rows_of, types
 
 
-@dataclass
-class Folder:
+class Folder(csv_tests.Folder):
     """Files of a test, and what is read of them."""
-
-    path: Path
-
-    def put(self, name: str, content: str | bytes) -> str:
-        """Write a file and return its path."""
-        place = self.path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(place)
 
     def open(
         self,
@@ -51,16 +41,6 @@ class Folder:
         """Open all files."""
         files = tuple(sorted(local_files([str(self.path)]), key=lambda file: file.path))
         return JsonTable(files, options or {}, lines=lines, **changes).split(here, parallelism)
-
-    def rows(self, options: Mapping[str, str] | None = None, **changes: Any) -> list[Any]:
-        """Return the rows of all files as dicts, in order."""
-        return rows_of(self.open(options, **changes))
-
-    def failure(self, options: Mapping[str, str] | None = None, **changes: Any) -> LoadFailed:
-        """Return why the files cannot be read."""
-        with pytest.raises(LoadFailed) as failed:
-            self.open(options, **changes)
-        return failed.value
 
 
 @pytest.fixture
