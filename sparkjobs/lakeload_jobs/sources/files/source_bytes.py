@@ -24,6 +24,29 @@ class Bytes(Protocol):
         """Return the next bytes, none at the end."""
 
 
+def read_more(stream: Bytes, held: bytes, size: int) -> tuple[bytes, bool]:
+    """Return `held` and the next `size` bytes, fewer at the end, and whether that is reached."""
+    pieces = [held]
+    while size > 0:
+        piece = stream.read(size)
+        if not piece:
+            return b"".join(pieces), True
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces), False
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def splittable(name: str) -> bool:
     """Whether a part of the file can be read without what is before it."""
     return not name.endswith((".gz", ".bz2", ".xz", ".zst", ".zip", ".deflate", ".lz4", ".snappy"))

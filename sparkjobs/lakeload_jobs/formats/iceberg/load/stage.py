@@ -275,9 +275,6 @@ def _q(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-_INDEX = HELPER_PREFIX + "index"
-
-
 @dataclass(frozen=True)
 class Stage:
     """What is staged, where. `branch` is the staging branch, `loaded` the one that is loaded."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.rows.row_id import Column, Kind, pc, with_child
+from lakeload_jobs.sources.files.source_bytes import is_utf8
 
 _DAY = 86_400_000_000
 _TOO_FINE = "it has digits below a microsecond"
@@ -134,7 +135,7 @@ class Conversion:
             column.validate(full=True)
         except pa.ArrowInvalid:
             values = column.view(pa.binary()).to_pylist()
-            bad = pa.array([raw is not None and not _is_utf8(raw) for raw in values])
+            bad = pa.array([raw is not None and not is_utf8(raw) for raw in values])
             shown = [
                 None if raw is None else raw.decode(errors="backslashreplace") for raw in values
             ]
@@ -274,14 +275,6 @@ class Conversion:
             self._path.pop()
             if translate is not None:
                 self._parents.pop()
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _plain_list(column: Column) -> Column:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
 
 BLOCK = 1 << 20
@@ -250,14 +250,7 @@ class Blocks:
                 return
 
     def _filled(self, held: bytes, wanted: int) -> tuple[bytes, bool]:
-        pieces, missing = [held], max(wanted - len(held), self.least)
-        while missing > 0:
-            piece = self.stream.read(missing)
-            if not piece:
-                return b"".join(pieces), True
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces), False
+        return read_more(self.stream, held, max(wanted - len(held), self.least))
 
     def _cut(self, held: bytes, *, ended: bool) -> tuple[int, bool]:
         """Return how many bytes are whole records, and whether these are proven."""
@@ -449,7 +442,7 @@ class BlockParser:
         lines: list[int] = []
         spans: list[slice] = []
         bad: list[BadRecord] = []
-        valid = _is_utf8(block.data)
+        valid = is_utf8(block.data)
         for record in records(block.data, self.dialect):
             line = block.line + record.line - 1
             values = record.values
@@ -483,7 +476,7 @@ class BlockParser:
             return ""
         for position in self.layout.read:
             value = values[position]
-            if value is not None and not _is_utf8(value):
+            if value is not None and not is_utf8(value):
                 return (
                     f"the bytes of column `{names[position]}` are not text in the file's encoding"
                 )
@@ -511,13 +504,3 @@ def _within(data: bytes, spans: list[slice]) -> RecordFinder:
 
 def _at(lines: list[int]) -> LineFinder:
     return lambda positions: [lines[position] for position in positions]
-
-
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from lakeload_jobs.rows.row_id import Column
-from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord
 from lakeload_jobs.sources.files.text.values import shortened
 
@@ -180,7 +180,7 @@ def _trimmed(codes: Bytes8, starts: Places, ends: Places) -> tuple[Places, Place
 
 def check_records(data: bytes, signs: Signs) -> None:
     """Raise `NotJson` unless the data is objects with nothing but blanks between them."""
-    if not signs.closed or not _is_utf8(data):
+    if not signs.closed or not is_utf8(data):
         raise NotJson
     levels, kinds = signs.levels, signs.kinds
     if not len(levels):
@@ -293,16 +293,6 @@ def _inside(places: Places, starts: Places, ends: Places) -> Flags:
     nearest = np.searchsorted(starts, places, side="right") - 1
     inside: Flags = (nearest >= 0) & (places < ends[nearest])
     return inside
-
-
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def to_arrow(values: npt.NDArray[Any], mask: Flags | None = None) -> Column:
@@ -720,14 +710,7 @@ class ValueBlocks:
                 raise RecordTooLong(self._line_of(held), path)
 
     def _filled(self, held: bytes, wanted: int) -> tuple[bytes, bool]:
-        pieces, missing = [held], max(wanted - len(held), self.least)
-        while missing > 0:
-            piece = self.stream.read(missing)
-            if not piece:
-                return b"".join(pieces), True
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces), False
+        return read_more(self.stream, held, max(wanted - len(held), self.least))
 
     def _skipped(self, held: bytes, size: int) -> bytes:
         self.line += held.count(b"\n", 0, size)

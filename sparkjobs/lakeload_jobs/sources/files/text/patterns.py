@@ -76,14 +76,6 @@ class Pattern:
     """A regular expression of RE2 with a replacement that makes ISO text of what it matches; None
     where a replacement cannot do it."""
 
-    @property
-    def has_time(self) -> bool:
-        return not _TIME_FIELDS.isdisjoint(self.fields)
-
-    @property
-    def has_offset(self) -> bool:
-        return "offset" in self.fields
-
     def parse(self, text: str) -> datetime:
         """Return what a text stands for, with a zone where it has an offset.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -102,7 +103,7 @@ class _Format:
 
 
 @dataclass(frozen=True)
-class TextFiles:
+class TextFiles(ABC):
     """Text files that make one table. `recorded` are the types that source columns have in the
     table that is there, `all_columns` says that a condition may name columns that are not loaded.
     """
@@ -118,11 +119,11 @@ class TextFiles:
     opener: FileBytes = field(default_factory=FileBytes)
     max_rejected: RejectLimit = REJECT_LIMIT
 
-    def _format(self, loaded: Columns) -> _Format:
-        raise NotImplementedError
+    @abstractmethod
+    def _format(self, loaded: Columns) -> _Format: ...
 
-    def _can_be_cut(self, file: FileState) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _can_be_cut(self, file: FileState) -> bool: ...
 
     def _kind(self, name: str) -> tuple[Kind, TimestampUnit | None]:
         """Return a type of `columns.types`. Raises `UnknownType`."""
