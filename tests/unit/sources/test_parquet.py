@@ -23,15 +23,14 @@ from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.parquet.columns import (
-    Column,
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed.columns import Column, settled, type_name, unite
+from lakeload_jobs.sources.files.typed.parquet import (
+    ParquetReader,
     ParquetSettings,
     read_footers,
-    settled,
-    type_name,
-    unite,
 )
-from lakeload_jobs.sources.files.parquet.splits import OnLoss, ReadParquet, split_parquet
+from lakeload_jobs.sources.files.typed.rows import OnLoss, ReadTyped, split_files
 
 PAGE = Path(__file__).parents[3] / "docs" / "file-formats.md"
 PLAIN = ParquetSettings()
@@ -61,8 +60,9 @@ def read(
     """Return the rows of files as they are handed on."""
     columns = columns_of(*paths, without=without)
     schema = pa.schema([(column.name, column.kind) for column in columns])
-    reader = ReadParquet(schema, on_loss, on_bad_value=on_bad_value, places=places)
-    splits = split_parquet(footers(paths), reader, base=None, parallelism=2)
+    opens = ParquetReader(FileBytes(), exact=on_loss == "FAIL")
+    reader = ReadTyped(schema, opens, on_loss, on_bad_value=on_bad_value, places=places)
+    splits = split_files(footers(paths), reader, base=None, parallelism=2)
     batches = [batch for part in splits.parts for batch in splits.read(part)]
     assert splits.counts is not None
     assert sum(splits.counts) == sum(batch.num_rows for batch in batches)

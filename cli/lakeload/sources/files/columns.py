@@ -20,16 +20,6 @@ from lakeload.sources.files.inspection import (
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
-from lakeload_jobs.sources.files.parquet.columns import (
-    Column,
-    ParquetSettings,
-    read_footers,
-    settled,
-    type_name,
-    unite,
-    widened,
-)
-from lakeload_jobs.sources.files.parquet.splits import folder_columns
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import read_json_options
@@ -41,6 +31,15 @@ from lakeload_jobs.sources.files.text.values import (
     spark_name,
     text_type,
 )
+from lakeload_jobs.sources.files.typed.columns import (
+    Column,
+    settled,
+    type_name,
+    unite,
+    widened,
+)
+from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
+from lakeload_jobs.sources.files.typed.rows import folder_columns
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -163,7 +162,7 @@ def _parquet_columns(
         types={
             column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
         },
-        rows=sum(rows for footer in footers for rows, _ in footer.sizes),
+        rows=sum(unit.rows for footer in footers for unit in footer.units),
         complete=len(some) == len(files),
     )
 

@@ -23,16 +23,6 @@ from lakeload.sources.files.encoding import suggest_encoding
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.parquet.columns import (
-    Footer,
-    ParquetSettings,
-    open_parquet_file,
-    read_footers,
-    settled,
-    type_name,
-    unite,
-)
-from lakeload_jobs.sources.files.parquet.values import Conversion
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.json import first_list
@@ -46,6 +36,13 @@ from lakeload_jobs.sources.files.text.options import (
 )
 from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
+from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, type_name, unite
+from lakeload_jobs.sources.files.typed.parquet import (
+    ParquetSettings,
+    open_parquet_file,
+    read_footers,
+)
+from lakeload_jobs.sources.files.typed.values import Conversion
 
 MAX_BYTES = 8 << 20
 """Decompressed bytes of a text file that are read."""
@@ -80,7 +77,7 @@ class InspectedFile:
     """Source columns and the types that a load infers."""
     rows: Rows = ()
     """The first rows, as text."""
-    footer: Footer | None = field(default=None, compare=False, repr=False)
+    footer: FileSchema | None = field(default=None, compare=False, repr=False)
     """Of a Parquet file."""
     evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What the types of text files come from: `inference.Evidence` of each column."""
@@ -584,7 +581,7 @@ def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
     )
 
 
-def parquet_columns(footers: Sequence[Footer]) -> dict[str, str]:
+def parquet_columns(footers: Sequence[FileSchema]) -> dict[str, str]:
     """Return the columns of files and their types. Raises `LoadFailed` where they do not unite."""
     names = [column.name for footer in footers for column in footer.columns if not column.refused]
     return {

@@ -25,23 +25,6 @@ from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
-from lakeload_jobs.sources.files.parquet.columns import (
-    Column,
-    Footer,
-    OpenFile,
-    ParquetSettings,
-    read_footers,
-    settled,
-    unite,
-    widened,
-)
-from lakeload_jobs.sources.files.parquet.splits import (
-    NotDirect,
-    OnLoss,
-    ReadParquet,
-    folder_columns,
-    split_parquet,
-)
 from lakeload_jobs.sources.files.spark.reader import (
     FilesRows,
     check_options,
@@ -51,6 +34,22 @@ from lakeload_jobs.sources.files.spark.reader import (
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed.columns import (
+    Column,
+    FileSchema,
+    OpenFile,
+    settled,
+    unite,
+    widened,
+)
+from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
+from lakeload_jobs.sources.files.typed.rows import (
+    NotDirect,
+    OnLoss,
+    ReadTyped,
+    folder_columns,
+    split_files,
+)
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -105,7 +104,7 @@ def open_parquet(table: ParquetTable, earlier: Mapping[str, str]) -> FilesRows:
         try:
             read = _reader(table, columns, to_arrow_schema(schema), places=bool(casts))
             cores = table.spark.sparkContext.defaultParallelism
-            splits = split_parquet(footers, read, base=base, parallelism=cores)
+            splits = split_files(footers, read, base=base, parallelism=cores)
         except NotDirect as reason:
             only_spark = str(reason)
         else:
@@ -131,7 +130,7 @@ def _by_spark(table: ParquetTable, schema: StructType) -> DataFrame:
 
 def _by_arrow(
     table: ParquetTable,
-    read: ReadParquet,
+    read: ReadTyped,
     splits: Splits,
     names: tuple[str, ...],
     casts: Mapping[str, str],
@@ -174,7 +173,7 @@ class _ReadParts:
                 yield from self.splits.read(self.splits.parts[number])
 
 
-def _names(table: ParquetTable, footers: Sequence[Footer]) -> tuple[str, ...]:
+def _names(table: ParquetTable, footers: Sequence[FileSchema]) -> tuple[str, ...]:
     """Return the names of all columns; those of the first file alone without `mergeSchema`."""
     if table.options.get("mergeschema", "true").lower() == "false":
         footers = footers[:1]
@@ -219,14 +218,17 @@ def _spark_field(column: Column) -> StructField:
 
 def _reader(
     table: ParquetTable, columns: Sequence[Column], schema: pa.Schema, *, places: bool
-) -> ReadParquet:
+) -> ReadTyped:
     may_be_bad = any(column.may_be_bad for column in columns)
     truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
     on_bad_value = table.spec.on_bad_value if may_be_bad else "FAIL"
     files = FileBytes(table.s3.readers.identity(table.given), table.s3.label)
-    return ReadParquet(schema, on_loss, on_bad_value, places, files)
+    reader = ParquetReader(files, exact=on_loss == "FAIL")
+    # Such as arrays of DuckDB with nulls among them, which only Spark reads.
+    hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
+    return ReadTyped(schema, reader, on_loss, on_bad_value, places, hint)
 
 
 def _casts(table: ParquetTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
@@ -248,7 +250,9 @@ def _is_type(kind: str, own: DataType) -> bool:
         return False
 
 
-def _only_spark(table: ParquetTable, footers: Sequence[Footer], columns: Sequence[Column]) -> str:
+def _only_spark(
+    table: ParquetTable, footers: Sequence[FileSchema], columns: Sequence[Column]
+) -> str:
     """Return why Spark's reader has to read the files, as a clause; '' where it has not."""
     if table.spec.reader == "JVM":
         return "`spark.reader` is `JVM`"

@@ -1,4 +1,4 @@
-"""Values as Arrow reads them from Parquet, made those of a column's kind, exactly or not at all."""
+"""Values as Arrow has them of a file, made those of a column's kind, exactly or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of Parquet files, in parts that Arrow reads inside the tasks."""
+"""The rows of files that bring their types, in parts that Arrow batches come from in the tasks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import math
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import repeat
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -23,11 +21,9 @@ from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_c
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import Splits
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile
-from lakeload_jobs.sources.files.parquet.columns import Footer, open_parquet_file, unreadable
-from lakeload_jobs.sources.files.parquet.values import BAD_SHOWN, BadValues, Conversion
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit, unreadable
+from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
@@ -35,9 +31,6 @@ _PART_BYTES = 128 << 20
 _LEAST_PART_BYTES = 4 << 20
 """Spark's own measures: parts no larger than the one, and no smaller than the other."""
 
-_BATCH_BYTES = 8 << 20
-_MAX_BATCH_ROWS = 1 << 16
-_MIN_BATCH_ROWS = 1 << 10
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -49,48 +42,82 @@ class NotDirect(Exception):
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """Some row groups of one file, and the values that its folders name."""
+class Piece:
+    """Some units of one file, and the values that its folders name."""
 
     file: FileState
-    groups: tuple[int, ...]
-    rows: int
-    folders: tuple[tuple[str, Any], ...]
+    units: tuple[Unit, ...]
+    folders: tuple[tuple[str, Any], ...] = ()
 
     @property
     def path(self) -> str:
         """Where the file is."""
         return self.file.path
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(unit.rows for unit in self.units)
 
-def split_parquet(
-    footers: Sequence[Footer], read: ReadParquet, *, base: str | None, parallelism: int
+    def place(self, row: int) -> tuple[int | None, int]:
+        """Return the row group of a row, None where the format has none, and the row's number in
+        it, or in the file, both from 1."""
+        for unit in self.units:
+            if row < unit.rows:
+                return unit.group, unit.first_row + row + 1
+            row -= unit.rows
+        raise IndexError(row)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, with digits
+    that those in `columns` lack."""
+
+    columns: Mapping[str, Column]
+    rows: int
+    in_nanos: Mapping[str, Column] = field(default_factory=dict)
+
+
+class FormatReader(Protocol):
+    """Opens pieces of files of one format; it travels to the tasks."""
+
+    def open(self, piece: Piece, names: Sequence[str]) -> AbstractContextManager[Iterator[Batch]]:
+        """Open those columns of a piece that its file has, whose batches are its rows in order.
+
+        Raises `OSError`, `ArrowException` and `LoadFailed`, while they are read as well.
+        """
+
+
+def split_files(
+    schemas: Sequence[FileSchema], read: ReadTyped, *, base: str | None, parallelism: int
 ) -> Splits:
-    """Return the rows of files, in the order of `footers`.
+    """Return the rows of files, in the order of `schemas`.
 
     `base` is the folder below which `column=value` folders are columns. Raises `NotDirect` for
     folders of which only Spark knows the value.
     """
-    folders = [_folders(footer.file.path, base, read.schema) for footer in footers]
-    parts = _parts(list(zip(footers, folders, strict=True)), parallelism)
+    folders = [_folders(schema.file.path, base, read.schema) for schema in schemas]
+    parts = _parts(list(zip(schemas, folders, strict=True)), parallelism)
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
     return Splits(tuple(parts), read, counts)
 
 
 @dataclass(frozen=True)
-class ReadParquet:
-    """Reads parts of `split_parquet`; it travels to the tasks.
+class ReadTyped:
+    """Reads parts of `split_files`; it travels to the tasks.
 
     `schema` are the columns to read, in their kinds. A bad value fails the load (FAIL), is null and
     counted in `BAD_VALUES_HELPER` (NULL), or its row is rejected, with the reason in
-    `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`. `files` opens objects in S3.
+    `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`. `hint` is for what cannot be read.
     """
 
     schema: pa.Schema
+    reader: FormatReader
     on_loss: OnLoss = "FAIL"
     on_bad_value: OnBadValue = "FAIL"
     places: bool = False
-    files: FileBytes = field(default_factory=FileBytes)
+    hint: str = "check the file"
 
     @property
     def batch_schema(self) -> pa.Schema:
@@ -104,66 +131,40 @@ class ReadParquet:
             helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
-    def __call__(self, part: Sequence[_Piece]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
         failures = _Failures()
         for piece in part:
             try:
                 yield from self._read(piece, failures)
             except (OSError, pa.ArrowException) as error:
-                # Such as arrays of DuckDB with nulls among them, which only Spark reads.
-                hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
-                raise unreadable(piece.path, error, hint=hint) from error
+                raise unreadable(piece.path, error, hint=self.hint) from error
         failures.check()
 
-    def _read(self, piece: _Piece, failures: _Failures) -> Iterator[pa.RecordBatch]:
+    def _read(self, piece: Piece, failures: _Failures) -> Iterator[pa.RecordBatch]:
         folders = dict(piece.folders)
-        with ExitStack() as opened:
-            file = opened.enter_context(self._open(piece.file))
-            there = set(file.parquet.schema_arrow.names)
-            names = [n for n in self.schema.names if n in there and n not in folders]
-            batches = file.batches(piece, names)
-            nanos: Iterator[_Batch] = repeat(({}, 0))
-            if self.on_loss == "FAIL" and (old := _int96_columns(file.parquet.metadata, names)):
-                again = opened.enter_context(self._open(piece.file, int96_unit="ns"))
-                nanos = again.batches(piece, old)
+        names = [name for name in self.schema.names if name not in folders]
+        with self.reader.open(piece, names) as batches:
             first = 0
-            metadata = file.parquet.metadata
-            for (columns, rows), (in_nanos, _) in zip(batches, nanos, strict=False):
-                batch = self._batch(metadata, piece, first, rows, columns, in_nanos, failures)
-                first += rows
+            for batch in batches:
+                made = self._batch(piece, first, batch, failures)
+                first += batch.rows
                 if not failures.count:
-                    yield batch
+                    yield made
 
-    @contextmanager
-    def _open(self, file: FileState, *, int96_unit: str = "us") -> Iterator[_OpenFile]:
-        ranges = self.files.object_file(file) if is_s3(file.path) else None
-        source = file.path if ranges is None else pa.PythonFile(ranges, mode="r")
-        with open_parquet_file(source, int96_unit=int96_unit) as opened:
-            yield _OpenFile(opened, ranges)
-
-    def _batch(
-        self,
-        metadata: pq.FileMetaData,
-        piece: _Piece,
-        first: int,
-        rows: int,
-        columns: Mapping[str, Column],
-        in_nanos: Mapping[str, Column],
-        failures: _Failures,
-    ) -> pa.RecordBatch:
+    def _batch(self, piece: Piece, first: int, batch: Batch, failures: _Failures) -> pa.RecordBatch:
         """Return some rows of a piece, which begin at its row `first`."""
-        folders = dict(piece.folders)
+        folders, rows = dict(piece.folders), batch.rows
         conversion = Conversion(truncates=self.on_loss == "TRUNCATE")
         arrays: list[Column] = []
         for wanted in self.schema:
             if wanted.name in folders:
                 arrays.append(pa.repeat(pa.scalar(folders[wanted.name], wanted.type), rows))
-            elif wanted.name in columns:
-                column = columns[wanted.name]
-                if wanted.name in in_nanos:
+            elif wanted.name in batch.columns:
+                column = batch.columns[wanted.name]
+                if wanted.name in batch.in_nanos:
                     column = conversion.without_lost_digits(
-                        wanted.name, column, in_nanos[wanted.name]
+                        wanted.name, column, batch.in_nanos[wanted.name]
                     )
                 arrays.append(conversion.column(wanted.name, column, wanted.type))
             else:
@@ -171,80 +172,21 @@ class ReadParquet:
         for bad in conversion.bad:
             rejected = self.on_bad_value == "QUARANTINE"
             if not rejected and (bad.is_key or self.on_bad_value == "FAIL"):
-                places = [
-                    _place(metadata, piece.groups, first + row) for row in bad.rows[:BAD_SHOWN]
-                ]
+                places = [piece.place(first + row) for row in bad.rows[:BAD_SHOWN]]
                 failures.add(piece.path, places, bad)
         if self.on_bad_value == "NULL":
             arrays.append(_bad_counts(conversion.bad, rows))
         elif self.on_bad_value == "QUARANTINE":
-            rejects = _rejects(metadata, piece, first, {**columns, **in_nanos}, conversion.bad)
+            rejects = _rejects(piece, first, {**batch.columns, **batch.in_nanos}, conversion.bad)
             arrays.append(reject_column(rows, rejects))
         if self.places:
-            arrays.append(_places(metadata, piece, first, rows))
+            arrays.append(_places(piece, first, rows))
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
 
-_Batch: TypeAlias = tuple[dict[str, Column], int]
-"""Columns by name, and how many rows they have."""
-
-
-def _int96_columns(metadata: pq.FileMetaData, names: Sequence[str]) -> list[str]:
-    """Return those columns that are INT96, or have it in them, which holds nanoseconds."""
-    leaves = (metadata.schema.column(number) for number in range(metadata.num_columns))
-    paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
-    return [n for n in names if any(path == n or path.startswith(f"{n}.") for path in paths)]
-
-
-@dataclass(frozen=True)
-class _OpenFile:
-    """An open file; `ranges` is what it is read from in S3."""
-
-    parquet: pq.ParquetFile
-    ranges: ObjectFile | None
-
-    def batches(self, piece: _Piece, names: Sequence[str]) -> Iterator[_Batch]:
-        """Yield the columns `names` of a piece batch by batch, with the number of rows."""
-        if not names:
-            yield {}, piece.rows
-            return
-        if self.ranges is None:
-            yield from self._batches(piece.groups, names)
-            return
-        for group in piece.groups:
-            self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
-            yield from self._batches((group,), names)
-
-    def _batches(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[_Batch]:
-        batches = self.parquet.iter_batches(
-            batch_size=_batch_rows(self.parquet.metadata, groups),
-            row_groups=list(groups),
-            columns=list(names),
-            use_threads=False,
-        )
-        for batch in batches:
-            yield {name: batch.column(name) for name in names}, batch.num_rows
-
-
-def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the columns of a row group lie."""
-    for number in range(group.num_columns):
-        chunk = group.column(number)
-        path = chunk.path_in_schema
-        if any(path == name or path.startswith(f"{name}.") for name in names):
-            # Writers have put 0 where there is no dictionary.
-            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or 2**63)
-            yield start, start + chunk.total_compressed_size
-
-
-def _place(metadata: pq.FileMetaData, groups: Sequence[int], row: int) -> tuple[int, int]:
-    """Return row group and row in it, counted from 1, of a row of a piece."""
-    for group in groups:
-        rows = metadata.row_group(group).num_rows
-        if row < rows:
-            return group + 1, row + 1
-        row -= rows
-    raise IndexError(row)
+def place_text(group: int | None, row: int) -> str:
+    """Return where in a file a row is, as messages say it."""
+    return f"row {row}" if group is None else f"row group {group}, row {row}"
 
 
 @dataclass
@@ -256,7 +198,7 @@ class _Failures:
     texts: list[str] = field(default_factory=list)
     hint: str = ""
 
-    def add(self, path: str, places: Sequence[tuple[int, int]], bad: BadValues) -> None:
+    def add(self, path: str, places: Sequence[tuple[int | None, int]], bad: BadValues) -> None:
         """Note values of one column; `places` are the row group and row of each of `bad.texts`."""
         if not self.count:
             ways = "exclude the column" if bad.is_key else "set `on_bad_value: 'NULL'`"
@@ -265,7 +207,7 @@ class _Failures:
         for (group, row), text in zip(places, bad.texts, strict=True):
             if len(self.texts) < BAD_SHOWN:
                 self.texts.append(
-                    f"reading `{path}`, row group {group}, row {row}: column `{bad.column}`: the "
+                    f"reading `{path}`, {place_text(group, row)}: column `{bad.column}`: the "
                     f"value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}"
                 )
         self.count += len(bad.rows)
@@ -290,8 +232,7 @@ def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
 
 
 def _rejects(
-    metadata: pq.FileMetaData,
-    piece: _Piece,
+    piece: Piece,
     first: int,
     columns: Mapping[str, Column],
     found: Sequence[BadValues],
@@ -312,7 +253,7 @@ def _rejects(
                 if isinstance(own, str)
                 else json.dumps(own)
             )
-            group, place = _place(metadata, piece.groups, first + row)
+            group, place = piece.place(first + row)
             rejects[row] = Reject(
                 piece.path,
                 f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}",
@@ -359,27 +300,31 @@ _PLACE: Any = pa.struct(
 )
 
 
-def _places(metadata: pq.FileMetaData, piece: _Piece, first: int, rows: int) -> Column:
+def _places(piece: Piece, first: int, rows: int) -> Column:
     """Return where each row is from."""
     found: list[Column] = []
-    while rows:
-        group, row = _place(metadata, piece.groups, first)
-        here = min(rows, metadata.row_group(group - 1).num_rows - row + 1)
-        arrays: list[Column] = [
-            pa.repeat(pa.scalar(piece.path), here),
-            pa.repeat(pa.scalar(group, pa.int32()), here),
-            pa.array(range(row, row + here), pa.int64()),
-        ]
-        found.append(pa.StructArray.from_arrays(arrays, fields=list(_PLACE)))
-        first, rows = first + here, rows - here
+    left = first
+    for unit in piece.units:
+        skipped = min(left, unit.rows)
+        left -= skipped
+        here = min(rows, unit.rows - skipped)
+        rows -= here
+        if here:
+            row = unit.first_row + skipped + 1
+            arrays: list[Column] = [
+                pa.repeat(pa.scalar(piece.path), here),
+                pa.repeat(pa.scalar(unit.group, pa.int32()), here),
+                pa.array(range(row, row + here), pa.int64()),
+            ]
+            found.append(pa.StructArray.from_arrays(arrays, fields=list(_PLACE)))
     return pa.concat_arrays(found)
 
 
-def folder_columns(footers: Sequence[Footer], base: str | None) -> frozenset[str]:
+def folder_columns(schemas: Sequence[FileSchema], base: str | None) -> frozenset[str]:
     """Return the columns that `column=value` folders below `base` give."""
     if base is None:
         return frozenset()
-    names = (name for footer in footers for name, _, _ in _named_folders(footer.file.path, base))
+    names = (name for schema in schemas for name, _, _ in _named_folders(schema.file.path, base))
     return frozenset(names)
 
 
@@ -423,36 +368,28 @@ def _folder_value(folder: str, text: str, field: Kind) -> Any:
 
 
 def _parts(
-    files: Sequence[tuple[Footer, tuple[tuple[str, Any], ...]]], parallelism: int
-) -> list[tuple[_Piece, ...]]:
-    """Put row groups together until a part is large enough."""
-    total = sum(size for footer, _ in files for _, size in footer.sizes)
+    files: Sequence[tuple[FileSchema, tuple[tuple[str, Any], ...]]], parallelism: int
+) -> list[tuple[Piece, ...]]:
+    """Put units together until a part is large enough."""
+    total = sum(unit.size for schema, _ in files for unit in schema.units)
     enough = max(_LEAST_PART_BYTES, min(_PART_BYTES, total // max(parallelism, 1)))
-    parts: list[tuple[_Piece, ...]] = []
-    part: list[_Piece] = []
+    parts: list[tuple[Piece, ...]] = []
+    part: list[Piece] = []
     held = 0
-    for footer, folders in files:
-        groups: list[int] = []
-        for number, (rows, size) in enumerate(footer.sizes):
-            if held and held + size > enough:
-                parts.append((*part, *_piece(footer, folders, groups)))
-                part, groups, held = [], [], 0
-            if rows:
-                groups.append(number)
-                held += size
-        part += _piece(footer, folders, groups)
+    for schema, folders in files:
+        units: list[Unit] = []
+        for unit in schema.units:
+            if held and held + unit.size > enough:
+                parts.append((*part, *_piece(schema, folders, units)))
+                part, units, held = [], [], 0
+            if unit.rows:
+                units.append(unit)
+                held += unit.size
+        part += _piece(schema, folders, units)
     return [*parts, tuple(part)] if part else parts
 
 
 def _piece(
-    footer: Footer, folders: tuple[tuple[str, Any], ...], groups: Sequence[int]
-) -> list[_Piece]:
-    rows = sum(footer.sizes[number][0] for number in groups)
-    return [_Piece(footer.file, tuple(groups), rows, folders)] if rows else []
-
-
-def _batch_rows(metadata: pq.FileMetaData, groups: Sequence[int]) -> int:
-    """Return how many rows make a batch of a few megabytes."""
-    rows = sum(metadata.row_group(number).num_rows for number in groups)
-    size = sum(metadata.row_group(number).total_byte_size for number in groups)
-    return max(_MIN_BATCH_ROWS, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // max(size, 1)))
+    schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
+) -> list[Piece]:
+    return [Piece(schema.file, tuple(units), folders)] if units else []

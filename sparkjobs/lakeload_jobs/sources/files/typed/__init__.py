@@ -1,0 +1,1 @@
+"""Files of formats that bring their types: Parquet, ORC and Avro."""

@@ -1,0 +1,270 @@
+"""The columns of a table, from what its files say of their types (docs/file-formats.md).
+
+A column's kind is the Arrow type in which its values are handed on: `string` for what becomes
+text. Kinds of several files are united by name, and a kind grows where it then holds the values of
+both exactly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.listing import changed
+
+_AT_ONCE = 16
+INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+_INTEGERS: Mapping[Kind, int] = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 19}
+"""How many digits a decimal needs to hold what they are stored as: Spark's reader asks for them."""
+MAX_DIGITS = 38
+TYPE_NAMES: Mapping[Kind, str] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+    INSTANT: "timestamp",
+    LOCAL: "timestamp_ntz",
+}
+
+
+class UnreadableFile(LoadFailed):
+    """A file that is damaged, or of another format."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of one file, or of all files.
+
+    `not_spark` says why Spark's reader cannot read it, and `only_spark` why nothing else can, each
+    as a sentence with the file; '' where it is not so. `spark_type` is then Spark's type, as JSON.
+    `refused` says why nobody can read it. `may_be_bad`: values are converted, and some may have no
+    place in the kind.
+    """
+
+    name: str
+    kind: Kind
+    path: str
+    not_spark: str = ""
+    only_spark: str = ""
+    refused: str = ""
+    spark_type: Any = None
+    may_be_bad: bool = False
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a file that can be read by itself: a row group of Parquet, a stripe of ORC, blocks
+    of Avro.
+
+    `size` is in stored bytes, `number` counts from 0. `group` is the row group by which messages
+    name rows, from 1; without one they count those of the file, of which `first_row` come before.
+    `start` and `end` are where its bytes lie, where the format reads by them.
+    """
+
+    rows: int
+    size: int
+    number: int
+    group: int | None = None
+    first_row: int = 0
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class FileSchema:
+    """What a file says of its columns and parts. `old_calendar`: its days before 1582 are those of
+    the Julian calendar."""
+
+    file: FileState
+    columns: tuple[Column, ...]
+    units: tuple[Unit, ...]
+    old_calendar: bool = False
+
+
+OpenFile = Callable[[FileState], AbstractContextManager[Any]]
+"""Opens a source file for random access: a path, or a file object, as Arrow takes it."""
+
+
+def read_all(
+    files: Sequence[FileState], read: Callable[[FileState], FileSchema]
+) -> tuple[FileSchema, ...]:
+    """Return what `read` finds in each of `files`, in their order.
+
+    Raises `LoadFailed` naming a file that is not there any more, or that cannot be read.
+    """
+
+    def named(file: FileState) -> FileSchema:
+        try:
+            return read(file)
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(file.path, error) from error
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
+        return tuple(pool.map(named, files))
+
+
+def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
+    """Return the error of a file that Arrow could not read."""
+    if isinstance(error, FileNotFoundError):
+        return changed(path, "was removed")
+    said = " ".join(str(error).split())[:300]
+    return UnreadableFile(f"reading `{path}`: {said}", hint=hint or "check the file and `format`")
+
+
+def without_twins(path: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the columns of a file; those that have one name are refused."""
+    twins = {name for name, count in Counter(one.name for one in columns).items() if count > 1}
+    return tuple(
+        replace(column, refused=f"`{path}` has two columns named `{column.name}`")
+        if column.name in twins
+        else column
+        for column in columns
+    )
+
+
+def unite(schemas: Sequence[FileSchema], names: Collection[str]) -> tuple[Column, ...]:
+    """Return the columns of all files, in the order in which they first come; `null` is the kind
+    of what has no value anywhere (`settled`).
+
+    Raises `LoadFailed` naming the column, both types and both files where no type holds both, and
+    for a column that nobody can read.
+    """
+    united: dict[str, Column] = {}
+    for schema in schemas:
+        for column in schema.columns:
+            if column.name not in names:
+                continue
+            if column.refused:
+                raise LoadFailed(column.refused, hint="leave it out with `columns.exclude`")
+            before = united.get(column.name)
+            united[column.name] = column if before is None else _united(before, column)
+    return tuple(united.values())
+
+
+def widened(kind: Kind, other: Kind) -> Kind | None:
+    """Return the type that holds the values of both exactly; None where there is none."""
+    try:
+        return _widened(kind, other, "")
+    except _NoCommonType:
+        return None
+
+
+def type_name(kind: Kind, *, text: str = "text") -> str:
+    """Return a kind as messages name it, and with `text="string"` as `columns.types` does."""
+
+    def named(kind: Kind) -> str:
+        if pt.is_string(kind):
+            return text
+        if kind in TYPE_NAMES:
+            return TYPE_NAMES[kind]
+        if pt.is_decimal(kind):
+            return f"decimal({kind.precision},{kind.scale})"
+        if pt.is_struct(kind):
+            return f"struct<{','.join(f'{field.name}:{named(field.type)}' for field in kind)}>"
+        if pt.is_map(kind):
+            return f"map<{named(kind.key_type)},{named(kind.item_type)}>"
+        if pt.is_list(kind):
+            return f"array<{named(kind.value_type)}>"
+        return str(kind)
+
+    return named(kind)
+
+
+class _NoCommonType(Exception):
+    """Two types of which none holds the other; `args` are the name of a field, and they."""
+
+
+def _united(one: Column, other: Column) -> Column:
+    try:
+        kind = _widened(one.kind, other.kind, one.name)
+        if one.spark_type != other.spark_type:
+            raise _NoCommonType(
+                one.name, one.spark_type or one.kind, other.spark_type or other.kind
+            )
+    except _NoCommonType as error:
+        name, first, second = error.args
+        raise LoadFailed(
+            f"the column `{name}` is {_shown(first)} in `{one.path}` and {_shown(second)} in "
+            f"`{other.path}`",
+            hint="load the files as two tables, or leave the column out with `columns.exclude`",
+        ) from None
+    return replace(
+        one,
+        kind=kind,
+        # So the next one that does not fit is compared with the file that made the type what it is.
+        path=other.path if kind == other.kind != one.kind else one.path,
+        not_spark=one.not_spark or other.not_spark,
+        only_spark=one.only_spark or other.only_spark,
+        may_be_bad=one.may_be_bad or other.may_be_bad,
+    )
+
+
+def _shown(kind: Any) -> str:
+    return type_name(kind) if isinstance(kind, pa.DataType) else str(kind)
+
+
+def _widened(one: Kind, other: Kind, name: str) -> Kind:
+    if one == other or pt.is_null(other):
+        return one
+    if pt.is_null(one):
+        return other
+    if pt.is_floating(one) and pt.is_floating(other):
+        return pa.float64()
+    if one in _INTEGERS and other in _INTEGERS:
+        return max(one, other, key=lambda kind: kind.bit_width)
+    if (first := _digits(one)) and (second := _digits(other)):
+        scale = max(first[1], second[1])
+        precision = max(first[0] - first[1], second[0] - second[1]) + scale
+        if precision <= MAX_DIGITS:
+            return pa.decimal128(precision, scale)
+    if pt.is_struct(one) and pt.is_struct(other):
+        return _widened_struct(one, other, name)
+    if pt.is_map(one) and pt.is_map(other):
+        key = _widened(one.key_type, other.key_type, f"{name}.key")
+        return pa.map_(key, _widened(one.item_type, other.item_type, f"{name}.value"))
+    if pt.is_list(one) and pt.is_list(other):
+        return pa.list_(_widened(one.value_type, other.value_type, f"{name}.element"))
+    raise _NoCommonType(name, one, other)
+
+
+def _widened_struct(one: Kind, other: Kind, name: str) -> Kind:
+    kinds = {child.name: child.type for child in one}
+    for child in other:
+        before = kinds.get(child.name, child.type)
+        kinds[child.name] = _widened(before, child.type, f"{name}.{child.name}")
+    return pa.struct(list(kinds.items()))
+
+
+def _digits(kind: Kind) -> tuple[int, int] | None:
+    """Return precision and scale of the decimal that holds an exact number."""
+    if pt.is_decimal(kind):
+        return kind.precision, kind.scale
+    return (_INTEGERS[kind], 0) if kind in _INTEGERS else None
+
+
+def settled(kind: Kind) -> Kind:
+    """Return the kind with `int` for what has no value in any file, as which it is stored."""
+    if pt.is_null(kind):
+        return pa.int32()
+    if pt.is_struct(kind):
+        return pa.struct([(child.name, settled(child.type)) for child in kind])
+    if pt.is_map(kind):
+        return pa.map_(settled(kind.key_type), settled(kind.item_type))
+    if pt.is_list(kind):
+        return pa.list_(settled(kind.value_type))
+    return kind
