@@ -22,6 +22,9 @@ _SIMPLE = frozenset(
 )
 _LATER = frozenset(["variant", "time", "interval", "void", "null", "geometry", "geography"])
 _NESTED = ("array", "map", "struct")
+_WITH_UNIT = ("timestamp", "timestamp_ntz")
+_UNITS = ("s", "ms", "us", "ns")
+"""What whole numbers may count that become a timestamp."""
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|\w+)|([<>(),:])|(\S))")
 MAX_PRECISION = 38
 
@@ -66,6 +69,8 @@ class _Parser:
             self._expect("(")
             self._number(1, 2**31 - 1)
             self._expect(")")
+        elif name in _WITH_UNIT and self.next == "(" and depth == 0:
+            self._unit()
         elif name in _LATER:
             raise refusal(f"the type `{name}` is not supported yet", "load it as `string`")
         elif name not in _SIMPLE:
@@ -109,6 +114,16 @@ class _Parser:
         if self.next == ",":
             self._take()
             self._number(0, precision)
+        self._expect(")")
+
+    def _unit(self) -> None:
+        self._expect("(")
+        unit = self._take()
+        if unit.lower() not in _UNITS:
+            raise refusal(
+                f"`{shown(unit)}` is no unit of time in the type `{shown(self._text)}`",
+                f"it can be {', '.join(f'`{name}`' for name in _UNITS)}",
+            )
         self._expect(")")
 
     def _number(self, low: int, high: int) -> int:

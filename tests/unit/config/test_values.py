@@ -204,6 +204,7 @@ def test_unquoted_text_that_readers_of_yaml_disagree_about_is_ambiguous(text: st
     [
         *("int", "BIGINT", "string", "decimal", "decimal(38,38)", "dec(5)", "numeric( 5 , 2 )"),
         *("char(3)", "varchar(10)", "timestamp_ntz", "binary", "real", "array<int>"),
+        *("timestamp(ms)", "timestamp_ntz( NS )", "Timestamp(s)", "timestamp(us)"),
         *("map<string,array<decimal(3,1)>>", "struct<a:int,b:struct<c: string>>"),
         *("struct<a int, `b c` string, `d``e` date>", " int ", "Array< Int >"),
     ],
@@ -222,6 +223,10 @@ def test_spark_types_are_read(text: str) -> None:
         ("decimal(5,6)", "`6` is out of range", "0 to 5"),
         ("decimal(0)", "`0` is out of range", "1 to 38"),
         ("decimal(a)", "has an unexpected `a`", None),
+        ("timestamp(m)", "`m` is no unit of time", "`ms`"),
+        ("timestamp(", "ends too early", None),
+        ("date(ms)", "has an unexpected `(`", None),
+        ("array<timestamp(ms)>", "has an unexpected `(`", None),
         ("decimal(5,2", "ends too early", None),
         ("int int", "has an unexpected `int`", None),
         ("array<int", "ends too early", None),
