@@ -19,6 +19,7 @@ from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, 
 COMMANDS = {
     "demo": "lakeload.commands.demo",
     "init": "lakeload.commands.init",
+    "import": "lakeload.commands.import_configuration",
     "inspect": "lakeload.commands.inspect",
     "validate": "lakeload.commands.validate",
     "schema": "lakeload.commands.schema",

@@ -67,7 +67,7 @@ def init(
         require_room(folder)
     found = _Found()
     defaults: Defaults = {
-        "name": _pipeline_name(folder),
+        "name": pipeline_name(folder),
         "source": found.format,
         "table": found.table,
     }
@@ -85,7 +85,7 @@ def init(
     done = Initialized(
         files,
         needed,
-        next_steps(answers, folder),
+        next_steps(folder, secrets=bool(needed)),
         str(dotenv),
         dry_run=dry_run,
         tracked=bool(needed) and is_tracked(dotenv),
@@ -129,7 +129,7 @@ def _asker(no_input: bool, output: OutputFormat) -> Ask | None:
     return ask if terminal and not no_input and output is OutputFormat.TEXT else None
 
 
-def _pipeline_name(folder: Path) -> str:
+def pipeline_name(folder: Path) -> str:
     """Return the folder's name as far as a pipeline can be called so."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().resolve().name)
     return name.lstrip("._-")[:128] or "pipeline"

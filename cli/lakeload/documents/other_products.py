@@ -1,11 +1,15 @@
-"""Names that settings have in other products, and where each is here (docs/migrating.md)."""
+"""Names that settings and values have in other products, and where each is here."""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from lakeload.config.document import Branch, Items, Tree
 from lakeload.config.secret_names import shown
@@ -14,86 +18,74 @@ PAGE = "docs/migrating.md"
 _NAMED = 3
 """Settings of a pasted document that are named."""
 
-_SETTINGS = {
-    "s3_bucket_name": "destination.bucket",
-    "bucket_name": "destination.bucket",
-    "s3_bucket": "destination.bucket",
-    "s3_bucket_region": "destination.region",
-    "bucket_region": "destination.region",
-    "aws_region": "destination.region",
-    "s3_path_prefix": "destination.prefix",
-    "s3_prefix": "destination.prefix",
-    "bucket_path": "destination.prefix",
-    "s3_bucket_path": "destination.prefix",
-    "s3_endpoint": "destination.endpoint_url",
-    "custom_s3_endpoint": "destination.endpoint_url",
-    "iam_role_arn": "destination.credentials.role_arn",
-    "external_id": "destination.credentials.external_id",
-    "aws_access_key_id": "destination.credentials.access_key_id",
-    "aws_secret_access_key": "destination.credentials.secret_access_key",
-    "aws_session_token": "destination.credentials.session_token",
-    "iceberg_catalog": "destination.iceberg.catalog.type",
-    "catalog_type": "destination.iceberg.catalog.type",
-    "catalog_endpoint": "destination.iceberg.catalog.uri",
-    "catalog_uri": "destination.iceberg.catalog.uri",
-    "server_uri": "destination.iceberg.catalog.uri",
-    "access_token": "destination.iceberg.catalog.token",
-    "oauth_server_uri": "destination.iceberg.catalog.oauth2_server_uri",
-    "main_branch_name": "destination.iceberg.branch",
-    "warehouse_location": "destination.iceberg.warehouse_location",
-    "update_aws_glue_catalog": "destination.parquet.update_glue_catalog",
-    "sync_schema_with_aws_glue_catalog": "destination.parquet.update_glue_catalog",
-    "partition_strategy": "destination.parquet.partition_strategy",
-    "file_name_pattern": "destination.parquet.file_name_pattern",
-    "upload_parallelism": "destination.parquet.upload_parallelism",
-    "database_name": "pipeline.namespace",
-    "namespace": "pipeline.namespace",
-    "destination_table_handling": "pipeline.table_handling",
-    "sync_mode": "pipeline.tables[].mode",
-    "destination_sync_mode": "pipeline.tables[].mode",
-    "delta_updates": "pipeline.tables[].mode",
-    "unique_key": "pipeline.tables[].primary_key",
-    "cursor_field": "pipeline.tables[].cursor",
-}
-"""By their names in lower case, with `_` for what is no letter or digit."""
 
-_WITHOUT = {
-    "upload_interval": "a scheduler runs `lakeload sync`: remove the line",
-    "flush_batch_size": "there are no batches, a job is one commit: remove the line",
-    "normalize_column_names": "names are always normalized: remove the line",
-}
-"""Those that nothing here stands for."""
+@dataclass(frozen=True)
+class TheirSetting:
+    """One setting of a product: where it is here, or why nothing here stands for it."""
 
-_VALUES = {
-    ("Catalog", "type"): {
-        "polaris": "a Polaris catalog is `REST`, and Snowflake's is `SNOWFLAKE_OPEN_CATALOG`",
-        "iceberg_rest_server": "write `REST`",
-        "iceberg_rest": "write `REST`",
-        "rest_catalog": "write `REST`",
-        "aws_glue": "write `GLUE`",
-        "open_catalog": "write `SNOWFLAKE_OPEN_CATALOG`",
-    },
-    ("Table", "mode"): dict.fromkeys(
-        (
-            "append_dedup",
-            "append_deduped",
-            "incremental_append_deduped",
-            "incremental_deduped_history",
-            "overwrite_dedup",
-            "overwrite_deduped",
-            "full_refresh_overwrite_deduped",
-            "merge",
-            "dedup",
-        ),
-        "write `UPSERT`: of several versions of a row one is kept",
-    )
-    | {
-        "full_refresh_append": "write `APPEND`",
-        "incremental_append": "write `APPEND`, and `incremental: true` in `source`",
-        "full_refresh_overwrite": "write `OVERWRITE`",
-        "replace": "write `OVERWRITE`",
-    },
-}
+    here: str = ""
+    """`destination.…` or `pipeline.…`; of a table the name of its setting."""
+    differs: str = ""
+    without: str = ""
+
+
+@dataclass(frozen=True)
+class TheirValue:
+    """What to write for a value of another product."""
+
+    here: str
+    note: str = ""
+    hint: str = ""
+    incremental: bool = False
+    """A sync mode that loads what is new."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """The settings of a product, by their plain names with the keys above them."""
+
+    name: str
+    title: str
+    wrappers: frozenset[str]
+    """Keys that hold settings and take no part in their names."""
+    tables_key: str
+    settings: Mapping[str, TheirSetting]
+    tables: Mapping[str, TheirSetting]
+    defaults: Mapping[str, str]
+    """What it takes for granted: settings of the destination."""
+    incremental: bool = False
+    """Tables load what is new, unless a sync mode says otherwise."""
+
+
+@functools.cache
+def products() -> Mapping[str, Product]:
+    """Return the products of other_products.toml by name."""
+    return {
+        name: Product(
+            name,
+            given["title"],
+            frozenset(given["wrappers"]),
+            given["tables_key"],
+            {key: TheirSetting(**value) for key, value in given["settings"].items()},
+            {key: TheirSetting(**value) for key, value in given.get("tables", {}).items()},
+            given.get("defaults", {}),
+            given.get("incremental", False),
+        )
+        for name, given in _table().items()
+        if name != "values"
+    }
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    text = (files(__package__) / "other_products.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case with `_` between its words: `S3 Bucket Name`, `s3BucketName`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return re.sub(r"[^a-z0-9]+", "_", words).strip("_")
 
 
 def our_setting(name: str, document: Literal["destination", "pipeline"]) -> str | None:
@@ -101,42 +93,73 @@ def our_setting(name: str, document: Literal["destination", "pipeline"]) -> str 
 
     `document` is the kind of the file in which it was found.
     """
-    plain = _plain(name)
-    if without := _WITHOUT.get(plain):
-        return without
-    if (setting := _SETTINGS.get(plain)) is None:
+    setting = _by_last_name().get(plain(name))
+    if setting is None:
         return None
-    home, _, path = setting.partition(".")
+    if setting.without:
+        return setting.without
+    home, _, path = setting.here.partition(".")
     where = f"`{path}`" if home == document else f"`{path}` of the {home}"
-    if plain == "delta_updates":
+    if plain(name) == "delta_updates":
         return f"without delta updates it is {where}: `UPSERT`; with them `APPEND`, the default"
     return f"here it is {where} ({PAGE})"
 
 
-def our_value(model: str, field: str, value: str) -> str | None:
+@functools.cache
+def _by_last_name() -> Mapping[str, TheirSetting]:
+    """Return every setting by its name without the keys above; the first product wins."""
+    found: dict[str, TheirSetting] = {}
+    for product in products().values():
+        for name, setting in product.settings.items():
+            found.setdefault(name.rpartition(".")[2], setting)
+        for name, setting in product.tables.items():
+            last = name.rpartition(".")[2]
+            if setting.without:
+                found.setdefault(last, setting)
+            # `name` and `table` mean too much to say what a misplaced one stands for.
+            elif last not in ("name", "table", "source"):
+                found.setdefault(last, TheirSetting(f"pipeline.tables[].{setting.here}"))
+    return found
+
+
+def our_value(model: str, field: str, value: str) -> TheirValue | None:
+    """Return what to write for another product's value; None where it is no such value."""
+    found = _table()["values"].get(f"{model}.{field}", {}).get(plain(value))
+    if found is None:
+        return None
+    return TheirValue(
+        found["is"],
+        found.get("note", ""),
+        found.get("hint", ""),
+        found.get("incremental", False),
+    )
+
+
+def value_hint(model: str, field: str, value: str) -> str | None:
     """Say what to write for another product's value; None where it is no such value."""
-    return _VALUES.get((model, field), {}).get(_plain(value))
+    found = our_value(model, field, value)
+    if found is None:
+        return None
+    return found.hint or f"write `{found.here}`" + (f": {found.note}" if found.note else "")
 
 
 def pasted(tree: Tree) -> str | None:
-    """Say where the first settings of another product's document are here; None for any other."""
+    """Say how to convert another product's document; None for any other."""
     found = dict(islice(_settings(tree), _NAMED))
     if not found:
         return None
     named = ", ".join(f"`{shown(name)}` is `{setting}`" for name, setting in found.items())
-    return f"{PAGE} has each of its settings: {named}; `lakeload init` writes both files"
+    return f"`lakeload import FILE` converts it ({PAGE}): {named}"
 
 
 def _settings(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield settings whose names only other products have."""
     if isinstance(tree, Items):
         for item in tree.items:
             yield from _settings(item)
     if isinstance(tree, Branch):
         for name, entry in tree.entries.items():
-            if setting := _SETTINGS.get(_plain(name)):
-                yield name, setting
+            setting = _by_last_name().get(plain(name))
+            if setting and setting.here and setting.here.rpartition(".")[2] != name:
+                yield name, setting.here
             yield from _settings(entry.value)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")

@@ -133,21 +133,39 @@ class Variable:
     about: str
 
 
+VARIABLES = {
+    "credentials.external_id": Variable(
+        "LAKELOAD_EXTERNAL_ID", "The ExternalId that the role's trust policy demands."
+    ),
+    "credentials.access_key_id": Variable("LAKELOAD_ACCESS_KEY_ID", "The id of the access key."),
+    "credentials.secret_access_key": Variable(
+        "LAKELOAD_SECRET_ACCESS_KEY", "The access key itself."
+    ),
+    "iceberg.catalog.client_id": Variable(
+        "LAKELOAD_CLIENT_ID", "The client id of the service connection."
+    ),
+    "iceberg.catalog.client_secret": Variable(
+        "LAKELOAD_CLIENT_SECRET", "The secret of the service connection."
+    ),
+    "iceberg.catalog.credential": Variable(
+        "LAKELOAD_CATALOG_CREDENTIAL", "CLIENT_ID:CLIENT_SECRET of the catalog."
+    ),
+    "iceberg.catalog.token": Variable("LAKELOAD_CATALOG_TOKEN", "The catalog's bearer token."),
+}
+"""The variable for each secret setting of a destination, in the order of the destination."""
+
+
 def variables(answers: Answers) -> tuple[Variable, ...]:
     """Return the variables that the documents refer to, in the order of the destination."""
     role, keys = answers.credentials == "ROLE", answers.credentials == "KEYS"
     client = "client_id" in catalog_settings(asdict(answers))
-    auth = answers.catalog_auth
-    return tuple(
-        Variable(f"LAKELOAD_{name}", about)
-        for needed, name, about in (
-            (role, "EXTERNAL_ID", "The ExternalId that the role's trust policy demands."),
-            (keys, "ACCESS_KEY_ID", "The id of the access key."),
-            (keys, "SECRET_ACCESS_KEY", "The access key itself."),
-            (client, "CLIENT_ID", "The client id of the service connection."),
-            (client, "CLIENT_SECRET", "The secret of the service connection."),
-            (auth == "CREDENTIAL", "CATALOG_CREDENTIAL", "CLIENT_ID:CLIENT_SECRET of the catalog."),
-            (auth == "TOKEN", "CATALOG_TOKEN", "The catalog's bearer token."),
-        )
-        if needed
-    )
+    needed = {
+        "credentials.external_id": role,
+        "credentials.access_key_id": keys,
+        "credentials.secret_access_key": keys,
+        "iceberg.catalog.client_id": client,
+        "iceberg.catalog.client_secret": client,
+        "iceberg.catalog.credential": answers.catalog_auth == "CREDENTIAL",
+        "iceberg.catalog.token": answers.catalog_auth == "TOKEN",
+    }
+    return tuple(variable for path, variable in VARIABLES.items() if needed[path])

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,11 +17,11 @@ from lakeload.init.documents import (
     DOTENV,
     GITIGNORE,
     PIPELINE,
-    Answers,
     Variable,
-    variables,
 )
 from lakeload_jobs.contract.errors import InvalidInput
+
+INIT = "lakeload init FOLDER"
 
 
 class FileAction(StrEnum):
@@ -43,13 +43,15 @@ class PlannedFile:
     secret: bool = False
 
 
-def require_room(folder: Path) -> None:
-    """Raise `InvalidInput` where a document is there already."""
-    if there := _documents_there(folder):
+def require_room(
+    folder: Path, names: Iterable[str] = (DESTINATION, PIPELINE), *, elsewhere: str = INIT
+) -> None:
+    """Raise `InvalidInput` where a document is there already; `elsewhere` names another folder."""
+    if there := _documents_there(folder, names):
         names = " and ".join(f"`{folder / name}`" for name in there)
         raise InvalidInput(
             f"{names} {'is' if len(there) == 1 else 'are'} there already, and nothing was written",
-            hint="`--force` overwrites; or name another folder: `lakeload init FOLDER`",
+            hint=f"`--force` overwrites; or name another folder: `{elsewhere}`",
         )
 
 
@@ -60,7 +62,7 @@ def plan_files(
 
     `.env` and `.gitignore` are only ever extended: what a user has written into them stays.
     """
-    there = _documents_there(folder) if force else []
+    there = _documents_there(folder, texts) if force else []
     action = {name: FileAction.OVERWRITE if name in there else FileAction.CREATE for name in texts}
     found = [PlannedFile(folder / name, action[name], text) for name, text in texts.items()]
     if variables:
@@ -70,7 +72,7 @@ def plan_files(
     return found
 
 
-def write_files(files: Sequence[PlannedFile]) -> None:
+def write_files(files: Sequence[PlannedFile], *, elsewhere: str = INIT) -> None:
     """Write them, in order. Raises `InvalidInput` where the system refuses."""
     for file in files:
         try:
@@ -81,7 +83,7 @@ def write_files(files: Sequence[PlannedFile]) -> None:
             reason = (error.strerror or type(error).__name__).lower()
             raise InvalidInput(
                 f"`{file.path}` cannot be written: {reason}",
-                hint="name a folder that is yours: `lakeload init FOLDER`",
+                hint=f"name a folder that is yours: `{elsewhere}`",
             ) from error
 
 
@@ -95,8 +97,8 @@ def is_tracked(path: Path) -> bool:
     return _git(path, "ls-files", "--error-unmatch")
 
 
-def _documents_there(folder: Path) -> list[str]:
-    return [name for name in (DESTINATION, PIPELINE) if os.path.lexists(folder / name)]
+def _documents_there(folder: Path, names: Iterable[str]) -> list[str]:
+    return [name for name in names if os.path.lexists(folder / name)]
 
 
 def _write(file: PlannedFile) -> None:
@@ -196,17 +198,21 @@ class Step:
     about: str
 
 
-def next_steps(answers: Answers, folder: Path) -> tuple[Step, ...]:
-    """Return the next three commands of lakeload, after the line that loads `.env` if there is one.
+def next_steps(
+    folder: Path, *, secrets: bool, pipelines: Sequence[str] = (PIPELINE,)
+) -> tuple[Step, ...]:
+    """Return the next commands of lakeload; with `secrets` after the line that loads `.env`.
 
     lakeload itself never reads `.env` (decision 0060).
     """
-    destination, pipeline = (shlex.quote(str(folder / file)) for file in (DESTINATION, PIPELINE))
+    destination = shlex.quote(str(folder / DESTINATION))
     found = []
-    if variables(answers):
+    if secrets:
         dotenv = shell_path(folder / DOTENV)
         found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
     found.append(Step(f"lakeload policy {destination}", "what has to be allowed in AWS"))
     found.append(Step(f"lakeload test-connection {destination}", "whether it is"))
-    found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))
+    for name in pipelines:
+        pipeline = shlex.quote(str(folder / name))
+        found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))
     return tuple(found)

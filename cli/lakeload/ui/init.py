@@ -68,6 +68,12 @@ def ask(
 
 def show_text(done: Initialized) -> None:
     """Show the files, the variables to fill in and the next commands on stdout."""
+    show_files(done)
+    show_next(done)
+
+
+def show_files(done: Initialized) -> None:
+    """Show the files and tables on stdout, and warnings on stderr."""
     for file in done.files:
         verb = f"would {_TO_DO[file.action]}" if done.dry_run else _DONE[file.action]
         console.answer(f"{verb} {printable(str(file.path))}")
@@ -75,6 +81,10 @@ def show_text(done: Initialized) -> None:
         names = ", ".join(printable(table.name) for table in done.tables)
         console.answer(f"\n{counted(len(done.tables), 'table')}: {names}")
     _warn(done)
+
+
+def show_next(done: Initialized) -> None:
+    """Show the variables to fill in and the next commands on stdout."""
     if done.dry_run or console.quiet():
         return
     if done.variables:

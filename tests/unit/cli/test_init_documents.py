@@ -131,8 +131,7 @@ def test_a_shell_reads_the_secrets_by_the_line_that_is_printed(
         assert unfilled.stdout == "kept"
         name = "LAKELOAD_EXTERNAL_ID="
         file.write_text(file.read_text().replace(f"# {name}", f"{name}'a b$c'"))
-        answers = interview({**REQUIRED, "role_arn": ROLE}, {"name": "n"}, None)
-        line = next_steps(answers, folder)[0].command
+        line = next_steps(folder, secrets=True)[0].command
 
         script = f'{line}; "$0" -c \'import os; print(os.environ["LAKELOAD_EXTERNAL_ID"])\''
         shell = subprocess.run(
@@ -144,7 +143,9 @@ def test_a_shell_reads_the_secrets_by_the_line_that_is_printed(
 def test_the_commands_that_are_printed_exist(tmp_path: Path) -> None:
     for choices in CATALOGS.values():
         answers = interview({**REQUIRED, **choices}, {"name": "n"}, None)
-        commands = [step.command.split() for step in next_steps(answers, tmp_path)]
+        commands = [
+            step.command.split() for step in next_steps(tmp_path, secrets=bool(variables(answers)))
+        ]
         ours = [words[1] for words in commands if words[0] == "lakeload"]
 
         assert len(ours) == 3

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.documents.destination import Destination, Parquet
+from lakeload.documents.explain import literals
+from lakeload.documents.iceberg import Catalog
+from lakeload.documents.other_products import our_setting, our_value, plain, products
+from lakeload.documents.pipeline import Table
 from tests.unit.config.documents import DESTINATION, problems_of
-from tests.unit.config.test_migrating import SETTINGS, section
+from tests.unit.config.test_migrating import SETTINGS, known, section
 
 ICEBERG = f"{DESTINATION}table_format: ICEBERG\n"
 REST = f"{ICEBERG}iceberg:\n  catalog:\n    type: REST\n    uri: https://c.example.com\n"
@@ -170,7 +175,7 @@ def test_a_pasted_document_names_the_page_and_its_first_settings(
     text: str, named: str, tmp_path: Path
 ) -> None:
     hint = hint_for(text, "these are settings of another product", tmp_path)
-    assert hint.startswith("docs/migrating.md has each of its settings: ")
+    assert hint.startswith("`lakeload import FILE` converts it (docs/migrating.md): ")
     assert named in hint
 
 
@@ -195,3 +200,61 @@ def test_the_page_and_the_hints_agree(product: str, tmp_path: Path) -> None:
             assert f"`{home}.{here[1]}`" in cells[1], (label, said)
             checked += 1
     assert checked >= 4
+
+
+_NO_SETTING = {
+    "Test & Save",
+    "Full Refresh - Append",
+    "Full Refresh - Overwrite",
+    "Full Refresh - Overwrite + Deduped",
+    "Incremental - Append",
+    "Incremental - Append + Deduped",
+}
+"""Labels of the page that are buttons or values."""
+
+
+@pytest.mark.parametrize(
+    "label", sorted({label for labels in SETTINGS.values() for label in labels} - _NO_SETTING)
+)
+def test_every_setting_of_a_product_has_a_hint_in_either_document(label: str) -> None:
+    name = label.rpartition(": ")[2].rpartition("/")[2]
+    # `table` is a setting of lakeload, too, and means something else in most places.
+    if plain(name) != "table":
+        assert our_setting(name, "destination")
+        assert our_setting(name, "pipeline")
+
+
+def test_every_setting_of_the_table_leads_to_one_that_exists() -> None:
+    names = known("destination") | known("pipeline")
+    for product in products().values():
+        for setting in product.settings.values():
+            assert bool(setting.here) != bool(setting.without)
+            assert setting.here in names or setting.without
+        for setting in product.tables.values():
+            assert f"pipeline.tables[].{setting.here}" in names or setting.without
+        assert {f"destination.{path}" for path in product.defaults} <= names
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("Catalog.type", ["REST", "GLUE", "NESSIE", "POLARIS", "AWS Glue", "Iceberg REST Server",
+                          "SNOWFLAKE_OPEN_CATALOG", "Snowflake Open Catalog"]),
+        ("Table.mode", ["append", "overwrite", "append_dedup", "overwrite_dedup", "full_refresh",
+                        "incremental", "full_refresh_append", "full_refresh_overwrite",
+                        "full_refresh_overwrite_deduped", "incremental_append",
+                        "incremental_deduped_history"]),
+        ("Destination.table_format", ["PARQUET", "ICEBERG", "Apache Iceberg"]),
+        ("Parquet.partition_strategy", ["NONE", "DAY", "HOUR", "SYNC_ID"]),
+    ],
+)  # fmt: skip
+def test_every_value_of_a_product_is_one_of_ours_or_leads_to_one(
+    field: str, values: list[str]
+) -> None:
+    owner, name = field.split(".")
+    models = {model.__name__: model for model in (Catalog, Table, Destination, Parquet)}
+    allowed = literals(models[owner].model_fields[name].annotation)
+    for value in values:
+        found = our_value(owner, name, value)
+        ours = found.here if found else value.upper().replace(" ", "_")
+        assert ours in allowed, value
