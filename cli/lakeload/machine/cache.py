@@ -6,12 +6,14 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import marshal
 import os
 import shutil
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 from typing import BinaryIO
 
@@ -135,6 +137,7 @@ def _locked(folder: Path, how: int) -> Iterator[bool]:
 
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_UNCHECKED = (1).to_bytes(4, "little")
 _DIGITS = 16
 
 
@@ -156,11 +159,12 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 
 def jobs_package(cache: Path, source: Path | None = None) -> Path:
-    """Return the zip of the package, made once per content.
+    """Return the zip of the package, made once per content and version of Python.
 
-    Equal content gives equal bytes. Whoever makes one removes those that were not used for long:
-    each version of lakeload has its own. Raises `MachineLacks` when the cache cannot be written, or
-    Spark could not take the zip from there.
+    Beside its modules it holds their byte code: Python never keeps that of what it imports from a
+    zip, so driver and workers of every run would compile them anew. Whoever makes one removes those
+    that were not used for long: each version of lakeload has its own. Raises `MachineLacks` when
+    the cache cannot be written, or Spark could not take the zip from there.
     """
     if "," in str(cache):
         raise MachineLacks(
@@ -173,7 +177,7 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
         for path in sorted(root.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(MAGIC_NUMBER)
     for name, content in files.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     target = cache / f"{root.name}-{digest.hexdigest()[:_DIGITS]}.zip"
@@ -186,7 +190,7 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
             dir=cache, prefix=f".{root.name}-", suffix=".part", delete=False
         ) as part:
             _write(files, Path(part.name))
-        # Another sync may be doing the same: both write the same bytes, and one name remains.
+        # Another sync may be doing the same: both write the same modules, and one name remains.
         os.replace(part.name, target)  # noqa: PTH105 (a name, not a path, is at hand)
     except OSError as error:
         raise MachineLacks(
@@ -201,3 +205,15 @@ def _write(files: Mapping[str, bytes], path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+            if name.endswith(".py"):
+                code = zipfile.ZipInfo(f"{name}c", _EPOCH)
+                archive.writestr(code, _byte_code(name, content), zipfile.ZIP_DEFLATED)
+
+
+def _byte_code(name: str, source: bytes) -> bytes:
+    """Return the content of a `.pyc` that is taken without a look at the source (PEP 552).
+
+    A Python of another version passes it over and compiles the source.
+    """
+    code = marshal.dumps(compile(source, name, "exec", dont_inherit=True))
+    return MAGIC_NUMBER + _UNCHECKED + source_hash(source) + code

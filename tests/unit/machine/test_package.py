@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import time
 import zipfile
+import zipimport
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lakeload.machine import cache
 from lakeload.machine.cache import (
     DAYS,
     cache_directory,
@@ -24,7 +28,9 @@ def test_the_environment_chooses_where_the_cache_lies(tmp_path: Path) -> None:
     assert cache_directory({}).is_absolute()
 
 
-def test_the_package_is_made_once_per_content(tmp_path: Path) -> None:
+def test_the_package_is_made_once_per_content_and_version_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = tmp_path / "lakeload_jobs"
     (source / "__pycache__").mkdir(parents=True)
     (source / "__pycache__" / "a.pyc").write_bytes(b"no")
@@ -33,12 +39,37 @@ def test_the_package_is_made_once_per_content(tmp_path: Path) -> None:
     made = first.stat().st_mtime_ns
     assert jobs_package(tmp_path / "cache", source) == first
     assert first.stat().st_mtime_ns == made
-    again = jobs_package(tmp_path / "other", source)
-    assert again.read_bytes() == first.read_bytes()
-    assert zipfile.ZipFile(first).namelist() == ["lakeload_jobs/a.py"]
+    assert jobs_package(tmp_path / "other", source).name == first.name
+    assert zipfile.ZipFile(first).namelist() == ["lakeload_jobs/a.py", "lakeload_jobs/a.pyc"]
+    with monkeypatch.context() as other_python:
+        other_python.setattr(cache, "MAGIC_NUMBER", b"none")
+        assert jobs_package(tmp_path / "cache", source) != first
     (source / "a.py").write_text("A = 2\n")
     assert jobs_package(tmp_path / "cache", source) != first
     assert not list((tmp_path / "cache").glob("*.part"))
+
+
+@pytest.mark.parametrize("of_this_python", [True, False])
+def test_modules_are_compiled_only_where_the_byte_code_is_of_another_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_this_python: bool
+) -> None:
+    source = tmp_path / "lakeload_jobs"
+    source.mkdir()
+    (source / "a.py").write_text("A = 1\n")
+    if not of_this_python:
+        monkeypatch.setattr(cache, "MAGIC_NUMBER", b"none")
+    package = jobs_package(tmp_path / "cache", source)
+    compiled: list[str] = []
+
+    def compile_source(text: bytes, path: str, *rest: Any, **more: Any) -> Any:
+        compiled.append(path)
+        return compiler(text, path, *rest, **more)
+
+    compiler = compile
+    monkeypatch.setattr(builtins, "compile", compile_source)
+    code: Any = zipimport.zipimporter(f"{package}/lakeload_jobs").get_code("a")
+    assert "A" in code.co_names
+    assert compiled == ([] if of_this_python else [f"{package}/lakeload_jobs/a.py"])
 
 
 def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: Path) -> None:
