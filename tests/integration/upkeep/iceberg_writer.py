@@ -13,11 +13,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
 from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
-from lakeload_jobs.formats.iceberg.rules.history import (
-    PipelineState,
-    next_properties,
-    staging_branch,
-)
+from lakeload_jobs.formats.iceberg.rules.admission import next_properties
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
 SCHEMA = Schema(

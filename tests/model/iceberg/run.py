@@ -129,8 +129,8 @@ class Run:
 
     def orphaned(self, table: Table) -> bool:
         """Whether files that a load wrote two days ago, after making its branch, are orphans."""
-        refs = [_name(attempt) for attempt, _ in table.branches]
-        refs = refs if self.rules.orphans_spare_loads else []
+        refs = {_name(attempt): snapshot for attempt, snapshot in table.branches}
+        refs = refs if self.rules.orphans_spare_loads else {}
         written = _BEGUN + timedelta(minutes=1)
         return written < orphans_before(refs, _BEGUN + timedelta(days=2))
 

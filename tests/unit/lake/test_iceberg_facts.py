@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any, cast
 
-from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of, partition_fields
-from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
-from lakeload_jobs.formats.iceberg.rules.history import staging_branch
+import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.types import (
+    FixedType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch, staging_branches
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
@@ -34,15 +51,40 @@ def test_an_empty_table_has_facts_too() -> None:
 
 
 def test_the_partition_spec_is_as_documents_write_it() -> None:
-    assert partition_fields(open_table()) == (
-        PartitionField("bucket", "id", 16),
-        PartitionField("identity", "price"),
+    assert facts_of(open_table()).partitions == ("bucket(16, id)", "price")
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_nested_columns_are_written_without_their_comments(version: str) -> None:
+    schema = Schema(
+        NestedField(1, "tags", ListType(2, StringType(), element_required=False), doc="words"),
+        NestedField(3, "by", MapType(4, StringType(), 5, LongType()), required=True),
+        NestedField(6, "at", StructType(NestedField(7, "x y", FixedType(4), doc="a (b)"))),
+        NestedField(8, "seen", TimestamptzType()),
     )
+    metadata = new_table_metadata(
+        schema,
+        UNPARTITIONED_PARTITION_SPEC,
+        UNSORTED_SORT_ORDER,
+        LOCATION,
+        {"format-version": version},
+    )
+    table = Table(("shop", "t"), metadata, "1.json", PyArrowFileIO(), cast("Any", None))
+    facts = facts_of(CatalogTable(table))
+    assert facts.columns == {
+        "tags": "list<string>",
+        "by": "map<string, long>",
+        "at": "struct<8: x y: optional fixed[4]>",
+        "seen": "timestamptz",
+    }
+    assert facts.uuid == str(metadata.table_uuid)
+    assert (facts.format_version, facts.partitions) == (int(version), ())
+    assert (facts.refs, facts.snapshots) == ({}, {})
 
 
 def test_branches_of_attempts_are_told_from_those_of_people() -> None:
     at = datetime(2026, 11, 21, 10, tzinfo=UTC)
     name = staging_branch(at, ATTEMPT)
     table = open_table(snapshot(1), snapshot(2, 1), refs={"main": 1, "audit": 1, name: 2})
-    (left,) = left_branches(facts_of(table))
+    (left,) = staging_branches(facts_of(table).refs)
     assert (left.name, left.attempt, left.created_at, left.snapshot_id) == (name, ATTEMPT, at, 2)

@@ -7,7 +7,7 @@ from lakeload.formats.inspection import outcome_without_spark
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.rules.history import Snapshot
+from lakeload_jobs.formats.iceberg.rules.facts import Snapshot
 
 ORDERS = TableSpec("orders", "shop", "orders", FilesInput("CSV", ("/data/orders.csv",), {}), "f")
 SUMMARY = {"lakeload.rows": "1200", "added-files-size": "34567"}

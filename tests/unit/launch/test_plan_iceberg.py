@@ -11,8 +11,8 @@ from lakeload.formats.iceberg.plan import plan_states
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
-from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of, partition_fields
-from lakeload_jobs.formats.iceberg.rules.history import staging_branch
+from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from tests.unit.lake.iceberg_metadata import LOCATION, open_table, snapshot
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
@@ -40,7 +40,7 @@ def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None
         snapshot(3, 1),
         refs={"main": 1, old: 3, ours: 2, young: 3},
     )
-    seen = IcebergState(table("orders"), True, facts_of(opened), partition_fields(opened))
+    seen = IcebergState(table("orders"), True, facts_of(opened))
     (plan,) = plan_states([seen], look(CatalogSpec()), local=False)
     assert plan.iceberg is not None
     assert {left.name: left.drops for left in plan.iceberg.branches} == {

@@ -42,18 +42,18 @@ def test_a_branch_tells_its_age_and_attempt() -> None:
 )
 def test_branches_of_others_are_left_alone(name: str) -> None:
     assert parse_staging_branch(name) is None
-    assert left_branches([name], _NOW, timedelta(0)) == ()
+    assert left_branches({name: 1}, _NOW, timedelta(0)) == ()
 
 
 def test_old_branches_are_named_the_oldest_first() -> None:
     young, old, oldest = _branch(0.5), _branch(3), _branch(30)
-    refs = ["main", young, oldest, old]
+    refs = dict.fromkeys(["main", young, oldest, old], 1)
     assert left_branches(refs, _NOW, timedelta(hours=1)) == (oldest, old)
-    assert list(staging_branches(refs)) == [oldest, old, young]
+    assert [branch.name for branch in staging_branches(refs)] == [oldest, old, young]
 
 
 def test_no_file_is_an_orphan_that_a_load_under_way_may_have_written() -> None:
     day = timedelta(hours=24)
-    assert orphans_before(["main"], _NOW) == _NOW - day
-    assert orphans_before(["main", _branch(2)], _NOW) == _NOW - day
-    assert orphans_before([_branch(2), _branch(30)], _NOW) == _NOW - timedelta(hours=30)
+    assert orphans_before({"main": 1}, _NOW) == _NOW - day
+    assert orphans_before({"main": 1, _branch(2): 2}, _NOW) == _NOW - day
+    assert orphans_before({_branch(2): 2, _branch(30): 3}, _NOW) == _NOW - timedelta(hours=30)

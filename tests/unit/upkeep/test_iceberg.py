@@ -18,13 +18,13 @@ from lakeload.ui import reset as reset_ui
 from lakeload.ui import runs as runs_ui
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.catalog import Removal, TableFiles, facts_of
-from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch
-from lakeload_jobs.formats.iceberg.rules.history import TableFacts, job_key, staging_branch
+from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branch
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, job_key
 from tests.unit.lake.iceberg_metadata import open_table, snapshot
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
 AT = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)
-LEFT = LeftBranch(staging_branch(AT, ATTEMPT), ATTEMPT, AT, 9)
+LEFT = StagingBranch(staging_branch(AT, ATTEMPT), ATTEMPT, AT, 9)
 OURS = {"lakeload.created-by": "shop", "lakeload.state.shop": "{}"}
 
 
@@ -147,7 +147,7 @@ def test_compaction_of_our_own_table_stops_no_reset() -> None:
 
 
 def test_a_recovery_says_what_went_and_what_stays() -> None:
-    young = LeftBranch(LEFT.name, "11111111-2222-3333-4444-555555555555", AT, 10)
+    young = StagingBranch(LEFT.name, "11111111-2222-3333-4444-555555555555", AT, 10)
     found = [
         BranchRecovery("shop.orders", True, (LEFT,), (young,)),
         BranchRecovery("shop.visits"),

@@ -9,31 +9,30 @@ from lakeload.formats.inspection import InspectionRequest, TableState, inspect_e
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import PartitionField, TableSpec
+from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
     facts_of,
     find_table,
-    partition_fields,
 )
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobFound,
+    Start,
+    check_same_load,
+    find_job,
+    open_table,
+)
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_REJECTED,
     SUMMARY_ROWS,
     Snapshot,
-    TableFacts,
-)
-from lakeload_jobs.formats.iceberg.rules.history import (
-    JobFound,
-    Start,
     TableAttempt,
-    check_same_load,
-    find_job,
-    open_table,
+    TableFacts,
 )
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.objects import Objects
@@ -49,8 +48,6 @@ class IcebergState(TableState):
 
     asked: bool = True
     facts: TableFacts | None = None
-    partition_by: tuple[PartitionField, ...] = ()
-    """The spec that the table has."""
     start: Start | None = None
     already: Snapshot | None = None
     """The snapshot of this very job, when the table has it."""
@@ -132,12 +129,11 @@ def _inspect(
         return IcebergState(table, asked=False)
     opened = find_table(catalog, table.schema, table.table)
     facts = facts_of(opened) if opened else None
-    fields = partition_fields(opened) if opened else ()
     job = _job(table, request)
     if facts is not None and (snapshot := _already(facts, request, job)) is not None:
-        return IcebergState(table, True, facts, fields, already=snapshot)
+        return IcebergState(table, True, facts, already=snapshot)
     start = open_table(facts, request.destination.iceberg.branch, job)
-    return IcebergState(table, True, facts, fields, start)
+    return IcebergState(table, True, facts, start)
 
 
 def _with_input(

@@ -21,7 +21,7 @@ from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
@@ -119,7 +119,7 @@ def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
         exists=True,
         location=facts.location,
         format_version=facts.format_version,
-        partition_by=tuple(map(format_partition_field, state.partition_by)),
+        partition_by=facts.partitions,
         identifiers=facts.identifiers,
         snapshot_id=head.id if head else None,
         rows=number_of(head, "total-records") if head else 0,
@@ -133,7 +133,7 @@ def _branches(facts: TableFacts, request: InspectionRequest) -> tuple[BranchLeft
     before = datetime.now(UTC) - DEAD_AFTER
     own = (request.pipeline, request.attempt.job_id)
     found = []
-    for left in left_branches(facts):
+    for left in staging_branches(facts.refs):
         known = facts.snapshots.get(left.snapshot_id)
         summary = known.summary if known else {}
         ours = (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == own

@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.core.sizes import minute
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
-from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
+from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 
 _TRIES = 4
 """Commits of others come first now and then; each try reads the table again."""
@@ -42,8 +42,8 @@ class BranchRecovery:
 
     target: str
     exists: bool = True
-    dropped: tuple[LeftBranch, ...] = ()
-    younger: tuple[LeftBranch, ...] = ()
+    dropped: tuple[StagingBranch, ...] = ()
+    younger: tuple[StagingBranch, ...] = ()
     error: LakeloadError | None = None
 
 
@@ -92,7 +92,7 @@ def _drop_old(
         facts = read_facts(catalog, place.schema, place.table)
         if facts is None:
             return BranchRecovery(table.target, exists=False)
-        found = left_branches(facts)
+        found = staging_branches(facts.refs)
         old = tuple(branch for branch in found if branch.created_at <= before)
         young = tuple(branch for branch in found if branch.created_at > before)
         if old and not dry_run:

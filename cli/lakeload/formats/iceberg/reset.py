@@ -24,7 +24,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
 )
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.file_ledger import ledger_folder
-from lakeload_jobs.formats.iceberg.orphan_branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     SUMMARY_PIPELINE,
@@ -196,7 +196,7 @@ def check_droppable(facts: TableFacts, pipeline: str) -> None:
             f"({strangers:,} of its snapshots)",
             hint=by_hand,
         )
-    if left := left_branches(facts):
+    if left := staging_branches(facts.refs):
         raise LoadFailed(
             "a load of the table may be running: staging branches that are not published yet: "
             f"{len(left):,}",

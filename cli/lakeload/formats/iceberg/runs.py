@@ -14,8 +14,8 @@ from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
-from lakeload_jobs.formats.iceberg.orphan_branches import LeftBranch, left_branches
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
+from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
 
 SnapshotState = Literal["done", "rolled back"]
@@ -33,7 +33,7 @@ class SnapshotTable:
     target: str
     exists: bool = True
     expired: int = 0
-    left: tuple[LeftBranch, ...] = ()
+    left: tuple[StagingBranch, ...] = ()
     error: LakeloadError | None = None
 
     @property
@@ -78,7 +78,7 @@ def read_snapshots(
         except LakeloadError as error:
             return SnapshotTable(table.target, error=error)
         runs.extend(found)
-        return SnapshotTable(table.target, True, expired, left_branches(facts))
+        return SnapshotTable(table.target, True, expired, staging_branches(facts.refs))
 
     known = for_each(tables, read)
     runs.sort(key=lambda run: (run.committed_at, run.target), reverse=True)
@@ -118,7 +118,7 @@ def published(facts: TableFacts, branch: str, target: str) -> tuple[TableRun, ..
     return tuple(found)
 
 
-def branch_document(left: LeftBranch) -> dict[str, Any]:
+def branch_document(left: StagingBranch) -> dict[str, Any]:
     """Return a branch of an attempt that has not published, for a JSON document."""
     return {
         "name": left.name,

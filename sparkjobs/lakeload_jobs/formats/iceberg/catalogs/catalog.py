@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import requests
@@ -18,7 +18,6 @@ from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
@@ -30,12 +29,11 @@ from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import DestinationSpec, PartitionField, Transform
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
-from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
-from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -495,54 +493,4 @@ def read_facts(catalog: IcebergCatalog, namespace: str, name: str) -> TableFacts
 
 def facts_of(table: CatalogTable) -> TableFacts:
     """Return the facts of a table that has been read. Asks nobody."""
-    metadata = table.metadata
-    schema = metadata.schema()
-    return TableFacts(
-        location=metadata.location.rstrip("/"),
-        uuid=str(metadata.table_uuid),
-        properties=dict(metadata.properties),
-        refs={name: ref.snapshot_id for name, ref in metadata.refs.items()},
-        snapshots={found.snapshot_id: _snapshot(found) for found in metadata.snapshots},
-        columns={field.name: str(field.field_type) for field in schema.fields},
-        required=frozenset(field.name for field in schema.fields if field.required),
-        identifiers=tuple(schema.find_column_name(i) or "" for i in schema.identifier_field_ids),
-        format_version=metadata.format_version,
-        metadata_location=table.metadata_location,
-        partitions=tuple(
-            spec_field(str(field.transform), schema.find_column_name(field.source_id) or "?")
-            for field in metadata.spec().fields
-            if str(field.transform) != NO_PARTITION
-        ),
-    )
-
-
-def partition_fields(table: CatalogTable) -> tuple[PartitionField, ...]:
-    """Return the current partition spec; columns by their names in the table.
-
-    A transform that `partition_by` does not know, as other writers may have made, is left out.
-    """
-    schema = table.metadata.schema()
-    found = []
-    for field in table.metadata.spec().fields:
-        name, _, width = str(field.transform).partition("[")
-        column = schema.find_column_name(field.source_id)
-        if column is not None and name in get_args(Transform):
-            transform = cast("Transform", name)
-            number = int(width.rstrip("]")) if width else None
-            found.append(PartitionField(transform, column, number))
-    return tuple(found)
-
-
-def _snapshot(found: IcebergSnapshot) -> Snapshot:
-    return Snapshot(
-        id=found.snapshot_id,
-        parent=found.parent_snapshot_id,
-        timestamp_ms=found.timestamp_ms,
-        summary=_summary(found),
-    )
-
-
-def _summary(found: IcebergSnapshot) -> Mapping[str, str]:
-    if found.summary is None:
-        return {}
-    return {"operation": found.summary.operation.value, **found.summary.additional_properties}
+    return table_facts(table.metadata.model_dump(mode="json"), table.metadata_location)

@@ -26,14 +26,20 @@ from lakeload_jobs.formats.iceberg.load.table_changes import (
     plan_changes,
 )
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_name
-from lakeload_jobs.formats.iceberg.rules.admission import JobAnswer, JobFound, find_job
-from lakeload_jobs.formats.iceberg.rules.branches import left_branches, parse_staging_branch
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
-from lakeload_jobs.formats.iceberg.rules.history import (
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobAnswer,
+    JobFound,
     Start,
-    TableAttempt,
     check_state_rows,
+    find_job,
     open_table,
+)
+from lakeload_jobs.formats.iceberg.rules.branches import left_branches, staging_branches
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_JOB,
+    SUMMARY_PIPELINE,
+    TableAttempt,
+    TableFacts,
 )
 from lakeload_jobs.formats.iceberg.rules.schema import shown
 from lakeload_jobs.rows.columns import added_column, missing_column
@@ -160,16 +166,15 @@ def _drop_left(
     """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
     earlier attempts. A live one loses work by it, never rows (I7)."""
     left = set(left_branches(facts.refs, datetime.now(UTC), DEAD_AFTER))
-    for name, number in facts.refs.items():
-        parsed = parse_staging_branch(name)
-        known = facts.snapshots.get(number)
-        if parsed is not None and parsed[1] in dead:
-            left.add(name)
-        if parsed is None or known is None or parsed[1] == job.attempt_id:
+    for branch in staging_branches(facts.refs):
+        known = facts.snapshots.get(branch.snapshot_id)
+        if branch.attempt in dead:
+            left.add(branch.name)
+        if known is None or branch.attempt == job.attempt_id:
             continue
         summary = known.summary
         if (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == (job.pipeline, job.job_id):
-            left.add(name)
+            left.add(branch.name)
     for name in sorted(left):
         drop_branch(spark, table.schema, table.table, name)
 

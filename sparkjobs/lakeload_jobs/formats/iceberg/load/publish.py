@@ -21,9 +21,8 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     refused,
     sentence,
 )
-from lakeload_jobs.formats.iceberg.rules.admission import next_properties
-from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts
-from lakeload_jobs.formats.iceberg.rules.history import Start, TableAttempt
+from lakeload_jobs.formats.iceberg.rules.admission import Start, next_properties
+from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableAttempt, TableFacts
 from lakeload_jobs.formats.iceberg.rules.publish import (
     Decision,
     Verdict,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -13,8 +13,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
-from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
-from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts, type_text
 
 CATALOG = "lake"
 """The name of the catalog in Spark: `` lake.`schema`.`table` ``."""
@@ -164,67 +163,14 @@ def read_facts(spark: SparkSession, java_table: Java) -> TableFacts:
 
 def facts_of(spark: SparkSession, metadata: Java) -> TableFacts:
     """Return the facts of Iceberg's `TableMetadata`, in one call of the JVM."""
-    data: dict[str, Any] = json.loads(
-        str(jvm(spark).org.apache.iceberg.TableMetadataParser.toJson(metadata))
-    )
-    schema = next(s for s in data["schemas"] if s["schema-id"] == data["current-schema-id"])
-    names = _names(schema)
-    return TableFacts(
-        location=data["location"].rstrip("/"),
-        uuid=data["table-uuid"],
-        properties=data.get("properties", {}),
-        refs={name: ref["snapshot-id"] for name, ref in data.get("refs", {}).items()},
-        snapshots={s["snapshot-id"]: _snapshot(s) for s in data.get("snapshots", [])},
-        columns={field["name"]: type_text(field["type"]) for field in schema["fields"]},
-        required=frozenset(f["name"] for f in schema["fields"] if f["required"]),
-        identifiers=tuple(names.get(i, "") for i in schema.get("identifier-field-ids", [])),
-        format_version=data["format-version"],
-        metadata_location=metadata.metadataFileLocation(),
-        partitions=_partitions(data, names),
-    )
-
-
-def type_text(kind: str | Mapping[str, Any]) -> str:
-    """Return a type of a schema's JSON as Iceberg's libraries write it:
-    `struct<3: city: optional string>`."""
-    if isinstance(kind, str):
-        return kind
-    if kind["type"] == "list":
-        return f"list<{type_text(kind['element'])}>"
-    if kind["type"] == "map":
-        return f"map<{type_text(kind['key'])}, {type_text(kind['value'])}>"
-    fields = [
-        f"{field['id']}: {field['name']}: {'required' if field['required'] else 'optional'} "
-        f"{type_text(field['type'])}"
-        for field in kind["fields"]
-    ]
-    return f"struct<{', '.join(fields)}>"
+    text = jvm(spark).org.apache.iceberg.TableMetadataParser.toJson(metadata)
+    return table_facts(json.loads(str(text)), metadata.metadataFileLocation())
 
 
 def schema_columns(spark: SparkSession, schema: Java) -> dict[str, str]:
     """Return the columns of one of Iceberg's schemas, name → type as Iceberg writes it."""
     text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
     return {field["name"]: type_text(field["type"]) for field in json.loads(text)["fields"]}
-
-
-def _names(struct: Mapping[str, Any], within: str = "") -> dict[int, str]:
-    """Return field id → name, also of the fields in structs: `address.city`."""
-    found = {}
-    for field in struct["fields"]:
-        found[field["id"]] = name = f"{within}{field['name']}"
-        kind = field["type"]
-        if not isinstance(kind, str) and kind["type"] == "struct":
-            found |= _names(kind, f"{name}.")
-    return found
-
-
-def _partitions(data: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, ...]:
-    spec = next(s for s in data["partition-specs"] if s["spec-id"] == data["default-spec-id"])
-    return tuple(
-        spec_field(field["transform"], names.get(field["source-id"], "?"))
-        for field in spec["fields"]
-        if field["transform"] != NO_PARTITION
-    )
 
 
 def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterator[Java]:
@@ -235,12 +181,3 @@ def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterat
     """
     builder = jvm(spark).org.apache.iceberg.SnapshotChanges.builderFor(java_table)
     yield from builder.snapshot(snapshot).build().addedDataFiles()
-
-
-def _snapshot(data: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(
-        id=data["snapshot-id"],
-        parent=data.get("parent-snapshot-id"),
-        timestamp_ms=data["timestamp-ms"],
-        summary=data.get("summary", {}),
-    )

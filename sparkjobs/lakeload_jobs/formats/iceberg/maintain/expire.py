@@ -46,8 +46,8 @@ def kept_snapshots(facts: TableFacts, branch: str, now: datetime) -> frozenset[i
         and state.snapshot in facts.snapshots
         and facts.snapshots[state.snapshot].timestamp_ms >= oldest_kept
     }
-    for name in staging_branches(facts.refs):
-        base = next((number for number in lineage(facts, name).ids if number in own), None)
+    for staged in staging_branches(facts.refs):
+        base = next((number for number in lineage(facts, staged.name).ids if number in own), None)
         if base is not None:
             needed.add(base)
     depth = max((own.index(number) for number in needed if number in own), default=-1)

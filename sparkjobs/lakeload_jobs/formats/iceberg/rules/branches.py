@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 STAGING_PREFIX = "lakeload_"
@@ -16,6 +17,16 @@ ORPHAN_AGE = timedelta(hours=24)
 # case malformed in place of missing.
 _NAME = re.compile(r"lakeload_([0-9]{8}t[0-9]{6}z)_([0-9a-f]{32})")
 _TIME = "%Y%m%dt%H%M%Sz"
+
+
+@dataclass(frozen=True)
+class StagingBranch:
+    """One staging branch, the attempt that made it, and the snapshot it is at."""
+
+    name: str
+    attempt: str
+    created_at: datetime
+    snapshot_id: int
 
 
 def staging_branch(now: datetime, attempt: str) -> str:
@@ -35,25 +46,29 @@ def parse_staging_branch(name: str) -> tuple[datetime, str] | None:
     return made, str(uuid.UUID(match[2]))
 
 
-def staging_branches(refs: Iterable[str]) -> dict[str, datetime]:
-    """Return the staging branches among refs, and when each was made, the oldest first."""
-    found = [(parsed[0], name) for name in refs if (parsed := parse_staging_branch(name))]
-    return {name: made for made, name in sorted(found)}
+def staging_branches(refs: Mapping[str, int]) -> tuple[StagingBranch, ...]:
+    """Return every branch that an attempt has staged rows on and not published, oldest first."""
+    found = []
+    for name, snapshot in refs.items():
+        if (parsed := parse_staging_branch(name)) is not None:
+            created_at, attempt = parsed
+            found.append(StagingBranch(name, attempt, created_at, snapshot))
+    return tuple(sorted(found, key=lambda branch: (branch.created_at, branch.name)))
 
 
-def left_branches(refs: Iterable[str], now: datetime, age: timedelta) -> tuple[str, ...]:
+def left_branches(refs: Mapping[str, int], now: datetime, age: timedelta) -> tuple[str, ...]:
     """Return the staging branches older than `age`.
 
     Anyone may drop any of them at any time (I7): its load then fails or runs again, and no row is
     lost, because a publish asserts its own branch.
     """
-    return tuple(name for name, made in staging_branches(refs).items() if now - made > age)
+    return tuple(left.name for left in staging_branches(refs) if now - left.created_at > age)
 
 
-def orphans_before(refs: Iterable[str], now: datetime, age: timedelta = ORPHAN_AGE) -> datetime:
+def orphans_before(refs: Mapping[str, int], now: datetime, age: timedelta = ORPHAN_AGE) -> datetime:
     """Return the instant before which a file that no snapshot names is an orphan (I10).
 
     `age` ago, and never later than the oldest staging branch was made: the files of a load that
     runs for longer are in no snapshot yet.
     """
-    return min([now - age, *staging_branches(refs).values()])
+    return min([now - age, *(branch.created_at for branch in staging_branches(refs))])

@@ -15,6 +15,7 @@ from typing import Any
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, TableHandling
+from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
 
 JOBS_REMEMBERED = 1000
 """Job ids that a table keeps, the latest of all pipelines together."""
@@ -220,3 +221,71 @@ def _walk(facts: TableFacts, head: int | None) -> Lineage:
         ids.append(at)
         at = snapshot.parent
     return Lineage(tuple(ids), at)
+
+
+def table_facts(metadata: Mapping[str, Any], metadata_location: str | None) -> TableFacts:
+    """Return the facts of a table's metadata file, as Iceberg's specification writes it."""
+    schemas, current = metadata["schemas"], metadata["current-schema-id"]
+    schema = next(one for one in schemas if one["schema-id"] == current)
+    names = _names(schema)
+    return TableFacts(
+        location=metadata["location"].rstrip("/"),
+        uuid=metadata["table-uuid"],
+        properties=metadata.get("properties", {}),
+        refs={name: ref["snapshot-id"] for name, ref in metadata.get("refs", {}).items()},
+        snapshots={one["snapshot-id"]: _snapshot(one) for one in metadata.get("snapshots", [])},
+        columns={field["name"]: type_text(field["type"]) for field in schema["fields"]},
+        required=frozenset(field["name"] for field in schema["fields"] if field["required"]),
+        identifiers=tuple(names.get(i, "") for i in schema.get("identifier-field-ids", [])),
+        format_version=metadata["format-version"],
+        metadata_location=metadata_location,
+        partitions=_partitions(metadata, names),
+    )
+
+
+def type_text(kind: str | Mapping[str, Any]) -> str:
+    """Return a type of a schema's JSON as Iceberg's libraries write it:
+    `struct<3: city: optional string>`."""
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "list":
+        return f"list<{type_text(kind['element'])}>"
+    if kind["type"] == "map":
+        return f"map<{type_text(kind['key'])}, {type_text(kind['value'])}>"
+    fields = [
+        f"{field['id']}: {field['name']}: {'required' if field['required'] else 'optional'} "
+        f"{type_text(field['type'])}"
+        for field in kind["fields"]
+    ]
+    return f"struct<{', '.join(fields)}>"
+
+
+def _names(struct: Mapping[str, Any], within: str = "") -> dict[int, str]:
+    """Return field id → name, also of the fields in structs: `address.city`."""
+    found = {}
+    for field in struct["fields"]:
+        found[field["id"]] = name = f"{within}{field['name']}"
+        kind = field["type"]
+        if not isinstance(kind, str) and kind["type"] == "struct":
+            found |= _names(kind, f"{name}.")
+    return found
+
+
+def _partitions(metadata: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, ...]:
+    spec = next(
+        s for s in metadata["partition-specs"] if s["spec-id"] == metadata["default-spec-id"]
+    )
+    return tuple(
+        spec_field(field["transform"], names.get(field["source-id"], "?"))
+        for field in spec["fields"]
+        if field["transform"] != NO_PARTITION
+    )
+
+
+def _snapshot(data: Mapping[str, Any]) -> Snapshot:
+    return Snapshot(
+        id=data["snapshot-id"],
+        parent=data.get("parent-snapshot-id"),
+        timestamp_ms=data["timestamp-ms"],
+        summary=data.get("summary", {}),
+    )
