@@ -108,7 +108,7 @@ _OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions")
 
 
 def _probe(
-    check: Check, run: Callable[[], str], destination: DestinationSpec, database: str
+    check: Check, run: Callable[[], str | None], destination: DestinationSpec, database: str
 ) -> Probe:
     operation, scope = check.action.partition(":")[2], cast("Scope", check.about)
     denied = denied_causes(check.name, operation, scope, destination, database)
@@ -122,7 +122,7 @@ def _probe(
     )
 
 
-def _run(check: Check, run: Callable[[], str]) -> str:
+def _run(check: Check, run: Callable[[], str | None]) -> str | None:
     """Ask. What a denial costs is more telling here than what a load would say of it."""
     try:
         return run()
@@ -204,7 +204,7 @@ class ProbeTables:
                 raise
         return f"in {self.destination.region}"
 
-    def get_catalog(self) -> str:
+    def get_catalog(self) -> None:
         """The account's catalog can be read."""
         role = self.destination.credentials.role_arn or ""
         with aws_call("reading the properties of Glue's catalog"):
@@ -212,32 +212,26 @@ class ProbeTables:
             account = account or (role.split(":")[4] if role else "")
             account = account or self.session.sts.get_caller_identity()["Account"]
             self.session.glue.get_catalog(CatalogId=account)
-        return ""
 
-    def get_database(self) -> str:
+    def get_database(self) -> None:
         """A database can be looked up."""
         self._calls.get_database(self.database)
-        return ""
 
-    def get_table(self) -> str:
+    def get_table(self) -> None:
         """A table can be looked up."""
         self._calls.get_table(self.database, TABLE)
-        return ""
 
-    def get_partition(self) -> str:
+    def get_partition(self) -> None:
         """A partition can be looked up."""
         self._calls.get_partition(self.database, TABLE, PARTITION)
-        return ""
 
-    def delete_no_table(self) -> str:
+    def delete_no_table(self) -> None:
         """The table may be deleted: asked before there is one, so that none stays behind."""
         self._calls.delete_table(self.database, TABLE)
-        return ""
 
-    def delete_no_database(self) -> str:
+    def delete_no_database(self) -> None:
         """The database may be deleted: asked before there is one, so that none stays behind."""
         self._delete_database()
-        return ""
 
     def create_database(self) -> str:
         """A database can be made."""

@@ -19,6 +19,7 @@ from lakeload.probes.runner import (
     ProbeFailed,
     Writing,
     checks_of,
+    failed,
     succeeds,
     within,
 )
@@ -114,7 +115,7 @@ def _denied(catalog: CatalogSpec, error: CatalogError, own: tuple[str, ...]) -> 
 
 
 def _probe(
-    check: Check, run: Callable[[], str], catalog: CatalogSpec, beside_the_point: str = ""
+    check: Check, run: Callable[[], str | None], catalog: CatalogSpec, beside_the_point: str = ""
 ) -> Probe:
     # Only Open Catalog certainly calls its privileges so.
     named = CATALOGS[catalog.type].polaris and check.action
@@ -158,12 +159,7 @@ class ProbeStorage:
             return self._write_as_ourselves()
         keys = table.vended_keys(self.destination.region)
         if keys is None:
-            raise ProbeFailed(
-                "the catalog was asked for credentials for the table and sent none",
-                code="NoVendedCredentials",
-                hint="set `access_delegation: NONE` to write with the bucket's own credentials, or "
-                "let the catalog vend some",
-            )
+            raise failed("no-vended-credentials")
         self._client = self._vended(keys)
         self._put(self._client)
         return "with credentials that the catalog vended"
@@ -258,10 +254,9 @@ class ProbeNessie:
         """Nessie answers."""
         return f"its default branch is `{self.api.reach()}`"
 
-    def find(self) -> str:
+    def find(self) -> None:
         """The branch is there."""
         self._head = self.api.head(self.destination.iceberg.catalog.ref)
-        return ""
 
     def commit(self) -> str:
         """A commit goes in."""
@@ -273,7 +268,7 @@ class ProbeNessie:
             self.api.commit_namespace(self.branch, head, self.branch)
         return f"on the branch `{self.branch}`; commits to `{source}` itself stay unproven"
 
-    def drop(self) -> str:
+    def drop(self) -> None:
         """The branch can be deleted."""
         try:
             self.api.delete_branch(self.branch, self.api.head(self.branch))
@@ -281,7 +276,6 @@ class ProbeNessie:
             if not error.missing:
                 raise
         self._tried = False
-        return ""
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Delete the branch; return what could not be removed."""
@@ -350,53 +344,43 @@ class ProbeCatalog:
         )
         return [replace(one, needs=(*one.needs, *signer.get(one.name, ()))) for one in probes]
 
-    def reach(self) -> str:
+    def reach(self) -> None:
         """A catalog answers."""
         self.connection.reach()
-        return ""
 
     def same_region(self) -> str:
         """Catalog and bucket lie in one region."""
         region = self.destination.iceberg.catalog.catalog_region
         if region != self.destination.region:
-            raise ProbeFailed(
-                f"the catalog is in `{region}` and the bucket in `{self.destination.region}`: the "
-                "bucket is in a different region, and Open Catalog cannot use it",
-                code="RegionMismatch",
-                hint="use a bucket of the catalog's region, or Glue as the catalog",
-            )
+            raise failed("catalog-region", region=region, own=self.destination.region)
         return f"in {region}"
 
-    def token(self) -> str:
+    def token(self) -> None:
         """The client gets a token."""
         self.connection.token()
-        return ""
 
-    def open(self) -> str:
+    def open(self) -> None:
         """The identity is accepted and the warehouse is known."""
         _ = self.catalog
-        return ""
 
     def list_namespaces(self) -> str:
         """Namespaces can be listed."""
         return f"{len(self.catalog.namespaces())} found"
 
-    def may_drop(self) -> str:
+    def may_drop(self) -> None:
         """Dropping is not refused: asked before there is something to drop."""
         try:
             self.catalog.drop_namespace(self.namespace)
         except CatalogError as error:
             if not error.missing:
                 raise
-        return ""
 
-    def create_namespace(self) -> str:
+    def create_namespace(self) -> None:
         """A namespace can be made."""
         with self._making():
             self._namespace_tried = True
             location = f"{self._place}{self.namespace}" if self._place else None
             self.catalog.create_namespace(self.namespace, location)
-        return ""
 
     def create_table(self) -> str:
         """A table can be made."""
@@ -414,22 +398,16 @@ class ProbeCatalog:
             self.storage.place = table.location
         return f"at {table.location}"
 
-    def load_table(self) -> str:
+    def load_table(self) -> None:
         """A table can be read."""
         self._load()
-        return ""
 
-    def commit(self) -> str:
+    def commit(self) -> None:
         """A commit goes in, and is there afterwards."""
         with self._writing:
             self.catalog.set_property(self.namespace, TABLE, "lakeload.probe", self._mark)
         if self._load().properties.get("lakeload.probe") != self._mark:
-            raise ProbeFailed(
-                "a commit was accepted, and the table does not show it",
-                code="ContentDiffers",
-                hint="something between here and the catalog keeps old answers: look for a proxy",
-            )
-        return ""
+            raise failed("commit")
 
     def compare(self) -> str:
         """A commit that was overtaken is refused."""
@@ -447,22 +425,17 @@ class ProbeCatalog:
         with self._writing:
             return self.storage.write(self._load() if self.connection.vended else None)
 
-    def drop_table(self) -> str:
-        """The table can be dropped."""
-        return self._drop_table()
-
-    def drop_namespace(self) -> str:
+    def drop_namespace(self) -> None:
         """The namespace can be dropped."""
         self.catalog.drop_namespace(self.namespace)
         self._namespace_tried = False
-        return ""
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Remove table and namespace; return what could not be removed."""
         left = []
         with self._writing.ended(deadline):
             unclear = ", whose making got no clear answer" if self._unanswered else ""
-            if self._table_tried and not self._gone(self._drop_table, deadline):
+            if self._table_tried and not self._gone(self.drop_table, deadline):
                 name = f"{self.namespace}.{TABLE}"
                 left.append(f"the table `{name}` of the Iceberg catalog{unclear}")
             if self._namespace_tried and not self._gone(self.drop_namespace, deadline):
@@ -482,7 +455,7 @@ class ProbeCatalog:
                 raise
             self._unanswered = False
 
-    def _drop_table(self) -> str:
+    def drop_table(self) -> None:
         """Drop it with its files where the catalog can, and otherwise remove them by ourselves."""
         try:
             self.catalog.drop_table(self.namespace, TABLE, purge=True)
@@ -491,9 +464,8 @@ class ProbeCatalog:
                 raise
             self.catalog.drop_table(self.namespace, TABLE)
         self._table_tried = False
-        return ""
 
-    def _gone(self, drop: Callable[[], str], deadline: Deadline) -> bool:
+    def _gone(self, drop: Callable[[], str | None], deadline: Deadline) -> bool:
         try:
             within(drop, deadline)
         except CatalogError as error:

@@ -103,7 +103,7 @@ class Check:
 
 def checks_of(
     table: str, owner: object, kind: str = ""
-) -> Iterator[tuple[Check, Callable[[], str]]]:
+) -> Iterator[tuple[Check, Callable[[], str | None]]]:
     """Yield the checks of a table in their order, each with the method of `owner` that it calls."""
     for row in _rows()[table]:
         needs, level = tuple(row.get("needs", ())), Level(row.get("level", Level.REQUIRED))
@@ -114,7 +114,22 @@ def checks_of(
 
 @functools.cache
 def _rows() -> dict[str, list[dict[str, Any]]]:
-    text = resources.files("lakeload.probes").joinpath("checks.toml").read_text("utf-8")
+    return _read("checks.toml")
+
+
+def failed(name: str, **values: object) -> ProbeFailed:
+    """Return the failure that failures.toml describes, with these values in it."""
+    row = {key: text.format(**values) for key, text in _failures()[name].items()}
+    return ProbeFailed(row["message"], code=row["code"], hint=row["hint"])
+
+
+@functools.cache
+def _failures() -> dict[str, dict[str, str]]:
+    return _read("failures.toml")
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = resources.files("lakeload.probes").joinpath(name).read_text("utf-8")
     return tomllib.loads(text)
 
 
@@ -123,7 +138,7 @@ class Probe(Check):
     """One question to AWS. `run` returns a detail worth showing ('' for none) or raises a
     `LakeloadError`; `explain` returns the likely causes of what it raised."""
 
-    run: Callable[[], str]
+    run: Callable[[], str | None]
     explain: Callable[[Exception], tuple[str, ...]]
     resource: str = ""
     """The ARN the action is asked for; all of them where AWS checks several."""
@@ -240,11 +255,7 @@ def within(call: Callable[[], T], deadline: Deadline) -> T:
     if errors:
         raise errors[0]
     if not outcome:
-        raise ProbeFailed(
-            "no answer came before the time-out",
-            code="TimedOut",
-            hint="check the network from here, or give it longer with --timeout",
-        )
+        raise failed("time-out")
     return outcome[0]
 
 
@@ -261,7 +272,7 @@ def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
     started = time.monotonic()
     detail, failure, status = "", None, Status.PASSED
     try:
-        detail = within(probe.run, deadline)
+        detail = within(probe.run, deadline) or ""
     except BesideThePoint as error:
         return ProbeResult(probe, Status.SKIPPED, detail=error.message)
     except LakeloadError as error:
@@ -329,9 +340,7 @@ class Writing:
         self._busy.acquire()
         if self._over:
             self._busy.release()
-            raise ProbeFailed(
-                "the test is over", code="TimedOut", hint="give it longer with --timeout"
-            )
+            raise failed("over")
 
     def __exit__(self, *exception: object) -> None:
         self._busy.release()

@@ -18,8 +18,8 @@ from lakeload.probes.runner import (
     Deadline,
     Permission,
     Probe,
-    ProbeFailed,
     checks_of,
+    failed,
     succeeds,
     within,
 )
@@ -182,11 +182,7 @@ class ProbeBucket:
                 self._list()
             raise
         if found and found != wanted:
-            raise ProbeFailed(
-                f"the bucket `{bucket}` is in `{found}` and the destination says `{wanted}`",
-                code="RegionMismatch",
-                hint=f"set `region: {found}`, or name a bucket of `{wanted}`",
-            )
+            raise failed("bucket-region", bucket=bucket, found=found, wanted=wanted)
         if found:
             return f"in {found}"
         # AWS always names it. Whatever else answers may be no store at all.
@@ -206,7 +202,7 @@ class ProbeBucket:
             answer = self._list()
         except AwsError as error:
             if error.denied and self._wants_a_payer():
-                raise _requester_pays(self.destination.bucket) from error
+                raise failed("requester-pays", bucket=self.destination.bucket) from error
             raise
         return "" if answer.get("Contents") else "nothing there yet"
 
@@ -218,14 +214,7 @@ class ProbeBucket:
         except AwsError as error:
             if not error.denied:
                 raise
-            raise ProbeFailed(
-                f"the bucket `{self.destination.bucket}` does not belong to the account `{account}`"
-                " of the role or user",
-                code="OtherOwner",
-                hint="correct `bucket`; if it is another account's on purpose, set its Object "
-                "Ownership to `Bucket owner enforced`, so that its owner can read what is "
-                "written, and use --skip bucket-owner",
-            ) from error
+            raise failed("bucket-owner", bucket=self.destination.bucket, account=account) from error
         return f"account {account}"
 
     def list_uploads(self) -> str:
@@ -244,12 +233,7 @@ class ProbeBucket:
             answer = self.session.s3.list_objects_v2(**wanted)
         if "Name" in answer:
             return answer
-        raise ProbeFailed(
-            f"the answer to listing `{self.objects.url(self.place)}` is not that of a store",
-            code="NotAStore",
-            hint="set `endpoint_url` to the store's S3 interface: its port is often another "
-            "than that of its web console",
-        )
+        raise failed("no-store", url=self.objects.url(self.place))
 
     def _wants_a_payer(self) -> bool:
         """Whether the bucket lets in only who pays for the request, and this is why it refused."""
@@ -270,16 +254,6 @@ class ProbeBucket:
             raise BesideThePoint("the S3 endpoint is not AWS's: the store has no accounts of AWS")
         with aws_call("asking AWS whose account this is"):
             return self.session.sts.get_caller_identity()["Account"]
-
-
-def _requester_pays(bucket: str) -> ProbeFailed:
-    return ProbeFailed(
-        f"the bucket `{bucket}` lets other accounts in only if they pay for each request "
-        "(Requester Pays)",
-        code="RequesterPays",
-        hint="turn Requester Pays off in the bucket's properties, or write with a role of the "
-        "account that owns the bucket",
-    )
 
 
 BODY = b"written by lakeload test-connection; safe to delete\n"
@@ -304,38 +278,28 @@ class ProbeObjects:
         """Return the key of one of this test's objects."""
         return f"{probe_path(self.destination.prefix)}{self._mark}-{name}"
 
-    def delete_nothing(self) -> str:
+    def delete_nothing(self) -> None:
         """Probe objects may be deleted: asked before one is written, so that none stays behind."""
         self._delete(self.key("absent"))
-        return ""
 
-    def put(self) -> str:
+    def put(self) -> None:
         """An object can be created."""
         self._written.add(self.key("object"))
         key = self.key("object")
         if not self.objects.put_if_absent(key, BODY):
-            raise ProbeFailed(
-                f"writing `{self.objects.url(key)}` was answered as if it were there",
-                code="PreconditionFailed",
-                hint="the store treats If-None-Match wrongly: ask its vendor",
-            )
-        return ""
+            raise failed("written-already", url=self.objects.url(key))
 
     def put_again(self) -> str:
         """A second writer of the same key is refused."""
         if self.objects.put_if_absent(self.key("object"), BODY):
-            raise _no_conditions("PutObject", self.objects.url(self.key("object")))
+            url = self.objects.url(self.key("object"))
+            raise failed("no-conditions", operation="PutObject", url=url)
         return "the second write got 412"
 
-    def get(self) -> str:
+    def get(self) -> None:
         """What was written can be read back."""
         if self.objects.get(self.key("object")) != BODY:
-            raise ProbeFailed(
-                f"`{self.objects.url(self.key('object'))}` does not read as it was written",
-                code="ContentDiffers",
-                hint="something between here and the store changes bodies: look for a proxy",
-            )
-        return ""
+            raise failed("content", url=self.objects.url(self.key("object")))
 
     def find_encryption(self) -> str:
         """What was written is encrypted as the document says; some stores ignore the headers."""
@@ -350,40 +314,35 @@ class ProbeObjects:
         other_key = "alias/" not in (wanted.kms_key_id or "") and not with_key.endswith(name)
         if found != algorithm or other_key:
             shown = f"`{found}`" if found else "nothing"
-            raise ProbeFailed(
-                f"`{self.objects.url(key)}` was to be encrypted with `{algorithm}` and is with "
-                + (f"the key `{with_key}`" if found == algorithm else shown),
-                code="EncryptionIgnored",
-                hint="use a store that has this encryption, or leave `encryption` out and let the "
-                "bucket's own default decide",
+            raise failed(
+                "encryption",
+                url=self.objects.url(key),
+                algorithm=algorithm,
+                found=f"the key `{with_key}`" if found == algorithm else shown,
             )
         return f"with {with_key}" if with_key else ""
 
-    def abort_nothing(self) -> str:
+    def abort_nothing(self) -> None:
         """Uploads may be aborted: asked before one is begun, so that none stays behind."""
         self.objects.abort_upload(self.key("absent"), "AbsentUpload")
-        return ""
 
-    def upload(self) -> str:
+    def upload(self) -> None:
         """A file can be uploaded without becoming visible, and given up."""
         upload_id, _ = self._upload("aborted")
         self.objects.abort_upload(self._uploads.pop(upload_id), upload_id)
-        return ""
 
     def complete(self) -> str:
         """A file appears at once, and a second one cannot replace it."""
         key = self.key("multipart")
         self._written.add(key)
         if self._complete("multipart") is not Completion.COMPLETED:
-            raise ProbeFailed(
-                f"the upload of `{self.objects.url(key)}` could not be completed",
-                code="NoSuchUpload",
-                hint="the store lost an upload or treats If-None-Match wrongly: ask its vendor",
-            )
+            raise failed("upload", url=self.objects.url(key))
         if self.destination.single_writer:
             return ""
         if self._complete("multipart") is Completion.COMPLETED:
-            raise _no_conditions("CompleteMultipartUpload", self.objects.url(key))
+            raise failed(
+                "no-conditions", operation="CompleteMultipartUpload", url=self.objects.url(key)
+            )
         return "the second completion got 412"
 
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
@@ -429,14 +388,6 @@ class ProbeObjects:
         return outcome
 
 
-def _no_conditions(operation: str, url: str) -> ProbeFailed:
-    return ProbeFailed(
-        f"a second {operation} replaced `{url}`: this store ignores If-None-Match",
-        code="ConditionalWritesUnsupported",
-        hint="update the store; or set `single_writer: true`, and then never run two loads at once",
-    )
-
-
 def s3_probes(
     destination: DestinationSpec, bucket: ProbeBucket, objects: ProbeObjects
 ) -> list[Probe]:
@@ -458,7 +409,7 @@ def s3_probes(
     ]
 
 
-def _run(check: Check, run: Callable[[], str], destination: DestinationSpec) -> str:
+def _run(check: Check, run: Callable[[], str | None], destination: DestinationSpec) -> str | None:
     """Ask. A denial gets the hint that fits what refused."""
     try:
         return run()

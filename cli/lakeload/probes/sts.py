@@ -15,8 +15,8 @@ from lakeload.probes.runner import (
     Level,
     Permission,
     Probe,
-    ProbeFailed,
     checks_of,
+    failed,
 )
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -141,11 +141,7 @@ class ProbeIdentity:
             if error.denied:
                 return ""
             raise
-        raise ProbeFailed(
-            "the role can be assumed without the ExternalId",
-            code="ExternalIdNotEnforced",
-            hint='add `"Condition": {"StringEquals": {"sts:ExternalId": …}}` to its trust policy',
-        )
+        raise failed("open-role")
 
     def compare_clock(self) -> str:
         """The clock is that of the servers."""
@@ -156,12 +152,7 @@ class ProbeIdentity:
             return ""
         which = "ahead of" if ahead > 0 else "behind"
         minutes, seconds = divmod(round(abs(ahead)), 60)
-        raise ProbeFailed(
-            f"this machine's clock is {minutes} min {seconds} s {which} the server's",
-            code="ClockSkew",
-            hint="set the clock, for example with `timedatectl set-ntp true`: AWS refuses requests "
-            "that are 15 minutes off",
-        )
+        raise failed("clock", minutes=minutes, seconds=seconds, which=which)
 
     def _explain_role(self, error: Exception) -> tuple[str, ...]:
         credentials = self.destination.credentials

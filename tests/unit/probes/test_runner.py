@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 import time
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
+from string import Formatter
 
 import pytest
 
+from lakeload.probes import runner
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.runner import (
     Deadline,
@@ -134,3 +139,19 @@ def test_an_unknown_probe_to_skip_gets_a_suggestion() -> None:
 def test_statuses_and_levels_have_the_names_the_json_promises() -> None:
     assert [str(s) for s in Status] == ["passed", "warning", "failed", "skipped"]
     assert [str(level) for level in Level] == ["required", "useful", "safety"]
+
+
+def test_every_failure_gets_the_values_that_its_text_names() -> None:
+    folder = Path(runner.__file__).parent
+    texts = tomllib.loads((folder / "failures.toml").read_text("utf-8"))
+    named: dict[str, set[str]] = {}
+    for file in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "failed":
+                values = {keyword.arg or "" for keyword in node.keywords}
+                assert named.setdefault(ast.literal_eval(node.args[0]), values) == values
+    fields = {
+        name: {field for text in row.values() for _, field, *_ in Formatter().parse(text) if field}
+        for name, row in texts.items()
+    }
+    assert named == fields

@@ -66,23 +66,16 @@ class GlueOptimizers:
         if not apply or change == "none":
             return change
         doing = f"registering the optimizer {optimizer} of Glue's table `{database}.{table}`"
+        glue = self._session.glue
+        send = glue.create_table_optimizer if change == "create" else glue.update_table_optimizer
         with aws_call(doing):
-            if change == "create":
-                self._session.glue.create_table_optimizer(
-                    CatalogId=self._catalog_id(),
-                    DatabaseName=database,
-                    TableName=table,
-                    Type=optimizer,
-                    TableOptimizerConfiguration=wanted,
-                )
-            else:
-                self._session.glue.update_table_optimizer(
-                    CatalogId=self._catalog_id(),
-                    DatabaseName=database,
-                    TableName=table,
-                    Type=optimizer,
-                    TableOptimizerConfiguration=wanted,
-                )
+            send(
+                CatalogId=self._catalog_id(),
+                DatabaseName=database,
+                TableName=table,
+                Type=optimizer,
+                TableOptimizerConfiguration=wanted,
+            )
         return change
 
     def _change(
