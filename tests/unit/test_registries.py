@@ -12,15 +12,14 @@ from typing import get_args
 
 import pytest
 
+from lakeload.data import read_toml
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
-from lakeload.launch.outcome import _signs
 from lakeload.probes import connection as catalogs
 from lakeload.probes.causes import known_causes
 from lakeload.probes.glue import ProbeIcebergTables
 from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
-from lakeload.probes.runner import _rows
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects
 from lakeload.probes.sts import ProbeIdentity
 from lakeload_jobs.contract.errors import ExitCode
@@ -73,7 +72,7 @@ _OWNERS = {
 
 
 def test_every_check_calls_a_method_and_needs_checks_that_there_are() -> None:
-    rows = _rows()
+    rows = read_toml("lakeload.probes", "checks.toml")
     assert set(rows) == set(_OWNERS)
     names = {row["name"] for table in rows.values() for row in table}
     for table, owner in _OWNERS.items():
@@ -90,7 +89,7 @@ def test_every_text_of_a_catalog_and_every_code_of_another_name_has_causes() -> 
 
 
 def test_every_sign_in_a_log_has_an_exit_code() -> None:
-    for sign in _signs():
+    for sign in read_toml("lakeload.launch", "log_signs.toml")["sign"]:
         assert re.compile(sign["pattern"])
         assert ExitCode(sign["exit_code"]) is not ExitCode.OK
         assert sign["message"]

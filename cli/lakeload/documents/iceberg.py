@@ -14,10 +14,10 @@ from lakeload.config.model import Called, Finding, Model, refusal
 from lakeload.config.scalars import Region, Text, TextValues, check_url
 from lakeload.config.secret_names import shown
 from lakeload.config.secret_setting import Secret, SecretHeaders
+from lakeload.documents.table_properties import property_problem
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
 from lakeload_jobs.core.layout import prefix_problem
-from lakeload_jobs.formats.iceberg.rules.properties import property_problem
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _SECRETS = ("credential", "token", "client_id", "client_secret")

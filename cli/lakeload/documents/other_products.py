@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
 from typing import Any, Literal
 
 from lakeload.config.document import Branch, Items, Tree
 from lakeload.config.secret_names import shown
+from lakeload.data import read_toml
 
 PAGE = "docs/migrating.md"
 _NAMED = 3
@@ -71,15 +70,9 @@ def products() -> Mapping[str, Product]:
             given.get("defaults", {}),
             given.get("incremental", False),
         )
-        for name, given in _table().items()
+        for name, given in read_toml(__package__, "other_products.toml").items()
         if name != "values"
     }
-
-
-@functools.cache
-def _table() -> dict[str, Any]:
-    text = (files(__package__) / "other_products.toml").read_text("utf-8")
-    return tomllib.loads(text)
 
 
 def plain(name: str) -> str:
@@ -124,7 +117,7 @@ def _by_last_name() -> Mapping[str, TheirSetting]:
 
 def our_value(model: str, field: str, value: str) -> TheirValue | None:
     """Return what to write for another product's value; None where it is no such value."""
-    found = _table()["values"].get(f"{model}.{field}", {}).get(plain(value))
+    found = read_toml(__package__, "other_products.toml")["values"].get(f"{model}.{field}", {}).get(plain(value))
     if found is None:
         return None
     return TheirValue(

@@ -9,31 +9,11 @@ from pydantic import AfterValidator, Field
 from lakeload.config.model import Finding, Model, refusals
 from lakeload.config.scalars import DriverMemory, Text, TextValues
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
+from lakeload.data import read_toml
 from lakeload.runtimes import find_runtime, masters_written, misspelt
 from lakeload_jobs.contract.spec import ReaderChoice
 
-OWNED: dict[str, str] = {
-    "spark.app.name": "it names the pipeline",
-    "spark.master": "set `spark.master`",
-    "spark.driver.memory": "set `spark.driver_memory`",
-    "spark.submit.": "lakeload starts Spark itself",
-    "spark.redaction.": "it keeps secrets out of Spark's logs",
-    "spark.speculation": "a task that runs twice would upload twice",
-    "spark.scheduler.mode": "tables share the driver",
-    "spark.task.maxFailures": "lakeload decides what is tried again",
-    "spark.sql.session.timeZone": "timestamps are written in UTC",
-    "spark.sql.ansi.enabled": "`on_bad_value` decides what becomes of bad values",
-    "spark.sql.caseSensitive": "columns are told apart as the source tells them apart",
-    "spark.sql.files.ignoreCorruptFiles": "it would leave rows out without a word",
-    "spark.sql.files.ignoreMissingFiles": "it would leave rows out without a word",
-    "spark.sql.execution.arrow.": "rows reach the writer through Arrow",
-    "spark.sql.catalog.lake": "it is the destination's catalog",
-    "spark.sql.extensions": "Iceberg's are set where tables are Iceberg's",
-    "spark.pyspark.": "executors and driver run the same Python",
-    "spark.ui.showConsoleProgress": "lakeload shows the progress",
-    "spark.hadoop.fs.s3": "S3 is reached with the destination's credentials",
-    "spark.hadoop.fs.s3a": "S3 is reached with the destination's credentials",
-}
+OWNED: dict[str, str] = read_toml(__package__, "owned_properties.toml")
 """Properties that documents and flags cannot set, by name or beginning (with a dot), and why."""
 
 

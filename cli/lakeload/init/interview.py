@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated, Any, get_args
 
@@ -15,6 +13,7 @@ from lakeload.config.credentials import Credentials
 from lakeload.config.document import listed, quoted
 from lakeload.config.model import FINDINGS, Finding
 from lakeload.config.secret_names import shown
+from lakeload.data import read_toml
 from lakeload.documents.destination import Destination, region_findings
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
@@ -141,7 +140,7 @@ _DEFAULTS: Mapping[str, Callable[[Given], str | None]] = {
 _MODELS: Mapping[str, type[BaseModel]] = {
     model.__name__: model for model in (Destination, Credentials, Catalog, Pipeline, Table)
 }
-_QUESTIONS = tomllib.loads((files(__package__) / "questions.toml").read_text("utf-8"))
+_QUESTIONS = read_toml(__package__, "questions.toml")
 PANELS = {panel: tuple(Question(**one) for one in given) for panel, given in _QUESTIONS.items()}
 """The questions by the part of the help that lists their flags."""
 QUESTIONS = tuple(question for panel in PANELS.values() for question in panel)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import signal
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
+from lakeload.data import read_toml
 from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import (
     DISK_FULL_HINT,
@@ -93,16 +91,9 @@ _TRACEBACK = re.compile(
 )
 
 
-@functools.cache
-def _signs() -> list[dict[str, Any]]:
-    text = resources.files("lakeload.launch").joinpath("log_signs.toml").read_text("utf-8")
-    signs: list[dict[str, Any]] = tomllib.loads(text)["sign"]
-    return signs
-
-
 def probable_cause(log: str, exit_status: int, opened: bool) -> Cause:
     """Return what the log suggests; `exit_status` is spark-submit's, negative after a signal."""
-    for sign in _signs():
+    for sign in read_toml(__package__, "log_signs.toml")["sign"]:
         if match := re.search(sign["pattern"], log):
             message = sign["message"].replace("{1}", match[match.lastindex or 0])
             hint = sign.get("hint", "").replace("{disk_full}", DISK_FULL_HINT)

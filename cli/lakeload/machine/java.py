@@ -7,12 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
+from lakeload.data import read_toml
 from lakeload_jobs.contract.errors import MachineLacks
 
 OLDEST = 17
@@ -98,8 +97,7 @@ def install_command(platform: str, os_release: str, what: str = "java") -> str:
     names = [platform, values.get("ID", ""), *values.get("ID_LIKE", "").split()]
     if names[1] == "debian" and version.isdecimal() and int(version) >= 13:
         names.insert(0, "debian 13 or newer")
-    text = resources.files("lakeload.machine").joinpath("install.toml").read_text("utf-8")
-    commands = tomllib.loads(text)[what]
+    commands = read_toml(__package__, "install.toml")[what]
     found: str = next(
         (one["run"] for name in names for one in commands if name in one["on"]), commands[-1]["run"]
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import resources
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from lakeload.data import read_toml
 from lakeload.probes.causes import is_lake_formation, refusal
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, Refused
@@ -105,32 +103,18 @@ def checks_of(
     table: str, owner: object, kind: str = ""
 ) -> Iterator[tuple[Check, Callable[[], str | None]]]:
     """Yield the checks of a table in their order, each with the method of `owner` that it calls."""
-    for row in _rows()[table]:
+    for row in read_toml(__package__, "checks.toml")[table]:
         needs, level = tuple(row.get("needs", ())), Level(row.get("level", Level.REQUIRED))
         check = Check(**{**row, "needs": needs, "level": level})
         if check.only_with in ("", kind):
             yield check, getattr(owner, check.call)
 
 
-@functools.cache
-def _rows() -> dict[str, list[dict[str, Any]]]:
-    return _read("checks.toml")
-
-
 def failed(name: str, **values: object) -> ProbeFailed:
     """Return the failure that failures.toml describes, with these values in it."""
-    row = {key: text.format(**values) for key, text in _failures()[name].items()}
-    return ProbeFailed(row["message"], code=row["code"], hint=row["hint"])
-
-
-@functools.cache
-def _failures() -> dict[str, dict[str, str]]:
-    return _read("failures.toml")
-
-
-def _read(name: str) -> dict[str, Any]:
-    text = resources.files("lakeload.probes").joinpath(name).read_text("utf-8")
-    return tomllib.loads(text)
+    row = read_toml(__package__, "failures.toml")[name]
+    texts: dict[str, str] = {key: text.format(**values) for key, text in row.items()}
+    return ProbeFailed(texts["message"], code=texts["code"], hint=texts["hint"])
 
 
 @dataclass(frozen=True, kw_only=True)

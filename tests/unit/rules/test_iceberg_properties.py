@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.formats.iceberg.rules.properties import property_problem
+from lakeload.documents.table_properties import property_problem
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import shlex
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
+from lakeload.data import read_toml
 from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -59,14 +57,10 @@ def problem(name: str, found: str, why: str = "", command: str = "") -> CheckRes
 
 def described(key: str, **values: str) -> CheckResult:
     """Return the finding that findings.toml describes, with these values in it."""
-    texts = {name: text.format(**values) for name, text in _findings()[key].items()}
+    found: dict[str, str] = read_toml(__package__, "findings.toml")[key]
+    texts = {name: text.format(**values) for name, text in found.items()}
     status = CheckStatus(texts.pop("status", "warning"))
     return CheckResult(status=status, **texts)
-
-
-@cache
-def _findings() -> dict[str, dict[str, str]]:
-    return tomllib.loads((resources.files(__package__) / "findings.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ is written down here, wherever it came from.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from lakeload.data import read_toml
 from lakeload.machine.spark import SUPPORTED
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.spec import TableFormat, TableInput
@@ -69,8 +68,7 @@ class JarState:
 
 def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
     """Return the jars of the named sets, in the order they are pinned, for a line of Spark."""
-    text = resources.files("lakeload.machine").joinpath("jars.toml").read_text("utf-8")
-    sets = tomllib.loads(text)[spark]
+    sets = read_toml("lakeload.machine", "jars.toml")[spark]
     jars = []
     for feature in features:
         for coordinates, pin in sets[feature].items():
