@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,9 +50,26 @@ class Runtime:
         names = [f"spark.{role}.extraClassPath" for role in ("driver", "executor")]
         return {name: _joined(":", [str(jar) for jar in jars], conf, name) for name in names}
 
-    def arguments(self, master: str) -> tuple[str, ...]:
-        """Return the arguments that make spark-submit start the job at `master`."""
-        return ("--master", master, "--deploy-mode", "client")
+    def start(self, submission: Submission, log: int) -> subprocess.Popen[bytes]:
+        """Start a job in a session of its own; `log` takes what it writes. Raises `OSError`."""
+        # The arguments are ours: no shell, no user text that could become an option.
+        return subprocess.Popen(  # noqa: S603
+            submission.argv,
+            env=submission.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The command that starts a job where `runtime` is. No secret is in the arguments."""
+
+    runtime: Runtime
+    argv: tuple[str, ...]
+    environment: dict[str, str]
 
 
 def _joined(between: str, ours: list[str], conf: Mapping[str, str], name: str) -> str:

@@ -17,6 +17,7 @@ from typing import BinaryIO, Self
 from lakeload.launch.outcome import Ending, Observed
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
+from lakeload.runtimes import Submission, runtime_of
 from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.contract.events import Event
@@ -225,25 +226,11 @@ class Running:
     def __enter__(self) -> Self:
         """Start it. Raises `MachineLacks` when the operating system refuses."""
         self._stop.hold()
-        log = open_log(self._folder.log)
         try:
-            # The arguments are ours: no shell, no user text that could become an option.
-            self._process = subprocess.Popen(  # noqa: S603
-                self._submission.argv,
-                env=self._submission.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
+            self._process = start(self._submission, self._folder.log)
+        except MachineLacks:
             self._folder.forget_properties()
-            raise MachineLacks(
-                f"starting `{self._submission.argv[0]}` failed: {error.strerror}",
-                hint="reinstall pyspark, or unset SPARK_HOME",
-            ) from error
-        finally:
-            os.close(log)
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -322,14 +309,6 @@ _DROPPED = (
 
 
 @dataclass(frozen=True)
-class Submission:
-    """What is started: arguments and environment. No secret is in the arguments."""
-
-    argv: tuple[str, ...]
-    environment: dict[str, str]
-
-
-@dataclass(frozen=True)
 class Installation:
     """What of this machine a launch uses."""
 
@@ -367,7 +346,21 @@ def submission(
         str(installation.entry),
         str(folder.spec),
     ]
-    return Submission(tuple(argv), _environment(installation, environment))
+    return Submission(runtime_of(master), tuple(argv), _environment(installation, environment))
+
+
+def start(submission: Submission, log: Path) -> subprocess.Popen[bytes]:
+    """Start a job. Raises `MachineLacks` when the operating system refuses."""
+    handle = open_log(log)
+    try:
+        return submission.runtime.start(submission, handle)
+    except OSError as error:
+        raise MachineLacks(
+            f"starting `{submission.argv[0]}` failed: {error.strerror}",
+            hint="reinstall pyspark, or unset SPARK_HOME",
+        ) from error
+    finally:
+        os.close(handle)
 
 
 def _environment(installation: Installation, inherited: Mapping[str, str]) -> dict[str, str]:

@@ -13,11 +13,10 @@ from pathlib import Path
 from lakeload.launch.outcome import probable_cause
 from lakeload.launch.process import (
     Installation,
-    Submission,
     kill_session,
     members,
-    open_log,
     read_log,
+    start,
     submission,
 )
 from lakeload.launch.properties import (
@@ -28,6 +27,7 @@ from lakeload.launch.properties import (
 )
 from lakeload.launch.run import log_settings
 from lakeload.launch.run_folder import RunFolder
+from lakeload.runtimes import Submission
 from lakeload_jobs.contract.errors import MachineLacks
 from lakeload_jobs.contract.traits import FORMATS
 
@@ -87,20 +87,7 @@ def train(
 
 def _run(started: Submission, run: RunFolder) -> int | None:
     """Return the exit status; None where the time was up. Nothing is left running."""
-    log = open_log(run.log)
-    try:
-        process = subprocess.Popen(  # noqa: S603 - our own arguments, no shell
-            started.argv,
-            env=started.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise MachineLacks(f"starting `{started.argv[0]}` failed: {error.strerror}") from error
-    finally:
-        os.close(log)
+    process = start(started, run.log)
     try:
         return process.wait(SECONDS)
     except subprocess.TimeoutExpired:

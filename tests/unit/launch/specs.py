@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakeload.launch.process import Submission
 from lakeload.launch.run_folder import RunFolder, create_run_folder
+from lakeload.runtimes import LOCAL, Submission
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -52,4 +52,5 @@ def prepared(runs: Path, scenario: str) -> tuple[JobSpec, RunFolder, Submission]
     folder.write(folder.spec, json.dumps(to_json(spec)))
     folder.write(folder.properties, "spark.ui.enabled=false\n")
     environment = {**os.environ, "FAKE_SPARK_SCENARIO": scenario}
-    return spec, folder, Submission((sys.executable, str(FAKE), str(folder.spec)), environment)
+    command = (sys.executable, str(FAKE), str(folder.spec))
+    return spec, folder, Submission(LOCAL, command, environment)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from lakeload.documents.spark import master_finding
-from lakeload.runtimes import LOCAL, LOCAL_CLUSTER, RUNTIMES, STANDALONE, find_runtime, runtime_of
+from lakeload.runtimes import (
+    LOCAL,
+    LOCAL_CLUSTER,
+    RUNTIMES,
+    STANDALONE,
+    Runtime,
+    Submission,
+    find_runtime,
+    runtime_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +102,12 @@ def test_jars_are_sent_to_machines_that_do_not_have_them() -> None:
         "spark.driver.extraClassPath": "/c/a.jar",
         "spark.executor.extraClassPath": "/c/a.jar",
     }
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_runtime_starts_a_job_in_a_session_of_its_own(runtime: Runtime, tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getsid(0) == os.getpid(), os.environ['WHO']); sys.exit(7)"
+    command = Submission(runtime, (sys.executable, "-c", code), {"WHO": runtime.written})
+    with (tmp_path / "log").open("wb") as log:
+        assert runtime.start(command, log.fileno()).wait(60) == 7
+    assert (tmp_path / "log").read_text() == f"True {runtime.written}\n"
