@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from lakeload.config.document import Branch, Items, Tree
 from lakeload.config.secret_names import shown
@@ -117,7 +117,11 @@ def _by_last_name() -> Mapping[str, TheirSetting]:
 
 def our_value(model: str, field: str, value: str) -> TheirValue | None:
     """Return what to write for another product's value; None where it is no such value."""
-    found = read_toml(__package__, "other_products.toml")["values"].get(f"{model}.{field}", {}).get(plain(value))
+    found = (
+        read_toml(__package__, "other_products.toml")["values"]
+        .get(f"{model}.{field}", {})
+        .get(plain(value))
+    )
     if found is None:
         return None
     return TheirValue(
