@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 
 SMALL_INPUT = 64 << 20
-"""Bytes of input below which a JVM ends before its second compiler has earned its keep."""
+"""Bytes of rows in the JVM below which it ends before its second compiler has earned its keep."""
 FEW_CORES = 2
 LATER = 4
 """How many times later than by itself Java compiles with the second compiler."""
@@ -50,14 +50,14 @@ def collector(cores: int | None, users: str) -> str:
     return "-XX:+UseSerialGC" if cores is not None and cores <= FEW_CORES else "-XX:+UseParallelGC"
 
 
-def compiler(input_bytes: int | None, users: str) -> str:
+def compiler(jvm_bytes: int | None, users: str) -> str:
     """Return the options for the compilers, '' where the user's options choose.
 
-    `input_bytes` is what the job reads, None where that is not known.
+    `jvm_bytes` is the input whose rows pass through the JVM, None where that is not known.
     """
     if _COMPILER.search(users):
         return ""
-    if input_bytes is None or input_bytes > SMALL_INPUT:
+    if jvm_bytes is None or jvm_bytes > SMALL_INPUT:
         return " ".join(f"-XX:{name}={own * LATER}" for name, own in _TIER4.items())
     return "-XX:TieredStopAtLevel=1"
 
@@ -119,8 +119,8 @@ class LaunchRequest:
     """The variables that JVMs on this machine are started with."""
     cores: int = 1
     """Those of this machine."""
-    input_bytes: int | None = None
-    """What the job will read; None where that is not known."""
+    jvm_bytes: int | None = None
+    """The input whose rows pass through the JVM; None where that is not known."""
     session_settings: Mapping[str, str] = field(default_factory=dict)
     """What the tables' format needs of a session from its start."""
     executor_options: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
     all_of_executor = f"{inherited if shared else ''} {users['executor']}"
     driver = [
         collector(in_driver, all_of_driver),
-        compiler(request.input_bytes, all_of_driver) if in_driver else "",
+        compiler(request.jvm_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={request.folder.log_settings.as_uri()}",

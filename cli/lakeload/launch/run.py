@@ -113,7 +113,7 @@ def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
         launcher.environment,
         cores=os.cpu_count() or 1,
         # Another job reads no input.
-        input_bytes=input_bytes(spec.tables) if spec.job == "load" else None,
+        jvm_bytes=jvm_bytes(spec) if spec.job == "load" else None,
         session_settings=traits.session_settings,
         executor_options=executor_options(spec.destination) if traits.has_catalog else (),
     )
@@ -130,10 +130,24 @@ def log_settings() -> str:
     return resources.files("lakeload.launch").joinpath("log4j2.properties").read_text("utf-8")
 
 
-def input_bytes(tables: Sequence[TableSpec]) -> int | None:
-    """Return the bytes the job will read, None where those of a table are not known here."""
-    sizes = [source_of(table.input).size(table.input) for table in tables]
+def jvm_bytes(spec: JobSpec) -> int | None:
+    """Return the bytes of input whose rows will pass through the JVM, as far as the documents tell;
+    None where those of a table are not known here."""
+    by_jvm = [table for table in spec.tables if not _without_jvm(spec, table)]
+    sizes = [source_of(table.input).size(table.input) for table in by_jvm]
     return None if None in sizes else sum(filter(None, sizes))
+
+
+def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
+    """Return whether rows probably go from reader to encoder within one Python process."""
+    source = source_of(table.input)
+    if not format_of(spec.destination).takes_splits or spec.reader == "JVM":
+        return False
+    if table.where is not None or table.deleted_when is not None:
+        return False
+    if table.columns.types and not source.casts(table.input):
+        return False
+    return not source.only_jvm(table.input)
 
 
 def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:

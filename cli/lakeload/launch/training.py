@@ -75,7 +75,7 @@ def train(
         run,
         environment,
         cores=cores,
-        input_bytes=0,
+        jvm_bytes=0,
         session_settings=FORMATS["ICEBERG"].session_settings if iceberg else {},
     )
     run.write(run.log_settings, log_settings())

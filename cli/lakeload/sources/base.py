@@ -214,3 +214,7 @@ class SourceType(ABC, Generic[S, T, I]):
     def only_jvm(self, read: I) -> bool:
         """Return whether it is known that Spark alone can read it."""
         return True
+
+    def casts(self, read: I) -> bool:
+        """Return whether it is read as the types of `columns.types` without Spark."""
+        return False

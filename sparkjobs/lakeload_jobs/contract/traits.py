@@ -47,6 +47,8 @@ class FormatTraits:
     """In the order they are taken: what is replaced first is what can be removed afterwards."""
     has_catalog: bool = False
     """Tables are those of the catalog in the destination, which also takes the commits."""
+    takes_splits: bool = False
+    """Its tasks write rows that a source reads there, without Spark."""
     commits_in_store: bool = False
     """Commits are objects: they rest on the store's conditional writes."""
     lists_uploads: bool = False
@@ -72,6 +74,7 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
         commit_unknown="committed or unknown: the next sync or `lakeload recover` finishes it",
         cut_off="the next sync or `recover` finishes it",
         maintenance_steps=("uploads",),
+        takes_splits=True,
         commits_in_store=True,
         lists_uploads=True,
     ),

@@ -202,9 +202,7 @@ def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: s
 def test_options_of_variables_count_as_the_users(variable: str) -> None:
     options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off"
     settings = SparkSettings("local[2]", "1g", {}, archive=Path("/cache/x.jsa"))
-    properties = spark_properties(
-        LaunchRequest(settings, FOLDER, {variable: options}, input_bytes=0)
-    )
+    properties = spark_properties(LaunchRequest(settings, FOLDER, {variable: options}, jvm_bytes=0))
 
     for role in ("driver", "executor"):
         given = properties[f"spark.{role}.extraJavaOptions"]

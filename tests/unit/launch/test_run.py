@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings
-from lakeload.launch.run import Launcher, launch
+from lakeload.launch.run import Launcher, jvm_bytes, launch
 from lakeload.launch.run_folder import create_run_folder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import from_json
-from lakeload_jobs.contract.spec import JobSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec
 from tests.fakes.spark_home import fake_spark_home
 from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
 
@@ -41,3 +43,44 @@ def test_the_job_is_told_whether_its_tasks_run_elsewhere(
     told = from_json(JobSpec, json.loads(folder.spec.read_text(encoding="utf-8")))
     assert told.runtime.tasks_share_driver is shared
     assert (tmp_path / "argv").read_text(encoding="utf-8").splitlines()[:2] == ["--master", master]
+
+
+@pytest.mark.parametrize(
+    ("file_format", "of_table", "of_job", "through_jvm"),
+    [
+        ("CSV", {}, {}, False),
+        ("CSV", {"columns": ColumnsSpec(types={"a": "int"})}, {}, False),
+        ("PARQUET", {}, {}, False),
+        ("PARQUET", {"columns": ColumnsSpec(types={"a": "int"})}, {}, True),
+        ("ORC", {}, {}, True),
+        ("CSV", {"where": "a > 0"}, {}, True),
+        ("CSV", {"deleted_when": "a > 0"}, {}, True),
+        ("CSV", {}, {"reader": "JVM"}, True),
+    ],
+)
+def test_rows_that_workers_read_and_write_count_nothing_for_the_jvm(
+    tmp_path: Path,
+    file_format: Any,
+    of_table: dict[str, Any],
+    of_job: dict[str, Any],
+    through_jvm: bool,
+) -> None:
+    (tmp_path / "rows").write_bytes(bytes(100))
+    files = FilesInput(file_format, (str(tmp_path / "rows"),), {})
+    spec = job_spec(create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT), ["orders"])
+    table = replace(spec.tables[0], input=files, **of_table)
+    spec = replace(spec, tables=(table,), **of_job)
+
+    assert jvm_bytes(spec) == (100 if through_jvm else 0)
+
+
+def test_rows_of_iceberg_tables_count_for_the_jvm(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(bytes(100))
+    spec = job_spec(create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT), ["orders"])
+    files = FilesInput("CSV", (str(tmp_path / "rows"),), {})
+    destination = replace(spec.destination, table_format="ICEBERG")
+    table = replace(spec.tables[0], input=files)
+
+    assert jvm_bytes(replace(spec, tables=(table,), destination=destination)) == 100
+    remote = replace(table, input=replace(files, paths=("s3://lake/a.csv",)))
+    assert jvm_bytes(replace(spec, tables=(remote,), destination=destination)) is None

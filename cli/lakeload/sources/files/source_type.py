@@ -240,6 +240,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Return False for Parquet, CSV and JSON: of those only a look into the files tells."""
         return read.format not in ("PARQUET", *TEXT_FORMATS)
 
+    def casts(self, read: FilesInput) -> bool:
+        """Return True for text, which has no types of its own."""
+        return read.format in TEXT_FORMATS
+
 
 FILES = FilesSourceType()
 

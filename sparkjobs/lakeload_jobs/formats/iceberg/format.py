@@ -19,7 +19,7 @@ from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.contract.traits import catalog_traits, vends
+from lakeload_jobs.contract.traits import FORMATS, catalog_traits, vends
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
 from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
@@ -154,7 +154,7 @@ class IcebergTable:
         self._facts = facts
         self._state = state
 
-    takes_splits = False
+    takes_splits = FORMATS["ICEBERG"].takes_splits
 
     @property
     def spark(self) -> SparkSession:

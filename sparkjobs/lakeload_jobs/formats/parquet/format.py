@@ -17,6 +17,7 @@ from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
@@ -122,7 +123,7 @@ class ParquetTable:
         self._opened = opened
         self._before = {column.name: column.type for column in opened.columns}
 
-    takes_splits = True
+    takes_splits = FORMATS["PARQUET"].takes_splits
 
     @property
     def spark(self) -> SparkSession:
