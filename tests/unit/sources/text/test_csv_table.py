@@ -166,6 +166,24 @@ def test_empty_and_doubled_names_are_numbered(
     assert header_names(header, known) == tuple(names)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "mark"),
+    [
+        (b"id;v\n1;x\n", {}, ";"),
+        (b"id\tv\n1\tx\n", {}, "\\t"),
+        (b"id,v\n1,x\n", {"separator": ";"}, ","),
+    ],
+)
+def test_one_column_with_a_separator_in_its_name_has_a_warning(
+    folder: Folder, text: bytes, options: dict[str, str], mark: str
+) -> None:
+    folder.put("a.csv", text.decode())
+
+    (warning,) = folder.open(options).warnings
+    assert warning.startswith(f"`{folder.path}/a.csv` has one column, `id")
+    assert f"set the reader option `separator: '{mark}'`" in warning
+
+
 def test_the_index_of_pandas_and_twins_are_loaded(folder: Folder) -> None:
     folder.put("a.csv", ",a,a\n0,x,y\n")
     table = folder.open()

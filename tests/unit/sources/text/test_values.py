@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.sources.files.text.patterns import BadPattern
 from lakeload_jobs.sources.files.text.values import (
     TextFormats,
+    TimestampUnit,
     UnknownType,
     declared_type,
     describe_bad,
@@ -282,6 +283,22 @@ def test_a_bad_value_is_described_short() -> None:
     text = describe_bad("x" * 100, pa.int8())
     assert text == f"`{'x' * 60}…` is not a whole number from -128 to 127"
     assert "\n" not in describe_bad("a\nb", pa.date32())
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "why"),
+    [
+        ("1577836800123", None, "numbers need a unit, as in the type `timestamp(ms)`"),
+        ("1577836800123456789", "ns", "digits below a microsecond cannot be kept"),
+        ("999999999999999999", "ms", "a whole number of `ms` since 1970"),
+        ("13:30", None, "a timestamp like `yyyy-MM-dd HH:mm:ss[.SSSSSS][XXX]`"),
+    ],
+)
+def test_why_a_value_is_no_timestamp_is_said(
+    value: str, unit: TimestampUnit | None, why: str
+) -> None:
+    said = describe_bad(value, pa.timestamp("us", "UTC"), TextFormats(timestamp_unit=unit))
+    assert said.endswith(why)
 
 
 # The oracle: exact arithmetic and Python's own parsers, one text at a time.

@@ -32,9 +32,11 @@ from lakeload_jobs.sources.files.text.opening import (
 )
 from lakeload_jobs.sources.files.text.options import CsvOptions
 from lakeload_jobs.sources.files.text.splits import Piece
+from lakeload_jobs.sources.files.text.values import shortened
 
 _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20
+_SEPARATORS = (";", "\t", "|", ",")
 _SEPARATOR_LINE = re.compile(rb"sep=(.{1,4}?)[\r\n]*", re.IGNORECASE)
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
 
@@ -127,6 +129,18 @@ def _twins(file: FileState, texts: Sequence[str], names: Sequence[str]) -> Itera
     for text, name in zip(texts, names, strict=True):
         if text and times[text] > 1 and text != name:
             yield f"`{file.path}` has several columns named `{text}`: one of them is `{name}`"
+
+
+def _other_separator(file: FileState, texts: Sequence[str]) -> Iterator[str]:
+    if len(texts) > 1:
+        return
+    for mark in _SEPARATORS:
+        if mark in texts[0]:
+            shown = mark.replace("\t", "\\t")
+            yield (
+                f"`{file.path}` has one column, `{shortened(texts[0])}`: if `{shown}` separates "
+                f"its fields, set the reader option `separator: '{shown}'`"
+            )
 
 
 @dataclass(frozen=True)
@@ -227,7 +241,8 @@ class CsvReader:
             ) from error
         names = header_names(texts, self.known)
         size, lines = skipped + record.end, lines + count_lines(data[: record.end])
-        return Header(names, size, lines, tuple(_twins(file, texts, names)))
+        notes = (*_other_separator(file, texts), *_twins(file, texts, names))
+        return Header(names, size, lines, notes)
 
     def _skipped(self, ahead: StartOfStream) -> tuple[int, int]:
         """Return the bytes of the lines before the header, and how many these are."""

@@ -115,7 +115,14 @@ def shortened(value: str) -> str:
 
 def describe_bad(value: str, kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> str:
     """Return a clause for messages: the value, shortened, and what was expected."""
-    return f"`{shortened(value)}` is not {expected(kind, formats)}"
+    said = f"`{shortened(value)}` is not {expected(kind, formats)}"
+    if not pt.is_timestamp(kind) or not value.strip().lstrip("-").isdecimal():
+        return said
+    if formats.timestamp_unit is None:
+        return f"{said}; numbers need a unit, as in the type `timestamp(ms)`"
+    if formats.timestamp_unit == "ns":
+        return f"{said}; digits below a microsecond cannot be kept"
+    return said
 
 
 def expected(kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> str:
