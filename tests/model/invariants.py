@@ -68,6 +68,9 @@ def _records(scenario: Scenario, world: World) -> Iterator[str]:
     landed = [scenario.everybody[attempt] for attempt in world.committed - void]
     if len({(process.pipeline, process.job) for process in landed}) != len(landed):
         yield "TWICE: one job has landed twice"
+    retries = [(process.pipeline, process.retries) for process in landed if process.retries]
+    if len(set(retries)) != len(retries):
+        yield "AGAIN: the rejected records of one job have landed twice"
     if world.committed - {found.attempt for found in _loads(world)}:
         yield "LOST: a committed record is gone"
     if any(found.end == "void" for found in _loads(world)) and not _may_void(scenario):

@@ -41,6 +41,8 @@ class Rules:
     """An interrupted writer aborts its uploads only before the record PUT was sent."""
     one_writer_of_state: bool = True
     """Two jobs that move the same state do not both land."""
+    one_retry: bool = True
+    """Two jobs that read the rejected records of one job do not both land."""
     own_state_only: bool = True
     """The state of a pipeline is read from its own records."""
     first_run_check_while_passing: bool = True

@@ -6,9 +6,15 @@ from tests.model.world import Process, Scenario
 
 
 def _writer(
-    name: str, job: str, pipeline: str = "p", *, incremental: bool = False, fail: bool = False
+    name: str,
+    job: str,
+    pipeline: str = "p",
+    *,
+    incremental: bool = False,
+    fail: bool = False,
+    retries: str = "",
 ) -> Process:
-    return Process("writer", name, job, pipeline, incremental, fail)
+    return Process("writer", name, job, pipeline, incremental, fail, retries=retries)
 
 
 _RECOVER = Process("recover", "R")
@@ -69,6 +75,9 @@ SCENARIOS: dict[str, Scenario] = {
         lifecycle=1,
         lost=0,
     ),
+    "two retries of rejected records": Scenario(
+        (_writer("A", "a", retries="r"), _writer("B", "b", retries="r"), _RECOVER), lifecycle=1
+    ),
     "two first runs": Scenario(
         (_writer("A", "a", fail=True), _writer("B", "b", "q", fail=True), _RECOVER),
         lifecycle=1,
@@ -119,6 +128,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "success_after_end": ("one job in two attempts, and uploads are lost", "LIE"),
     "leave_after_record": ("Ctrl-C", "NEEDLESS VOID"),
     "one_writer_of_state": ("incremental runs at once", "REPEATED"),
+    "one_retry": ("two retries of rejected records", "AGAIN"),
     "own_state_only": ("incremental runs of two pipelines", "SKIPPED"),
     "first_run_check_while_passing": ("two first runs", "FIRST RUN"),
     "checkpoint_of_settled": ("checkpoints", "UNPUBLISHED"),

@@ -100,6 +100,8 @@ class Process:
     incremental: bool = False
     fail: bool = False
     decision: str = "void"
+    retries: str = ""
+    """A job whose rejected records it reads again."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def admit(scenario: Scenario, world: World, index: int) -> World:
             if other.pipeline != me.pipeline or void:
                 return stop(world, index, "refused")
             return stop(world, index, "already")
+        if not void and me.retries and _same_records(scenario, index, attempt):
+            return stop(world, index, "nothing")
         if not void:
             mine |= other.pipeline == me.pipeline
             others |= other.pipeline != me.pipeline
@@ -136,7 +138,14 @@ def winner(scenario: Scenario, world: World, index: int) -> list[Next]:
     moves = me.incremental and other.incremental and not foreign
     if moves and rules.one_writer_of_state:
         return [(f"{label}: it moved our state", abandon(world, index, "failed"))]
+    if me.retries and _same_records(scenario, index, found.attempt) and rules.one_retry:
+        return [(f"{label}: it has read our records", abandon(world, index, "failed"))]
     return [(f"{label}: passed", _pass(world, index))]
+
+
+def _same_records(scenario: Scenario, index: int, attempt: int) -> bool:
+    me, other = scenario.everybody[index], scenario.everybody[attempt]
+    return (me.pipeline, me.retries) == (other.pipeline, other.retries)
 
 
 def _pass(world: World, index: int) -> World:

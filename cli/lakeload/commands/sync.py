@@ -42,6 +42,15 @@ def sync(
             help="OVERWRITE and UPSERT: replace the table with all files, in one snapshot.",
         ),
     ] = False,
+    retry_rejected: Annotated[
+        str | None,
+        typer.Option(
+            "--retry-rejected",
+            metavar="JOB",
+            help="Load what that job has rejected, read under the settings of now, not the files.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
     ] = False,
@@ -56,7 +65,13 @@ def sync(
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
-    from lakeload.launch.spec import check_options, new_attempt, run_options, select_tables
+    from lakeload.launch.spec import (
+        check_options,
+        new_attempt,
+        retry_tables,
+        run_options,
+        select_tables,
+    )
     from lakeload.launch.stop import StopRequests
 
     if schema is not None and not dry_run:
@@ -66,6 +81,8 @@ def sync(
         attempt = new_attempt(job_id)
         options = run_options(document, reload=reload, full_refresh=full_refresh, limit=limit)
         tables = select_tables(table_specs(document, options), table or ())
+        if retry_rejected is not None:
+            tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
         console.note(f"job {attempt.job_id}")
         context = Context(os.environ, stop, console.err, console.quiet())

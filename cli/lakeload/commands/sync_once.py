@@ -25,8 +25,9 @@ from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.machine.jars.pins import features_of
 from lakeload.probes.connection import conditional_writes, preflight
+from lakeload.sources.files.rejected import NothingRejected
 from lakeload.ui.progress import ProgressView
-from lakeload_jobs.contract.errors import LakeloadError, disk_full
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
 
@@ -75,6 +76,7 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         states = commands_of(job.destination.table_format).inspect(
             connections.before_spark, job.tables, job.inspection(loads=True)
         )
+        check_job_known(states)
         if done := outcome_without_spark(states):
             return Synced(done)
         warnings = _warnings(states, connections)
@@ -93,6 +95,20 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
             raise
         outcome = refused(full)
     return Synced(outcome, folder.log if folder else None)
+
+
+def check_job_known(states: Sequence[TableState]) -> None:
+    """Raise `InvalidInput` for `--retry-rejected` with a job that has loaded none of the tables."""
+    found = [state.selection for state in states]
+    missing = [one for one in found if isinstance(one, NothingRejected)]
+    if missing and all(
+        isinstance(one, NothingRejected) and one.found.status == "UNKNOWN" for one in found
+    ):
+        raise InvalidInput(
+            f"`--retry-rejected {missing[0].job}`: no table has a load of this job",
+            hint="`lakeload runs` lists the jobs and what they have rejected; those of which "
+            "nothing is left, or that came long ago, are not known any more",
+        )
 
 
 def _warnings(states: Sequence[TableState], connections: Connections) -> set[str]:

@@ -7,12 +7,14 @@ import getpass
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakeload.config.document import quoted
 from lakeload.documents.load import PipelineDocument
+from lakeload.documents.spec import fingerprint
 from lakeload.launch.run_folder import RunFolder, dead_attempts
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -120,6 +122,46 @@ def _check_full_refresh(
             "take rows away",
             hint=f"{_INSTEAD}; `--table` chooses the tables with another mode",
         )
+
+
+def retry_tables(
+    tables: Sequence[TableSpec], job: str, options: RunOptions
+) -> tuple[TableSpec, ...]:
+    """Return the tables with the rejected records of `job` in the place of their files.
+
+    Raises `InvalidInput` where other options exclude that, and for tables whose records cannot be
+    read again.
+    """
+    if problem := job_id_problem(job):
+        raise InvalidInput(f"`{_RETRY} {job}`: {problem}")
+    given = {
+        "--reload": options.reload,
+        "--full-refresh": options.full_refresh,
+        "--limit": options.limit is not None,
+    }
+    if other := next((name for name, is_given in given.items() if is_given), None):
+        raise InvalidInput(
+            f"`{_RETRY}` and `{other}` exclude each other",
+            hint="the one reads rejected records, the other files",
+        )
+    return tuple(_retried(table, job) for table in tables)
+
+
+_RETRY = "--retry-rejected"
+
+
+def _retried(table: TableSpec, job: str) -> TableSpec:
+    if table.mode == "OVERWRITE":
+        raise InvalidInput(
+            f"`{_RETRY}`: a load of `{table.source}` replaces all of its rows (`mode: OVERWRITE`)",
+            hint="run `lakeload sync` without it, which reads the files under the settings of now; "
+            "`--table` chooses other tables",
+        )
+    return replace(
+        table,
+        input=source_of(table.input).retried(table.input, job),
+        fingerprint=fingerprint({"load": table.fingerprint, "retry_rejected": job}),
+    )
 
 
 def run_options(

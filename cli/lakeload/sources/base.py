@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_
 
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import JobSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, RejectedInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
@@ -142,6 +142,13 @@ class SourceType(ABC, Generic[S, T, I]):
             "write `on_bad_value: FAIL` or `NULL`",
             ("on_bad_value",),
             "not-supported-yet",
+        )
+
+    def retried(self, read: I, job: str) -> RejectedInput:
+        """Return the rejected records of a job in the place of what is read. Raises `InvalidInput`
+        where they cannot be read again."""
+        raise InvalidInput(
+            f"`--retry-rejected`: a source of type {self.name} has no rejected records"
         )
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeload.sources.base import SourceType
+from lakeload.sources.files.rejected import REJECTED
 from lakeload.sources.files.source_type import FILES
 from lakeload.sources.spark.source_type import SPARK
 from lakeload_jobs.contract.spec import TableInput
@@ -16,7 +17,7 @@ SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source 
 
 def source_of(read: TableInput) -> SourceType[Any, Any, Any]:
     """Return the type of source that a table's input is of."""
-    return SOURCES[read.type]
+    return REJECTED if read.type == REJECTED.name else SOURCES[read.type]
 
 
 def source_type_of(data: Mapping[str, Any]) -> SourceType[Any, Any, Any]:

@@ -194,7 +194,17 @@ class SparkInput:
     type: Literal["SPARK"] = "SPARK"
 
 
-TableInput = FilesInput | SparkInput
+@dataclass(frozen=True)
+class RejectedInput:
+    """The rejected records of an earlier job, which are read again as those of `files` are now."""
+
+    job: str
+    files: FilesInput
+    incremental: bool = False
+    type: Literal["REJECTED"] = "REJECTED"
+
+
+TableInput = FilesInput | SparkInput | RejectedInput
 """What a table is read from: one class for each type of source, told apart by `type`.
 Each says whether it is `incremental`."""
 
@@ -249,6 +259,11 @@ class TableSpec:
     """None: as the job says."""
     on_type_conflict: OnTypeConflict | None = None
     """None: as the job says."""
+
+    @property
+    def retries(self) -> str | None:
+        """The job whose rejected records are read again; None where files are read."""
+        return self.input.job if isinstance(self.input, RejectedInput) else None
 
     @property
     def target(self) -> str:
@@ -344,6 +359,11 @@ class JobSpec:
     def schema_changes_of(self, table: TableSpec) -> SchemaChanges:
         """Return what becomes of changed columns of a table."""
         return table.schema_changes or self.schema_changes
+
+    def max_rejected_of(self, table: TableSpec) -> RejectLimit:
+        """Return how many records of a table may be rejected. Those that are read again are
+        rejected already: any number stays so."""
+        return self.max_rejected if table.retries is None else RejectLimit(percent=100)
 
     def on_type_conflict_of(self, table: TableSpec) -> OnTypeConflict:
         """Return what becomes of values whose type a column of the table cannot take."""

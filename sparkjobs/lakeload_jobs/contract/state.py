@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,44 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class RejectedRecords:
+    """What a table keeps of the records that one job has rejected.
+
+    UNKNOWN: the job has not loaded the table, NONE: it has rejected no record, TAKEN: the job
+    `taken_by` has read them again, THERE: `read` returns them as an Arrow table with the columns of
+    the side table.
+    """
+
+    status: Literal["UNKNOWN", "NONE", "TAKEN", "THERE"]
+    taken_by: str = ""
+    read: Callable[[], Any] | None = None
+
+    def sentence(self, job: str) -> str:
+        """Return what is there to be read again of `job`, for people."""
+        match self.status:
+            case "UNKNOWN":
+                return f"job `{job}` has not loaded this table"
+            case "NONE":
+                return f"job `{job}` has rejected no record of this table"
+            case "TAKEN":
+                return f"job `{self.taken_by}` has read the rejected records of job `{job}` already"
+        return f"the rejected records of job `{job}`"
+
+
+UNKNOWN_JOB = RejectedRecords("UNKNOWN")
+
+
+@dataclass(frozen=True)
 class Bookmark:
     """What a table keeps of one pipeline's loads, whichever its format.
 
     `state` is that of the newest load. `evidence` returns that of the loads from number `since` on,
-    the oldest first, and `next_number` is that of the load to come.
+    the oldest first, and `next_number` is that of the load to come. `rejected` returns what is kept
+    of the rejected records of a job.
     """
 
     state: Any
     first_run: bool
     next_number: int
     evidence: Callable[[int], Sequence[Evidence]]
+    rejected: Callable[[str], RejectedRecords] = lambda _: UNKNOWN_JOB

@@ -102,7 +102,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     try:
         rows.check_unchanged()
         if spec.on_bad_value == "QUARANTINE":
-            check_rejected(staged.rejected, spec.max_rejected)
+            check_rejected(staged.rejected, spec.max_rejected_of(table))
         change = rows.finish(()) or found.change
         if found.evidence is not None:
             staged.note(found.evidence)

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import FilesInput, JobSpec, SparkInput, TableSpec
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, SparkInput, TableSpec
 from lakeload_jobs.sources.base import Source
+from lakeload_jobs.sources.files.spark.rejected import connect_rejected
 from lakeload_jobs.sources.files.spark.source import connect_files
 from lakeload_jobs.sources.spark.source import connect_spark
 
 SOURCES: dict[type, Callable[[JobSpec, AwsSession], Callable[[TableSpec, Any], Source]]] = {
     FilesInput: connect_files,
     SparkInput: connect_spark,
+    RejectedInput: connect_rejected,
 }
 """What each returns takes the table's input as the second, which is of its own type."""
 

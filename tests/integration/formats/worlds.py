@@ -42,8 +42,8 @@ class World(Protocol):
     def run(self, spec: JobSpec) -> RunResult:
         """Run a job."""
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all visible rows, with their tracking columns."""
+    def rows(self, name: str = "orders") -> list[dict[str, Any]]:
+        """Return all visible rows of a table, with their tracking columns."""
 
     def state(self) -> Any:
         """Return the state that the newest commit holds for the pipeline."""
@@ -85,8 +85,9 @@ class ParquetWorld:
     def run(self, spec: JobSpec) -> RunResult:
         return self._job.run(spec)
 
-    def rows(self) -> list[dict[str, Any]]:
-        files = [self._job.lake.read(key) for key in self._job.lake.data_keys()]
+    def rows(self, name: str = "orders") -> list[dict[str, Any]]:
+        keys = [key for key in self._job.lake.data_keys() if f"/{name}/" in key]
+        files = [self._job.lake.read(key) for key in keys]
         return [row for body in files for row in _read(body)]
 
     def state(self) -> Any:
@@ -127,8 +128,8 @@ class IcebergWorld:
     def run(self, spec: JobSpec) -> RunResult:
         return self._loads.run(spec)
 
-    def rows(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._loads.read().scan().to_arrow().to_pylist()
+    def rows(self, name: str = "orders") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._loads.read(name).scan().to_arrow().to_pylist()
         return found
 
     def state(self) -> Any:

@@ -17,6 +17,9 @@ def always(run: Run, world: World) -> Iterator[str]:
     ours = [run.everybody[snap.author] for snap in seen if snap.author != FOREIGN]
     if len({(me.pipeline, me.job_id) for me in ours}) != len(ours):
         yield "TWICE: the rows of one job are there twice"
+    retries = [(me.pipeline, me.retries) for me in ours if me.retries is not None]
+    if len(set(retries)) != len(retries):
+        yield "AGAIN: the rejected records of one job are there twice"
     if any(snap.files in world.deleted for snap in found):
         yield "CORRUPT: main names files that are deleted"
     if any(newer.version < older.version for newer, older in pairwise(found)):

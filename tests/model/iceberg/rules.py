@@ -50,5 +50,7 @@ class Rules:
     """I14: rejected records are in the side table before the rows are published."""
     rejects_are_remembered: bool = True
     """I14: the side table remembers an attempt before it takes its records."""
+    one_retry: bool = True
+    """I15: rejected records that are read again are asked for by the publish as well."""
     rejects_wait_for_the_branch: bool = True
     """I14: nothing is removed of an attempt whose branch is there: it may yet publish."""

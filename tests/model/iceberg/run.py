@@ -14,6 +14,7 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.formats.iceberg.rules import admission as iceberg_admission
 from lakeload_jobs.formats.iceberg.rules import admission as iceberg_jobs
 from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
+from lakeload_jobs.formats.iceberg.rules import rejects as iceberg_rejects
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobAnswer,
     JobFound,
@@ -28,13 +29,15 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_BRANCH,
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
+    SUMMARY_REJECTED,
+    SUMMARY_RETRIED,
     PipelineState,
     Snapshot,
     TableFacts,
     state_of,
 )
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, Verdict, has_landed, may_publish
-from lakeload_jobs.formats.iceberg.rules.rejects import Fate, PendingRejects, fate_of
+from lakeload_jobs.formats.iceberg.rules.rejects import Fate, PendingRejects, fate_of, find_rejected
 from tests.model.iceberg.world import FOREIGN, Actor, Process, Round, Scenario, Snap, Table
 
 _BEGUN = datetime(2026, 11, 1, tzinfo=UTC)
@@ -70,6 +73,13 @@ class Run:
     def find(self, number: int, me: Process) -> JobAnswer:
         """Ask for the job of an attempt."""
         return find_job(self.facts(number), "main", me.pipeline, me.job_id)
+
+    def is_there(self, number: int, me: Process) -> bool:
+        """Whether the rejected records that an attempt reads again are there."""
+        if me.retries is None:
+            return True
+        found, _ = find_rejected(self.facts(number), "main", me.pipeline, me.retries)
+        return found.status == "THERE"
 
     def start(self, number: int, index: int) -> Start | LakeloadError:
         """Open the table, or say why not."""
@@ -125,7 +135,15 @@ class Run:
         if not (sets_state or self.rules.state_stays_with_its_snapshot) and known:
             sets_state, state = True, known.state
         own = PipelineState("source", me.job_id, snap.id, "f", {}, state, rows_job=rows_job)
-        return next_properties(facts, me.pipeline, me.job_id, snap.id, own, sets_state=sets_state)
+        return next_properties(
+            facts,
+            me.pipeline,
+            me.job_id,
+            snap.id,
+            own,
+            sets_state=sets_state,
+            retries=me.retries,
+        )
 
     def orphaned(self, table: Table) -> bool:
         """Whether files that a load wrote two days ago, after making its branch, are orphans."""
@@ -185,6 +203,9 @@ class Run:
         if snap.author != FOREIGN:
             me = self.everybody[snap.author]
             summary |= {SUMMARY_JOB: me.job_id, SUMMARY_PIPELINE: me.pipeline}
+            summary[SUMMARY_REJECTED] = "1"
+            if me.retries is not None:
+                summary[SUMMARY_RETRIED] = me.retries
             summary[SUMMARY_BRANCH] = _branch(snap.round)
         if snap.copy_of:
             summary["source-snapshot-id"] = str(snap.copy_of)
@@ -198,6 +219,7 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
     publishes = scenario.remembered if rules.count_of_publishes else 10**6
     with (
         patch.object(iceberg_jobs, "JOBS_REMEMBERED", scenario.remembered),
+        patch.object(iceberg_rejects, "JOBS_REMEMBERED", scenario.remembered),
         patch.object(iceberg_publish, "JOBS_REMEMBERED", publishes),
     ):
         if not rules.job_in_lineage:
@@ -205,6 +227,9 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
                 yield
         elif not rules.state_in_lineage:
             with patch.object(iceberg_admission, "belongs", _always):
+                yield
+        elif not rules.one_retry:
+            with patch.object(iceberg_publish, "has_retry", _no):
                 yield
         elif not rules.job_check_at_publish:
             with patch.object(iceberg_publish, "find_job", _never):
@@ -224,6 +249,10 @@ def _branch(one: Round) -> str:
 
 def _always(*_: object) -> bool:
     return True
+
+
+def _no(*_: object) -> bool:
+    return False
 
 
 def _never(*_: object) -> JobAnswer:

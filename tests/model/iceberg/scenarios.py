@@ -7,6 +7,7 @@ from tests.model.iceberg.world import Process, Scenario
 _A, _B, _C = Process("A", "a"), Process("B", "b"), Process("C", "c")
 _A2 = Process("A'", "a")
 _I, _J, _K, _L = (Process(name, name.lower(), "incremental") for name in "IJKL")
+_R, _S = Process("R", "r", retries="a"), Process("S", "s", retries="a")
 _Z = Process("Z", "z0", "empty")
 _O, _P = Process("O", "o", "overwrite"), Process("P", "p0", "overwrite")
 _M, _N = (Process(f"M{n}", f"m{n}", "merge", version=n) for n in (1, 2))
@@ -86,6 +87,16 @@ SCENARIOS: dict[str, Scenario] = {
         (_A, _B), rejects=True, drops=1, delays=1, rounds=0
     ),
     "rejected records of a load that begins anew": Scenario((_O, _A), rejects=True, foreign=1),
+    "two retries of rejected records": Scenario((_A, _R, _S), history=1, kills=1, lost=1),
+    "two retries of rejected records, REST": Scenario(
+        (_A, _R, _S), history=1, lost=1, delays=1, rest=True
+    ),
+    "retries, a rollback and expiry": Scenario(
+        (_A, _R, _S), history=2, rollbacks=1, expiries=1, foreign=1
+    ),
+    "retries and a short list of jobs": Scenario(
+        (_A, _R, _B, _S), history=3, remembered=3, expiries=1
+    ),
     "first loads that are killed": Scenario((_FIRST,), kills=1),
     "two first loads": Scenario((_FIRST, _OTHERS), foreign=1),
     "two first loads under FAIL": Scenario(
@@ -112,6 +123,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "orphans_spare_loads": ("orphans are removed", "CORRUPT"),
     "created_by": ("first loads that are killed", "STUCK"),
     "first_run_check_at_publish": ("two first loads", "FIRST RUN"),
+    "one_retry": ("two retries of rejected records", "AGAIN"),
     "rejects_before_publish": ("rejected records", "REJECTS"),
     "rejects_are_remembered": ("rejected records", "REJECTS"),
     "rejects_wait_for_the_branch": ("rejected records", "REJECTS"),

@@ -139,6 +139,8 @@ class Process:
     fail: bool = False
     version: int = 0
     """The cursor of the row that is merged."""
+    retries: str | None = None
+    """A job whose rejected records it reads again."""
 
     @property
     def goes_on(self) -> bool:
@@ -157,6 +159,7 @@ class Process:
             table_handling="FAIL" if self.fail else "APPEND",
             mode=_MODES.get(self.kind, "APPEND"),
             goes_on=self.goes_on,
+            retries=self.retries,
         )
 
 
@@ -194,7 +197,7 @@ class Scenario:
         kinds = {p.pipeline: p for p in self.processes}
         again = [replace(p, name=f"{p.name} again") for p in jobs.values()]
         new = [
-            replace(p, name=f"new {name}", job_id=f"z{i}")
+            replace(p, name=f"new {name}", job_id=f"z{i}", retries=None)
             for i, (name, p) in enumerate(kinds.items())
         ]
         return (*self.processes, *again, *new)

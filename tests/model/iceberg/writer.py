@@ -59,6 +59,8 @@ def _open(run: Run, world: World, index: int) -> list[Next]:
     before = run.state(world.table, me) if me.goes_on else 0
     if me.goes_on and before == world.source:
         return [("open: nothing new", end(world, index, "nothing"), None)]
+    if not run.is_there(world.table, me):
+        return [("open: no records to be read again", end(world, index, "nothing"), None)]
     opened = Actor("branch", seen=world.table, round=actor.round, before=before)
     if run.scenario.rejects:
         opened = opened._replace(step="settle", then="branch")

@@ -117,6 +117,7 @@ GOLDEN: dict[str, LogObject] = {
             ),
         ),
     ),
+    "load-that-retries.json": replace(LOAD, retried="2026-11-20"),
     "fence.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h", ("upload-7",)
     ),

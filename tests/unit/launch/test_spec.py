@@ -5,15 +5,27 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lakeload.commands.sync_once import check_job_known
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import destination_spec
+from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.spec import build_job_spec, check_options, new_attempt, select_tables
+from lakeload.launch.spec import (
+    build_job_spec,
+    check_options,
+    new_attempt,
+    retry_tables,
+    select_tables,
+)
+from lakeload.sources.files.rejected import REJECTED
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.spec import RejectedInput, RunOptions
+from lakeload_jobs.contract.state import UNKNOWN_JOB, Bookmark, RejectedRecords
+from tests.inputs import files_of
 from tests.unit.launch.specs import table
 
 PIPELINE = """\
@@ -95,3 +107,69 @@ def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
         check_options(TABLES, "PARQUET", REFRESH)
     with pytest.raises(InvalidInput, match="exclude each other"):
         check_options(tables, "ICEBERG", replace(REFRESH, reload=True))
+
+
+def test_rejected_records_are_read_in_the_place_of_files() -> None:
+    (orders,) = retry_tables(TABLES[:1], "job-1", RunOptions())
+    (other,) = retry_tables(TABLES[:1], "job-2", RunOptions())
+
+    assert orders.input == RejectedInput("job-1", files_of(TABLES[0]))
+    assert (orders.retries, TABLES[0].retries) == ("job-1", None)
+    assert len({orders.fingerprint, other.fingerprint, TABLES[0].fingerprint}) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (RunOptions(reload=True), "`--retry-rejected` and `--reload` exclude each other"),
+        (REFRESH, "`--retry-rejected` and `--full-refresh` exclude each other"),
+        (RunOptions(limit=0), "`--retry-rejected` and `--limit` exclude each other"),
+    ],
+)
+def test_rejected_records_are_read_without_what_is_about_files(
+    options: RunOptions, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        retry_tables(TABLES, "job-1", options)
+
+
+def test_rejected_records_are_read_by_tables_that_can_take_them() -> None:
+    files = replace(files_of(TABLES[0]), format="PARQUET")
+    with pytest.raises(InvalidInput, match="rejected records of PARQUET cannot be read again"):
+        retry_tables([replace(TABLES[0], input=files)], "job-1", RunOptions())
+    with pytest.raises(InvalidInput, match="replaces all of its rows"):
+        retry_tables([replace(TABLES[0], mode="OVERWRITE")], "job-1", RunOptions())
+    with pytest.raises(InvalidInput, match="`--retry-rejected a b`: "):
+        retry_tables(TABLES, "a b", RunOptions())
+
+
+_NO_READERS: Any = None
+
+
+def _nothing_to_retry(name: str, status: RejectedRecords) -> ParquetState:
+    (retried,) = retry_tables([table(name)], "job-1", RunOptions())
+    found = REJECTED.inspect(
+        retried.input,
+        _NO_READERS,
+        RunOptions(),
+        known=True,
+        bookmark=lambda: Bookmark({"files": 7}, False, 3, lambda _: (), lambda _: status),
+    )
+    return ParquetState(retried, selection=found.selection)
+
+
+def test_a_job_that_has_loaded_no_table_is_an_error() -> None:
+    unknown = _nothing_to_retry("orders", UNKNOWN_JOB)
+    taken = _nothing_to_retry("customers", RejectedRecords("TAKEN", "job-2"))
+    there = _nothing_to_retry("lines", RejectedRecords("THERE"))
+
+    assert (unknown.idle, taken.idle, there.selection) == (True, True, None)
+    assert taken.result.status == "NO_OP"
+    assert taken.result.notes == (
+        "job `job-2` has read the rejected records of job `job-1` already",
+    )
+    check_job_known([unknown, taken])
+    check_job_known([there, unknown])
+    check_job_known([])
+    with pytest.raises(InvalidInput, match="`--retry-rejected job-1`: no table has a load of"):
+        check_job_known([unknown, _nothing_to_retry("customers", UNKNOWN_JOB)])

@@ -59,13 +59,23 @@ class Table:
         """A load of lakeload; `marked`: its snapshot's summary tells so too."""
         before = self.facts
         summary = {"lakeload.job-id": job.job_id, "lakeload.pipeline": job.pipeline}
+        if job.retries is not None:
+            summary["lakeload.retried"] = job.retries
         number = self.commit(summary if marked else None)
         new = PipelineState(
             job.source, job.job_id, number, job.fingerprint, {}, state, rows_job=job.job_id
         )
         sets_state = state is not None
         self.properties.update(
-            next_properties(before, job.pipeline, job.job_id, number, new, sets_state=sets_state)
+            next_properties(
+                before,
+                job.pipeline,
+                job.job_id,
+                number,
+                new,
+                sets_state=sets_state,
+                retries=job.retries,
+            )
         )
         return number
 

@@ -8,14 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_BRANCH
+from lakeload_jobs.formats.iceberg.rules.admission import Start
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    JOBS_REMEMBERED,
+    SUMMARY_BRANCH,
+    SUMMARY_REJECTED,
+)
+from lakeload_jobs.formats.iceberg.rules.publish import Decision, may_publish
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     PendingRejects,
     fate_of,
+    find_rejected,
     is_forgotten,
     pending_rejects,
 )
-from tests.unit.rules.iceberg_table import JOB, Table
+from tests.unit.rules.iceberg_table import JOB, Table, job
 
 _BRANCH = "lakeload_20261121t100000z_00000000000000000000000000000001"
 _MINE = PendingRejects(_BRANCH, "a1", JOB.pipeline, JOB.job_id)
@@ -78,3 +85,71 @@ def test_a_round_is_remembered_until_nobody_can_add_its_records() -> None:
     assert not is_forgotten(_MINE, None, begun + timedelta(hours=23))
     assert is_forgotten(_MINE, None, begun + timedelta(hours=24))
     assert is_forgotten(_MINE, _BRANCH, begun)
+
+
+def _status(table: Table, job_id: str = JOB.job_id) -> tuple[str, str]:
+    found, _ = find_rejected(table.facts, "main", JOB.pipeline, job_id)
+    return found.status, found.taken_by
+
+
+def _with_rejects() -> Table:
+    table = Table()
+    number = table.publish(marked=True)
+    marked = {**table.snapshots[number].summary, SUMMARY_REJECTED: "2", SUMMARY_BRANCH: _BRANCH}
+    table.snapshots[number] = replace(table.snapshots[number], summary=marked)
+    return table
+
+
+def test_rejected_records_are_there_until_another_job_has_read_them() -> None:
+    table = _with_rejects()
+    assert find_rejected(table.facts, "main", JOB.pipeline, JOB.job_id)[1] == _BRANCH
+    assert _status(table) == ("THERE", "")
+
+    table.publish(job("j2", retries=JOB.job_id), marked=True)
+    assert _status(table) == ("TAKEN", "j2")
+    assert _status(table, "j2") == ("NONE", "")
+    assert _status(table, "j3") == ("UNKNOWN", "")
+    table.commit()
+    table.expire([1, 2])
+    assert _status(table) == ("TAKEN", "a later job")
+
+
+def test_a_retry_that_was_rolled_back_has_read_nothing() -> None:
+    table = _with_rejects()
+    table.publish(job("j2", retries=JOB.job_id), marked=True)
+    table.roll_back(1)
+    assert _status(table) == ("THERE", "")
+    table.roll_back(None)
+    assert _status(table) == ("UNKNOWN", "")
+
+
+def test_rejected_records_of_a_job_that_is_forgotten_are_not_read_again() -> None:
+    table = _with_rejects()
+    assert _status(table) == ("THERE", "")
+    for number in range(JOBS_REMEMBERED):
+        table.publish(job(f"k{number}"))
+    assert _status(table) == ("UNKNOWN", "")
+
+
+def test_a_second_retry_is_not_published() -> None:
+    table = _with_rejects()
+    second = job("j3", retries=JOB.job_id)
+    start = Start(1, 1, None, first_run=False, uuid="u")
+    table.publish(job("j2", retries=JOB.job_id))
+    table.refs["b"] = 1
+
+    def verdict() -> Decision:
+        return may_publish(
+            table.facts,
+            "main",
+            start,
+            second,
+            mode="append",
+            base=1,
+            staging_branch="b",
+            sets_state=False,
+        ).decision
+
+    assert verdict() is Decision.RUN_AGAIN
+    second = replace(second, retries="j2")
+    assert verdict() is Decision.GO

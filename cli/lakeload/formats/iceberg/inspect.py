@@ -10,7 +10,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
@@ -34,6 +34,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableAttempt,
     TableFacts,
 )
+from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
@@ -143,7 +144,12 @@ def _with_input(
     earlier = start.state if start else None
 
     def bookmark() -> Bookmark:
-        return bookmark_of(objects, earlier, full_refresh=options.full_refresh)
+        branch = request.destination.iceberg.branch
+
+        def rejected(job: str) -> RejectedRecords:
+            return find_rejected(state.facts, branch, request.pipeline, job)[0]
+
+        return bookmark_of(objects, earlier, full_refresh=options.full_refresh, rejected=rejected)
 
     # Where nobody could be asked, every file may have been loaded.
     known = not state.asked or (earlier is not None and earlier.state is not None)
@@ -194,5 +200,6 @@ def _job(table: TableSpec, request: InspectionRequest) -> TableAttempt:
         target=table.target,
         table_handling=request.options.table_handling,
         mode=table.mode,
+        retries=table.retries,
         goes_on=table.input.incremental and not request.options.starts_over,
     )

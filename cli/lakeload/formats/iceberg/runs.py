@@ -71,9 +71,8 @@ def read_snapshots(
             facts = read_facts(catalog, place.schema, place.table)
             if facts is None:
                 return SnapshotTable(table.target, exists=False)
-            expired = sum(
-                number not in facts.snapshots for number in facts_of.remembered_jobs(facts).values()
-            )
+            loads = set(facts_of.remembered_jobs(facts).values())
+            expired = sum(number not in facts.snapshots for number in loads)
             found = published(facts, branch, table.target)
         except LakeloadError as error:
             return SnapshotTable(table.target, error=error)
@@ -135,6 +134,7 @@ def _run(
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
     rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
     rejected = number_of(snapshot, facts_of.SUMMARY_REJECTED)
+    retried = summary.get(facts_of.SUMMARY_RETRIED)
     # Data files that the snapshot added, and their bytes.
     files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
@@ -159,13 +159,18 @@ def _run(
             "synced": summary.get(facts_of.SUMMARY_SYNCED) or None,
             "rows": rows,
             "rejected": rejected,
+            "retried": retried,
             "bytes": size,
             "added_files": files,
             "state": state,
         },
         mode=mode or "",
         rejected=rejected,
-        details=(f"{target}: snapshot {snapshot.id}", f"  attempt {attempt or ''}"),
+        details=(
+            f"{target}: snapshot {snapshot.id}",
+            f"  attempt {attempt or ''}",
+            *((f"  rejected records of job {retried}",) if retried else ()),
+        ),
     )
 
 

@@ -101,6 +101,7 @@ def table_run(target: str, run: Run) -> TableRun:
             "bytes": record.bytes,
             "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
             "rejected": _rejected(record),
+            "retried": record.retried,
             "state": run.state,
             "clean": run.clean,
             "catalog": run.catalog,
@@ -113,6 +114,7 @@ def table_run(target: str, run: Run) -> TableRun:
         details=(
             f"record {run.number}: {record.source} → {target}{by}, {record.tool}, "
             f"attempt {record.attempt_id}",
+            *((f"  rejected records of job {record.retried}",) if record.retried else ()),
         ),
         number=run.number,
     )

@@ -30,8 +30,9 @@ from lakeload.sources.files.settings import (
     local_paths,
     option_findings,
 )
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RunOptions
+from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RejectedInput, RunOptions
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import alternatives
@@ -131,6 +132,15 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                     "not-supported-yet",
                 )
                 return
+
+    def retried(self, read: FilesInput, job: str) -> RejectedInput:
+        """Return the records in the place of the files, for text."""
+        if read.format not in TEXT_FORMATS:
+            raise InvalidInput(
+                f"`--retry-rejected`: rejected records of {read.format} cannot be read again",
+                hint=f"it works for {', '.join(TEXT_FORMATS)}; `--table` chooses tables",
+            )
+        return RejectedInput(job, read)
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the secrets of the source's own credentials."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.state import Bookmark, Evidence
+from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.storage.objects import Objects
 
 
-def bookmark_of(objects: Objects, state: PipelineState | None, *, full_refresh: bool) -> Bookmark:
+def bookmark_of(
+    objects: Objects,
+    state: PipelineState | None,
+    *,
+    full_refresh: bool,
+    rejected: Callable[[str], RejectedRecords],
+) -> Bookmark:
     """Return the bookmark; `full_refresh` replaces every row and begins a new one.
 
     Costs a GET where a ledger is there. Raises `AwsError`, and `LoadFailed` for a ledger that
@@ -27,6 +34,7 @@ def bookmark_of(objects: Objects, state: PipelineState | None, *, full_refresh: 
         first_run=state is None or full_refresh,
         next_number=next_number(objects, newest),
         evidence=lambda since: read_evidence(objects, newest, since),
+        rejected=rejected,
     )
 
 

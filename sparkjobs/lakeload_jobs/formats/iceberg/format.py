@@ -18,7 +18,7 @@ from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
-from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import FORMATS, catalog_traits, vends
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
 from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
@@ -28,7 +28,7 @@ from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import fit_rows, spark_types
-from lakeload_jobs.formats.iceberg.load.rejects import settle_rejects
+from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
 from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
@@ -36,6 +36,7 @@ from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
 from lakeload_jobs.formats.iceberg.maintain.work import Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
+from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
 from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
 from lakeload_jobs.rows.counting import Counted
@@ -86,7 +87,7 @@ class IcebergSession:
         given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
-        if spec.on_bad_value == "QUARANTINE":
+        if spec.on_bad_value == "QUARANTINE" or table.retries is not None:
             settle_rejects(spark, spec, table)
         return OpenIceberg(given, opened)
 
@@ -164,8 +165,21 @@ class IcebergTable:
     @property
     def bookmark(self) -> Bookmark:
         """What the table keeps of this pipeline's loads. What replaces every row begins anew."""
-        full_refresh = self._given.spec.options.full_refresh
-        return bookmark_of(self._given.objects, self._state, full_refresh=full_refresh)
+        given = self._given
+        return bookmark_of(
+            given.objects,
+            self._state,
+            full_refresh=given.spec.options.full_refresh,
+            rejected=self._rejected,
+        )
+
+    def _rejected(self, job: str) -> RejectedRecords:
+        given = self._given
+        branch = given.spec.destination.iceberg.branch
+        found, staging = find_rejected(self._facts, branch, given.spec.pipeline, job)
+        if found.status != "THERE":
+            return found
+        return replace(found, read=lambda: read_rejects(given.spark, given.table, job, staging))
 
     def expected(self) -> ExpectedColumns:
         """Return the types and names of earlier loads."""

@@ -156,6 +156,7 @@ def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
         target=table.target,
         table_handling=spec.options.table_handling,
         mode=table.mode,
+        retries=table.retries,
         goes_on=goes_on,
     )
 

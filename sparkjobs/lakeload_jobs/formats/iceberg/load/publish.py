@@ -181,6 +181,7 @@ def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
         snapshot,
         given.state(snapshot),
         sets_state=given.sets_state,
+        retries=given.job.retries,
     )
     for name, value in properties.items():
         update.set(name, value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -23,7 +24,14 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     is_forgotten,
     pending_rejects,
 )
-from lakeload_jobs.rows.rejects import REJECTED_HELPER, SHOWN, SIDE_COLUMNS, Rejected, sentence
+from lakeload_jobs.rows.rejects import (
+    REJECTED_HELPER,
+    SHOWN,
+    SIDE_COLUMNS,
+    SIDE_SCHEMA,
+    Rejected,
+    sentence,
+)
 from lakeload_jobs.rows.tracking_sql import with_tracking
 
 
@@ -100,6 +108,23 @@ def settle_rejects(
             if not is_forgotten(one, own, datetime.now(UTC)):
                 continue
         java_table.updateProperties().remove(one.name).commit()
+
+
+def read_rejects(spark: SparkSession, table: TableSpec, job: str, branch: str | None) -> pa.Table:
+    """Return the rejected records of a job that is loaded, as an Arrow table: those of the round
+    that staged on `branch`. Where that is not known they are those that wait for no round."""
+    side = _side_table(table)
+    java_table = load(spark, side.schema, side.table)
+    if java_table is None or java_table.currentSnapshot() is None:
+        return SIDE_SCHEMA.empty_table()
+    rows = spark.read.table(spark_name(side.schema, side.table))
+    rows = rows.where(F.col("_supa_job_id") == job)
+    if branch is not None:
+        rows = rows.where(F.col(_ROUND) == branch)
+    else:
+        waiting = [one.branch for one in pending_rejects(read_facts(spark, java_table))]
+        rows = rows.where(~F.col(_ROUND).isin(waiting))
+    return rows.select(*SIDE_COLUMNS).toArrow()
 
 
 def _remove(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,6 +46,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_MODE,
     SUMMARY_PIPELINE,
     SUMMARY_REJECTED,
+    SUMMARY_RETRIED,
     SUMMARY_ROWS,
     SUMMARY_SYNCED,
     Snapshot,
@@ -332,11 +335,13 @@ def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict
     rows = {} if counted is None else {SUMMARY_ROWS: str(counted.loaded)}
     if counted is not None and counted.rejected:
         rows[SUMMARY_REJECTED] = str(counted.rejected)
+    retried = {} if table.retries is None else {SUMMARY_RETRIED: table.retries}
     return {
         SUMMARY_JOB: spec.job_id,
         SUMMARY_PIPELINE: spec.pipeline,
         SUMMARY_ATTEMPT: spec.attempt_id,
         **rows,
+        **retried,
         SUMMARY_MODE: table.mode,
         SUMMARY_SYNCED: _instant(spec.synced),
         SUMMARY_FINGERPRINT: table.fingerprint,
@@ -410,6 +415,8 @@ def _merge(
         given.table.deletes,
         given.counted.bounds if given.counted else {},
     )
+    if given.table.retries is not None and merge.cursor is None and base is not None:
+        _check_new_keys(given, rows, base)
     properties = {f"spark.sql.iceberg.snapshot-property.{n}": v for n, v in summary.items()}
     for name, value in properties.items():
         given.spark.conf.set(name, value)
@@ -429,6 +436,30 @@ def _merge(
         name = spark_name(given.table.schema, given.table.table)
         before = given.spark.read.option("versionAsOf", base).table(name)
     return count_untouched(given.spark, rows, merge, before, written)
+
+
+def _check_new_keys(given: Stage, rows: DataFrame, base: int) -> None:
+    """Raise `LoadFailed` where the table has a key of rejected records, which are of an earlier
+    load: the row that is there may be the newer one. The publish compares `base` with the head."""
+    key = given.rows.key
+    name = spark_name(given.table.schema, given.table.table)
+    before = given.spark.read.option("versionAsOf", base).table(name)
+    if not set(key) <= set(before.columns):
+        return
+    there = before.select(*(F.col(_q(column)).alias(f"t_{i}") for i, column in enumerate(key)))
+    same = [F.col(_q(column)).eqNullSafe(F.col(f"t_{i}")) for i, column in enumerate(key)]
+    found = rows.join(there, functools.reduce(operator.and_, same), "left_semi")
+    first = found.select(*(F.col(_q(column)).cast("string") for column in key)).limit(1).collect()
+    if not first:
+        return
+    shown = ", ".join(f"`{column}` = {value}" for column, value in zip(key, first[0], strict=True))
+    raise LoadFailed(
+        f"the table has rows with keys of the rejected records of job `{given.table.retries}`, "
+        f"such as {shown}, and without `cursor` it is not known which are newer: nothing was "
+        "loaded",
+        hint="set `cursor` to a column that tells, or write the rows into the source once more and "
+        "load them from there",
+    )
 
 
 def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:

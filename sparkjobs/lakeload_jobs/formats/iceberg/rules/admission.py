@@ -17,6 +17,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_FINGERPRINT,
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
+    SUMMARY_RETRIED,
     PipelineState,
     TableAttempt,
     TableFacts,
@@ -26,6 +27,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     publish_count,
     remembered_jobs,
+    retry_key,
     state_of,
 )
 
@@ -66,8 +68,28 @@ def find_job(facts: TableFacts, branch: str, pipeline: str, job_id: str) -> JobA
     """
     if (seen := _in_summaries(facts, branch, pipeline, job_id)) is not None:
         return JobAnswer(JobFound.IN, seen)
+    return _remembered(facts, branch, job_key(pipeline, job_id))
+
+
+def find_retry(facts: TableFacts, branch: str, pipeline: str, job_id: str) -> JobAnswer:
+    """Say whether a branch has a load of the rejected records of a job, as `find_job` does."""
+    for number in lineage(facts, branch).ids:
+        summary = facts.snapshots[number].summary
+        if (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_RETRIED)) == (pipeline, job_id):
+            return JobAnswer(JobFound.IN, number)
+    return _remembered(facts, branch, retry_key(pipeline, job_id))
+
+
+def has_retry(facts: TableFacts, branch: str, pipeline: str, job_id: str) -> bool:
+    """Return whether the rejected records of a job were read again, as far as the list of jobs
+    goes back. A load of which nobody can say whether it was rolled back counts."""
+    answer = find_retry(facts, branch, pipeline, job_id)
+    return answer.found is not JobFound.NOT_IN and answer.snapshot is not None
+
+
+def _remembered(facts: TableFacts, branch: str, key: str) -> JobAnswer:
     jobs = remembered_jobs(facts)
-    snapshot = jobs.get(job_key(pipeline, job_id))
+    snapshot = jobs.get(key)
     if snapshot is None:
         full = len(jobs) >= JOBS_REMEMBERED
         return JobAnswer(JobFound.ASK_THE_DATA if full else JobFound.NOT_IN)
@@ -87,22 +109,27 @@ def next_properties(
     state: PipelineState,
     *,
     sets_state: bool = True,
+    retries: str | None = None,
 ) -> dict[str, str]:
     """Return the properties that a publish sets, from the metadata its transaction is based on.
 
     A job that does not set the pipeline's state (`sets_state` false) leaves one that is there as
     it is, with the snapshot it belongs to: moved to a newer snapshot it would outlive the rollback
     of its own rows, and taken from the job's start it would go back (I1, I2, I8).
+
+    A job that `retries` is remembered twice, and counted twice: the list then holds fewer jobs.
     """
-    own = job_key(pipeline, job_id)
-    jobs = {key: known for key, known in remembered_jobs(facts).items() if key != own}
-    latest = [*jobs.items(), (own, snapshot)][-JOBS_REMEMBERED:]
+    own = [job_key(pipeline, job_id)]
+    if retries is not None:
+        own.append(retry_key(pipeline, retries))
+    jobs = {key: known for key, known in remembered_jobs(facts).items() if key not in own}
+    latest = [*jobs.items(), *((key, snapshot) for key in own)][-JOBS_REMEMBERED:]
     kept = None if sets_state else state_of(facts, pipeline)
     if kept is not None and kept.state is not None:
         state = replace(kept, columns=state.columns)
     return {
         JOBS: ",".join(f"{key}:{number}" for key, number in latest),
-        SEQ: str(publish_count(facts) + 1),
+        SEQ: str(publish_count(facts) + len(own)),
         STATE_PREFIX + pipeline: state.to_property(),
     }
 

@@ -33,6 +33,8 @@ SUMMARY_BRANCH = "lakeload.branch"
 """The staging branch, where records were set aside: each round of an attempt has its own."""
 SUMMARY_REJECTED = "lakeload.rejected"
 """Records that were set aside in the side table; absent for none."""
+SUMMARY_RETRIED = "lakeload.retried"
+"""The job whose rejected records this one has read; absent where files were read."""
 SUMMARY_MODE = "lakeload.mode"
 SUMMARY_SYNCED = "lakeload.synced"
 SUMMARY_FINGERPRINT = "lakeload.fingerprint"
@@ -122,6 +124,8 @@ class TableAttempt:
     """`schema.table`, for messages."""
     table_handling: TableHandling = "FAIL"
     mode: Mode = "APPEND"
+    retries: str | None = None
+    """The job whose rejected records it reads, all of them; None where it reads files."""
     goes_on: bool = False
     """It reads on from the state of the pipeline: incremental, without `--reload` and
     `--full-refresh`."""
@@ -153,6 +157,12 @@ def damaged(name: str, text: str) -> LoadFailed:
 def job_key(pipeline: str, job_id: str) -> str:
     """Return the 16 hex digits under which a table remembers a job: its id is its pipeline's."""
     return hashlib.sha256(f"{pipeline}\0{job_id}".encode()).hexdigest()[:16]
+
+
+def retry_key(pipeline: str, job_id: str) -> str:
+    """Return the digits under which a table remembers that the rejected records of a job were read
+    again. No job id has a zero byte."""
+    return job_key(pipeline, f"{job_id}\0rejected")
 
 
 def remembered_jobs(facts: TableFacts) -> dict[str, int]:

@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
     check_owner,
     check_same_load,
     find_job,
+    has_retry,
 )
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX
 from lakeload_jobs.formats.iceberg.rules.facts import (
@@ -91,6 +92,9 @@ def may_publish(
         return _fail(job, "the table was dropped and another one created under its name")
     if (other := _other_attempt(facts, branch, start, job)) is not None:
         return other
+    if job.retries is not None and has_retry(facts, branch, job.pipeline, job.retries):
+        taken = f"another load has read the rejected records of job `{job.retries}`"
+        return Verdict(Decision.RUN_AGAIN, reason=taken)
     try:
         _check_again(facts, branch, start, job)
     except LakeloadError as error:

@@ -13,9 +13,19 @@ from datetime import datetime
 from typing import Literal
 
 from lakeload_jobs.contract.maintain import DEAD_AFTER
+from lakeload_jobs.contract.state import UNKNOWN_JOB, RejectedRecords
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobFound,
+    find_job,
+    find_retry,
+    has_retry,
+)
 from lakeload_jobs.formats.iceberg.rules.branches import parse_staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import (
+    JOBS_REMEMBERED,
     SUMMARY_BRANCH,
+    SUMMARY_JOB,
+    SUMMARY_REJECTED,
     TableFacts,
     damaged,
     job_key,
@@ -84,6 +94,33 @@ def fate_of(table: TableFacts | None, branch: str, pending: PendingRejects) -> F
     if snapshot is not None and snapshot not in table.snapshots:
         return "COUNTS"
     return "GONE"
+
+
+def find_rejected(
+    table: TableFacts | None, branch: str, pipeline: str, job: str
+) -> tuple[RejectedRecords, str | None]:
+    """Return what the table says of the rejected records of a job, and the branch of the round
+    that has brought them; None where its snapshot has expired."""
+    if table is None:
+        return UNKNOWN_JOB, None
+    loaded = find_job(table, branch, pipeline, job)
+    if loaded.found is JobFound.NOT_IN or loaded.snapshot is None:
+        return UNKNOWN_JOB, None
+    remembered = remembered_jobs(table)
+    if len(remembered) >= JOBS_REMEMBERED and job_key(pipeline, job) not in remembered:
+        # What has read them again may be forgotten, too.
+        return UNKNOWN_JOB, None
+    if has_retry(table, branch, pipeline, job):
+        retry = find_retry(table, branch, pipeline, job).snapshot
+        known = table.snapshots.get(retry or 0)
+        by = known.summary.get(SUMMARY_JOB, "") if known else ""
+        return RejectedRecords("TAKEN", by or "a later job"), None
+    snapshot = table.snapshots.get(loaded.snapshot)
+    if snapshot is None:
+        return RejectedRecords("THERE"), None
+    if snapshot.summary.get(SUMMARY_REJECTED, "0") == "0":
+        return RejectedRecords("NONE"), None
+    return RejectedRecords("THERE"), snapshot.summary.get(SUMMARY_BRANCH)
 
 
 def is_forgotten(pending: PendingRejects, own: str | None, now: datetime) -> bool:

@@ -70,6 +70,7 @@ def load_record(
         glue=glue_target(spec.destination, location),
         author=spec.author,
         rejected=_rejects(location, rejects) if rejects else None,
+        retried=table.retries,
     )
 
 

@@ -238,11 +238,12 @@ def check_passed(
     first_run: bool,
     sets_state: bool,
     uploads: Collection[str] = (),
+    retries: str | None = None,
 ) -> None:
     """Raise when the record that took our number forbids us to go on with the next one.
 
-    `uploads` are the ids of ours. The same job by another attempt is not for here: its outcome is
-    ours.
+    `uploads` are the ids of ours, `retries` is the job whose rejected records we have read. The
+    same job by another attempt is not for here: its outcome is ours.
     """
     if isinstance(other, FenceRecord):
         if other.resets == job.pipeline:
@@ -272,6 +273,12 @@ def check_passed(
             f"job `{job.job_id}` was loading: both would load the same rows",
             hint="run again: it goes on from the new state",
             retryable=True,
+        )
+    if other.pipeline == job.pipeline and retries is not None and other.retried == retries:
+        raise Conflict(
+            f"job `{other.job_id}` has loaded the rejected records of job `{retries}` into "
+            f"`{target}` while job `{job.job_id}` was loading them",
+            hint="nothing is left to do: `lakeload runs` shows what became of them",
         )
     if job.settings is not None:
         check_settings_of(other, job.settings, target)

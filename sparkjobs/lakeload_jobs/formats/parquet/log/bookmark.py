@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from lakeload_jobs.contract.state import Bookmark, Evidence
+from typing import Any
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.state import UNKNOWN_JOB, Bookmark, Evidence, RejectedRecords
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, Rejects
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.storage.objects import Objects
 
@@ -26,7 +29,64 @@ def bookmark_of(
             since=since,
             before=opened.next_number,
         ),
+        lambda job: find_rejected(objects, location, pipeline=pipeline, job=job),
     )
+
+
+def find_rejected(
+    objects: Objects, location: TableLocation, *, pipeline: str, job: str
+) -> RejectedRecords:
+    """Return what the log says of the rejected records of a job: a GET for each record since.
+
+    Void records and those before a reset of the pipeline count for nothing; an unfinished one is
+    taken for finished. Raises `AwsError`, and `LogDamaged` for a missing record.
+    """
+    log = CommitLog(objects, location)
+    view = log.read()
+    known = view.checkpoint.pipelines.get(pipeline) if view.checkpoint else None
+    number = known.done.get(job) if known else None
+    entries = view.entries if number is None else log.entries_after(number - 1)
+    log.load_records(entry.number for entry in entries)
+    loaded: LoadRecord | None = None
+    taken_by = ""
+    for entry in entries:
+        record = log.record(entry.number)
+        if isinstance(record, FenceRecord):
+            if record.resets == pipeline:
+                loaded = None
+        elif record.pipeline == pipeline and job in (record.job_id, record.retried):
+            if log.ending_of_size(entry.number, entry.end_size) == "void":
+                continue
+            if record.job_id == job:
+                loaded, taken_by = record, ""
+            else:
+                taken_by = record.job_id
+    if loaded is None:
+        return UNKNOWN_JOB
+    rejects = loaded.rejected
+    if rejects is None:
+        return RejectedRecords("NONE")
+    if taken_by:
+        return RejectedRecords("TAKEN", taken_by)
+    return RejectedRecords("THERE", read=lambda: _read_files(objects, rejects))
+
+
+def _read_files(objects: Objects, rejects: Rejects) -> Any:
+    """Return the rows of a job's files in the side table as an Arrow table."""
+    # With Arrow, which the command line alone does without.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in rejects.files:
+        data = objects.get(file.key)
+        if data is None:
+            raise LoadFailed(
+                f"`{objects.url(file.key)}`, which has rejected records, is gone",
+                hint="restore it from the bucket's versions",
+            )
+        found.append(pq.read_table(pa.BufferReader(data)))
+    return pa.concat_tables(found, promote_options="default")
 
 
 def read_evidence(

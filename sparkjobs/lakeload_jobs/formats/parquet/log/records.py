@@ -119,6 +119,8 @@ class LoadRecord:
     """What earlier jobs read, repeated so that nobody has to read their records again."""
     rejected: Rejects | None = None
     """Only if records were set aside: what was written before there was this has no such key."""
+    retried: str | None = None
+    """The job whose rejected records this one has read, all of them; likewise."""
 
     @property
     def uploads(self) -> tuple[StagedFile, ...]:
@@ -214,8 +216,8 @@ Record = LoadRecord | FenceRecord
 
 FORMAT = 2
 _FORMAT_WITHOUT_REJECTS = 1
-"""All objects but records with `rejected` have this one, which every lakeload reads: an older one
-would not publish the uploads of a side table."""
+"""All objects but records with `rejected` or `retried` have this one, which every lakeload reads:
+an older one would not publish the uploads of a side table."""
 
 
 class LogObject(Protocol):
@@ -238,10 +240,12 @@ class NewerFormat(LoadFailed):
 def encode(value: LogObject) -> bytes:
     """Return the object's bytes: JSON with `format` and `kind` first."""
     body = to_json(value)
-    own = FORMAT
-    if body.get("rejected") is None:
-        body.pop("rejected", None)
-        own = _FORMAT_WITHOUT_REJECTS
+    own = _FORMAT_WITHOUT_REJECTS
+    for name in ("rejected", "retried"):
+        if body.get(name) is None:
+            body.pop(name, None)
+        else:
+            own = FORMAT
     document = {"format": own, "kind": value.KIND, **body}
     return json.dumps(document, separators=(",", ":")).encode()
 

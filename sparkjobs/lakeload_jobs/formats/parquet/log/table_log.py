@@ -206,6 +206,7 @@ def place(
                 first_run=first_run,
                 sets_state=record.state is not None,
                 uploads=uploads,
+                retries=record.retried,
             )
         except LakeloadError:
             abandon()

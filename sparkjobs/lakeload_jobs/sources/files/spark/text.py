@@ -23,6 +23,7 @@ from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable, text_files
 
 _SMALL = 4 << 20
@@ -40,18 +41,21 @@ def open_text_files(
     *,
     files: Sequence[FileState] | None = None,
     earlier: Mapping[str, str] = NO_TYPES,
+    stored: StoredFiles | None = None,
 ) -> FilesRows:
     """Open CSV or JSON files and read them once for what they hold. `files` are those that are
     read; None lists them here. `earlier` are the types that source columns had in earlier loads.
+    `stored` has rejected records, which are read in their place.
 
     Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
     are not there, and `AwsError`.
     """
     check_options(given)
     listed = tuple(list_files(given, s3.readers) if files is None else files)
-    s3.check_runtime(listed)
-    opener = FileBytes(s3.readers.identity(given), s3.label)
-    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected)
+    if stored is None:
+        s3.check_runtime(listed)
+    opener = stored or FileBytes(s3.readers.identity(given), s3.label)
+    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
     found = read.split(_Runner(spark), _parallelism(spark))
     by_jvm = spec.reader == "JVM"
     return FilesRows(

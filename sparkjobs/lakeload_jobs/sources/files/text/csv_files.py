@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -156,12 +156,14 @@ class Header:
 @dataclass(frozen=True)
 class CsvReader:
     """Reads pieces of CSV files; it travels to the tasks. `known` are names of earlier loads,
-    `loaded` the columns that are read."""
+    `loaded` the columns that are read. `headers` are the columns of files that begin with their
+    first row, whatever the options say."""
 
     files: FileBytes
     options: CsvOptions
     known: frozenset[str] = frozenset()
     loaded: Columns = ALL_COLUMNS
+    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _dialect: Dialect = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -206,6 +208,8 @@ class CsvReader:
             window *= 8
 
     def _header(self, file: FileState, ahead: StartOfStream) -> Header:
+        if file.path in self.headers:
+            return Header(self.headers[file.path], 0, 0)
         skipped, lines = self._skipped(ahead)
         found = self._first_record(file, ahead, skipped)
         if found is None:

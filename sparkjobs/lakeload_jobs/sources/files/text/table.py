@@ -61,6 +61,7 @@ from lakeload_jobs.sources.files.text.splits import (
     scan_files,
     split_text,
 )
+from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredReader
 from lakeload_jobs.sources.files.text.values import (
     TextFormats,
     TimestampUnit,
@@ -144,9 +145,12 @@ class TextFiles(ABC):
         values, formats = how.values, how.formats
         declared = self._declared(formats)
         base = folder_base(self.files, self.options)
+        stored = isinstance(self.opener, StoredFiles)
         pieces = [
             replace(piece, folders=folder_values(piece.file.path, base))
-            for piece in cut_files(self.files, self._can_be_cut, parallelism)
+            for piece in cut_files(
+                self.files, lambda file: not stored and self._can_be_cut(file), parallelism
+            )
         ]
         scan = Scan(how.reader, declared, values, self.recorded, infers=how.evidence)
         scanned = scan_files(pieces, scan, run)
@@ -218,7 +222,15 @@ class CsvTable(TextFiles):
     def _format(self, loaded: Columns) -> _Format:
         options, _ = read_csv_options(self.options)
         formats = text_formats(options)
-        reader = CsvReader(self.opener, options, frozenset(self.recorded), loaded)
+        known = frozenset(self.recorded)
+        reader: PieceReader
+        if isinstance(self.opener, StoredFiles):
+            options = replace(options, encoding=None)
+            names = {path: text.names for path, text in self.opener.texts.items()}
+            stored = CsvReader(self.opener, options, known, loaded, names)
+            reader = StoredReader(stored, self.opener)
+        else:
+            reader = CsvReader(self.opener, options, known, loaded)
         infers = options.infer != "STRINGS"
         return _Format(reader, TextValues(formats), formats, options.infer, infers)
 
@@ -238,7 +250,13 @@ class JsonTable(TextFiles):
         options, _ = read_json_options(self.options)
         formats = json_formats(options)
         sets_aside = self.on_bad_value == "QUARANTINE"
-        reader = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
+        reader: PieceReader
+        if isinstance(self.opener, StoredFiles):
+            options = replace(options, encoding=None, records=())
+            stored = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
+            reader = StoredReader(stored, self.opener)
+        else:
+            reader = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
         values = JsonValues(formats, options.infer, self.nested_as_text)
         return _Format(reader, values, formats, options.infer)
 

@@ -1,0 +1,107 @@
+"""The rejected records of an earlier job, in the place of a table's files (`--retry-rejected`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakeload.sources.base import InputFound, InputInspected, Numbering
+from lakeload.sources.files.source_type import FilesSourceType
+from lakeload_jobs.contract.spec import RejectedInput, RunOptions
+from lakeload_jobs.contract.state import (
+    UNKNOWN_JOB,
+    Bookmark,
+    Evidence,
+    RejectedRecords,
+    StateChange,
+)
+from lakeload_jobs.sources.files.selection import Selection
+
+if TYPE_CHECKING:
+    from lakeload_jobs.sources.files.listing import SourceReaders
+
+
+@dataclass(frozen=True)
+class NothingRejected(Selection):
+    """No record is left to be read again."""
+
+    found: RejectedRecords = UNKNOWN_JOB
+    job: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Why there is none."""
+        return self.found.sentence(self.job)
+
+
+class RejectedSourceType(FilesSourceType):
+    """Records that are in the side table: nothing of what the files lie in is asked."""
+
+    @property
+    def name(self) -> str:
+        """What `type` says of an input; no document names it."""
+        return "REJECTED"
+
+    def jar_sets(self, read: Any) -> frozenset[str]:
+        """Return none."""
+        return frozenset()
+
+    def has_credentials(self, read: Any) -> bool:
+        """Return False: they are read as the table is."""
+        return False
+
+    def objects(self, read: Any) -> tuple[str, ...]:
+        """Return none."""
+        return ()
+
+    def look(self, read: Any) -> InputFound:
+        """Return nothing: no file is read."""
+        return InputFound()
+
+    def size(self, read: Any) -> int | None:
+        """Return None: nobody has counted them."""
+        return None
+
+    def absent(self, read: Any) -> tuple[str, ...]:
+        """Return none: what is there, the table knows."""
+        return ()
+
+    def inspect(
+        self,
+        read: Any,
+        readers: SourceReaders,
+        options: RunOptions,
+        *,
+        known: bool,
+        bookmark: Callable[[], Bookmark] | None,
+    ) -> InputInspected:
+        """Say where no record is left to be read again."""
+        given: RejectedInput = read
+        if bookmark is None:
+            return InputInspected()
+        mark = bookmark()
+        found = mark.rejected(given.job)
+        if found.status == "THERE":
+            return InputInspected()
+        same = StateChange(mark.state, mark.state)
+        return InputInspected(
+            selection=NothingRejected((), 0, 0, (), same, Evidence(), False, (), found, given.job)
+        )
+
+    def read_columns(self, read: Any, request: Any, readers: SourceReaders) -> None:
+        """Return None: Spark reads the side table."""
+
+    def read_sample(self, read: Any, files: Any, readers: SourceReaders) -> None:
+        """Return None."""
+
+    def numbering(self, read: Any, found: InputFound) -> Numbering:
+        """Return that the records are counted, as those of text files are."""
+        return "counting pass"
+
+    def only_jvm(self, read: Any) -> bool:
+        """Return False."""
+        return False
+
+
+REJECTED = RejectedSourceType()

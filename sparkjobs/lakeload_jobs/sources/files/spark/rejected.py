@@ -1,0 +1,171 @@
+"""Rejected records as a source: those of one earlier job, read again under the settings of now.
+
+What is read are the records as they were stored, never the files. They stand for files of the same
+names, whose columns are those that the files had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
+from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.key_patterns import KeyPattern
+from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
+from lakeload_jobs.sources.files.source_bytes import python_codec
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.spark.text import open_text_files
+from lakeload_jobs.sources.files.text.options import read_csv_options, read_json_options
+from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredText, stored_text
+
+
+def connect_rejected(
+    spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, RejectedInput], RejectedSource]:
+    """Return what makes the source of each table of one run."""
+    s3 = S3Source(spec, aws)
+    return lambda table, given: RejectedSource(spec, table, given, s3)
+
+
+@dataclass(frozen=True)
+class RejectedSource:
+    """The rejected records of one table and job."""
+
+    spec: JobSpec
+    table: TableSpec
+    given: RejectedInput
+    s3: S3Source
+    incremental: bool = False
+
+    def slice(self, bookmark: Bookmark) -> RejectedSlice:
+        """Return all of them, or nothing where another job has read them. Raises `AwsError`, and
+        `InvalidInput` for a format whose records are not read again."""
+        files = self.given.files
+        if files.format not in TEXT_FORMATS:
+            raise InvalidInput(f"rejected records of format {files.format} are not read again")
+        found = bookmark.rejected(self.given.job)
+        records = found.read() if found.read is not None else None
+        if records is not None and not records.num_rows:
+            found, records = RejectedRecords("NONE"), None
+        return RejectedSlice(self.spec, self.table, self.given, self.s3, found, records)
+
+
+@dataclass(frozen=True)
+class RejectedSlice:
+    """Rejected records as one load reads them; `records` None: there is none to read."""
+
+    spec: JobSpec
+    table: TableSpec
+    given: RejectedInput
+    s3: S3Source
+    found: RejectedRecords
+    records: pa.Table | None
+    records_anyway: bool = False
+    must_record: bool = False
+    warnings: tuple[str, ...] = ()
+    change: StateChange | None = None
+    evidence: Evidence | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is none."""
+        return self.records is None
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, or why there is none."""
+        sentence = self.found.sentence(self.given.job)
+        if self.records is None:
+            return sentence
+        return f"{self.records.num_rows:,} records read again: {sentence}"
+
+    @property
+    def bytes(self) -> int | None:
+        """About how much they are."""
+        return None if self.records is None else self.records.nbytes
+
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
+        """Open them as the files of the table are opened. Raises as that does."""
+        assert self.records is not None  # noqa: S101 - load_table opens no idle slice
+        files = self.given.files
+        stored = StoredFiles(texts=stored_texts(self.records.to_pylist(), files))
+        states = [
+            FileState(path, len(text.data), 0, root=root_of(path, files.paths))
+            for path, text in stored.texts.items()
+        ]
+        rows = open_text_files(
+            spark,
+            self.spec,
+            self.table,
+            files,
+            self.s3,
+            files=states,
+            earlier=earlier,
+            stored=stored,
+        )
+        # There is no file that could change.
+        return replace(rows, files=())
+
+
+def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
+    """Return the text of the records of each file, in the order of their job."""
+    by_file: dict[str, list[Mapping[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: record["_supa_index"]):
+        by_file.setdefault(record["source_file"], []).append(record)
+    encoding = _encoding(given)
+    found = {}
+    for path, own in sorted(by_file.items()):
+        names = json.loads(own[0]["source_columns"] or "[]")
+        lines = [(record["source_line"] or 1, _bytes_of(record, encoding)) for record in own]
+        found[path] = stored_text(names, lines)
+    return found
+
+
+def _encoding(given: FilesInput) -> str | None:
+    if given.format == "CSV":
+        return read_csv_options(given.options)[0].encoding
+    return read_json_options(given.options)[0].encoding
+
+
+def _bytes_of(record: Mapping[str, Any], encoding: str | None) -> bytes:
+    """Return a record in UTF-8. Bytes that were no text are decoded as the encoding of now has it;
+    what is none in it either stays as it is, and is rejected again."""
+    raw: bytes | None = record["raw_bytes"]
+    if raw is None:
+        return str(record["raw_record"]).encode()
+    if encoding is None:
+        return raw
+    try:
+        return raw.decode(python_codec(encoding, "")).encode()
+    except UnicodeError:
+        return raw
+
+
+def root_of(path: str, patterns: Sequence[str]) -> str:
+    """Return the folder above a file that a pattern names, '' where one names the file."""
+    for pattern in patterns:
+        if is_s3(pattern) != is_s3(path):
+            continue
+        if is_s3(pattern):
+            parsed = KeyPattern.parse(pattern)
+            bucket, _, key = path.removeprefix("s3://").partition("/")
+            if parsed.bucket == bucket and (root := parsed.root_of(key)):
+                return f"s3://{bucket}/{root}"
+            continue
+        names, wanted = path.split("/"), pattern.rstrip("/").split("/")
+        if len(wanted) < len(names) and all(map(fnmatchcase, names, wanted)):
+            return "/".join(names[: len(wanted)])
+    return ""
