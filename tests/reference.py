@@ -28,6 +28,7 @@ from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from tests.prose import reflow
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _INTRODUCTION = f"""\
@@ -57,7 +58,7 @@ and {MAX_DEPTH} levels deep. `lakeload validate FILE…` shows every problem of 
 def reference_page() -> str:
     """Return the page as Markdown."""
     parts = [
-        _INTRODUCTION,
+        reflow(_INTRODUCTION),
         *_document("destination.yml", sections(Destination)),
         *_document("pipeline.yml", _pipeline_sections()),
         _reader_options(),

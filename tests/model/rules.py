@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rules:
-    """All on: the protocol as it is built. The numbers are those of docs/protocol-parquet.md."""
+    """All on: the protocol as it is built (docs/protocol-parquet.md)."""
 
     conditional_record: bool = True
     """The record PUT carries If-None-Match."""

@@ -89,9 +89,14 @@ def jars(
 
     fetching = action is Action.FETCH
     if not fetching and (repository or folder):
-        raise InvalidInput(f"`--repository` and `--from` go with `jars fetch`, not `{action}`")
+        raise InvalidInput(
+            f"`--repository` and `--from` go with `jars fetch`, not `{action}`",
+            hint="leave them out",
+        )
     if repository and folder:
-        raise InvalidInput("`--repository` and `--from` exclude each other")
+        raise InvalidInput(
+            "`--repository` and `--from` exclude each other", hint="leave one of them out"
+        )
     cache = cache_directory(os.environ)
     wanted, with_archive, conf = _wanted(file, sets or [])
     made: Archive | None = None
@@ -158,7 +163,9 @@ def _fetch(
     from lakeload.ui.jars import FetchProgress
 
     if folder is not None and not folder.is_dir():
-        raise InvalidInput(f"`--from {folder}` is no folder")
+        raise InvalidInput(
+            f"`--from {folder}` is not a folder", hint="name the folder that holds the jars"
+        )
     origin = Origin(folder, repository, conf)
     with FetchProgress(console.err, quiet=console.quiet()) as progress:
         fetch(pinned(*wanted), cache / JARS, os.environ, origin=origin, listener=progress)

@@ -151,7 +151,10 @@ def maintain(
         abort_older_than=seconds("--abort-older-than", abort_older_than),
     )
     if optimizer_role is not None and not register_glue_optimizers:
-        raise InvalidInput("`--optimizer-role` belongs to `--register-glue-optimizers`")
+        raise InvalidInput(
+            "`--optimizer-role` belongs to `--register-glue-optimizers`",
+            hint="add `--register-glue-optimizers`",
+        )
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         destination = destination_spec(document.destination)
@@ -273,7 +276,9 @@ def with_steps(
             why = f"`--only` leaves `{step}` out"
             if step not in possible:
                 why = f"tables of {table_format} have no such step"
-            raise InvalidInput(f"`{flag}` belongs to the step `{step}`: {why}")
+            raise InvalidInput(
+                f"`{flag}` belongs to the step `{step}`: {why}", hint=f"leave `{flag}` out"
+            )
     return replace(wanted, steps=steps)
 
 
@@ -295,5 +300,7 @@ def parse_max_bytes(text: str | None) -> int | None:
     except InvalidInput as error:
         raise InvalidInput(f"`--max-bytes`: {error.message}", hint=error.hint) from error
     if size < 1:
-        raise InvalidInput(f"`--max-bytes {text}` leaves nothing to rewrite")
+        raise InvalidInput(
+            f"`--max-bytes {text}` leaves nothing to rewrite", hint="write it as `10GiB`"
+        )
     return size

@@ -147,7 +147,10 @@ def policy(
 
     destination, tables = specs_of(load_either(file, os.environ))
     if account is not None and not _ACCOUNT.fullmatch(account):
-        raise InvalidInput(f"`--account {account}` is not the 12 digits of an AWS account")
+        raise InvalidInput(
+            f"`--account {account}` is not the 12 digits of an AWS account",
+            hint="write it without dashes, as `123456789012`",
+        )
     options = PolicyOptions(account, Extra.RESET in extras, Extra.MAINTAIN in extras, read_only)
     concerned = only in (None, Only.TRUST, Only.BASE)
     wanted = needs_principal(destination, options) and concerned

@@ -86,7 +86,9 @@ def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:
         raise InvalidInput("`--yes` belongs to `--void`", hint="leave it out")
     for option, job_id in (("--void", void), ("--accept", accept)):
         if job_id is not None and (problem := job_id_problem(job_id)):
-            raise InvalidInput(f"`{option} {job_id}`: {problem}")
+            raise InvalidInput(
+                f"`{option} {job_id}`: {problem}", hint="`lakeload runs` lists the ids of jobs"
+            )
 
 
 def _command(file: Path, globs: Sequence[str], answer: Sequence[str]) -> str:

@@ -75,7 +75,9 @@ def sync(
     from lakeload.launch.stop import StopRequests
 
     if schema is not None and not dry_run:
-        raise InvalidInput("`--schema` and `--no-schema` go with `--dry-run`")
+        raise InvalidInput(
+            "`--schema` and `--no-schema` go with `--dry-run`", hint="add `--dry-run`"
+        )
     with StopRequests() as stop:
         document = load_pipeline(pipeline, os.environ)
         attempt = new_attempt(job_id)

@@ -316,7 +316,7 @@ def needs_schema(destination: Destination) -> bool:
 
 
 def remote_findings(data: dict[str, Any], destination: Destination) -> list[Finding]:
-    """Refuse secrets of this machine with a master whose tasks run on others (section 8).
+    """Refuse secrets of this machine with a master whose tasks run on others.
 
     The source's own credentials count as the destination's do: tasks read with them. So do the
     secrets of an Iceberg catalog: tasks ask it where and how to write.

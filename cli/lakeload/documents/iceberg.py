@@ -100,7 +100,7 @@ class Catalog(Model):
     oauth2_server_uri: CatalogUrl | None = None
     """REST: where tokens are issued. Default: the catalog itself."""
     access_delegation: AccessDelegation = "VENDED_CREDENTIALS"
-    """REST: the catalog lends credentials for the files, or (`NONE`) the destination's are used."""
+    """REST: the catalog vends credentials for the files, or (`NONE`) the destination's are used."""
     headers: Annotated[dict[str, SecretReference] | None, SecretHeaders()] = None
     """REST: further headers of each request; their values are secret references."""
     ref: Text = "main"

@@ -106,7 +106,7 @@ def probable_cause(log: str, exit_status: int, opened: bool) -> Cause:
             ExitCode.MACHINE,
         )
     if exit_status in (-signal.SIGTERM, 128 + signal.SIGTERM):
-        return Cause("somebody else terminated it", None, ExitCode.INTERRUPTED)
+        return Cause("another process terminated it", None, ExitCode.INTERRUPTED)
     if python := shortest_traceback(log):
         # The job catches what it expects; what it could not even import, this machine lacks.
         lacking = python.startswith(("ModuleNotFoundError", "ImportError"))

@@ -46,7 +46,7 @@ def author() -> str:
 
 
 _INSTEAD = (
-    "`--reload` appends all files again; to begin anew, first remove the table with "
+    "`--reload` appends all files again; to begin again, first remove the table with "
     "`lakeload reset`"
 )
 

@@ -77,7 +77,7 @@ def _addressing(code: str, service: str, destination: DestinationSpec) -> Iterat
     host = _host(endpoint)
     if code in _NO_SERVER and host.startswith(f"{destination.bucket}."):
         yield (
-            "the endpoint begins with the bucket's name, which is added once more: write it "
+            "the endpoint begins with the bucket's name, which is added again: write it "
             f"without (`{host.partition('.')[2]}`)"
         )
     elif destination.addressing_style == "VIRTUAL" and code in _NO_SERVER:

@@ -56,7 +56,7 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     known = known_causes()
     own = known.catalog_types[catalog.type]
     if not isinstance(error, CatalogError):
-        return likely_causes(error, denied=known.denied["lent" if vends(catalog) else "own"])
+        return likely_causes(error, denied=known.denied["vended" if vends(catalog) else "own"])
     for text in Said:
         if text.in_(error):
             return known.said[text.name]

@@ -147,7 +147,7 @@ class ProbeIdentity:
         """The clock is that of the servers."""
         ahead = self.session.clock.ahead
         if ahead is None:
-            raise BesideThePoint("no server has told its time")
+            raise BesideThePoint("no server has reported its time")
         if abs(ahead) < WARN_SECONDS:
             return ""
         which = "ahead of" if ahead > 0 else "behind"

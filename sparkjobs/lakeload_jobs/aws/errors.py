@@ -82,10 +82,10 @@ def _of_identity(error: botocore_errors.BotoCoreError) -> Explained | None:
     if isinstance(error, botocore_errors.InvalidConfigError):
         # botocore's own words about names of profiles and sections.
         meaning = f"the AWS configuration is inconsistent: {told.get('error_msg', '')}".rstrip(". ")
-        return Explained(name, meaning, "mend ~/.aws/config, or the AWS_* variable it speaks of")
+        return Explained(name, meaning, "fix ~/.aws/config, or the AWS_* variable that it names")
     if isinstance(error, botocore_errors.ConfigParseError):
         meaning = f"the file `{told.get('path')}` is not an AWS configuration"
-        return Explained(name, meaning, "mend the file: `[profile NAME]` and `name = value` lines")
+        return Explained(name, meaning, "fix the file: `[profile NAME]` and `name = value` lines")
     if isinstance(error, botocore_errors.SSOError | botocore_errors.LoginError):
         hint = "run `aws sso login` and try again"
         return Explained(name, "the login of this AWS profile has ended", hint)

@@ -20,7 +20,7 @@ _CERTIFICATES = {
     62: ("CertificateForAnotherHost", "is for another host name"),
     64: ("CertificateForAnotherHost", "is for another address"),
 }
-_UNTRUSTED = ("CertificateUntrusted", "is signed by nobody this machine trusts")
+_UNTRUSTED = ("CertificateUntrusted", "is signed by no authority that this machine trusts")
 
 
 def proxy_refusal(error: BaseException) -> tuple[str, str] | None:

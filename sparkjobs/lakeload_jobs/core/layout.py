@@ -40,7 +40,9 @@ class TableLocation:
     def __post_init__(self) -> None:
         """Refuse what could lead out of the prefix, whoever made the names."""
         if problem := prefix_problem(self.prefix):
-            raise InvalidInput(f"prefix `{self.prefix}`: {problem}")
+            raise InvalidInput(
+                f"prefix `{self.prefix}`: {problem}", hint="change `prefix` in the destination"
+            )
         for name in (*([self.schema] if self.schema else []), self.table):
             if not _SEGMENT.fullmatch(name):
                 raise ValueError(f"{name!r} is not a normalised name")

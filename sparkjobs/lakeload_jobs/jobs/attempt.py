@@ -91,7 +91,10 @@ def read_spec(path: str) -> JobSpec:
             )
         return from_json(JobSpec, data)
     except (OSError, ValueError, CodecError) as error:
-        raise InvalidInput(f"`{path}` is no spec of this job: {error}") from error
+        raise InvalidInput(
+            f"`{path}` is not a valid job spec: {error}",
+            hint="install the same version of lakeload on both sides",
+        ) from error
 
 
 def write_result(path: Path, result: RunResult | MaintainResult | PlanResult) -> None:

@@ -48,7 +48,10 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
     started_at = datetime.now(UTC)
     wanted = spec.maintain
     if wanted is None:
-        raise InvalidInput("the spec does not say which maintenance is wanted")
+        raise InvalidInput(
+            "the spec does not say which maintenance is wanted",
+            hint="install the same version of lakeload on both sides",
+        )
     done: list[TableMaintenance] = []
     error = None
     aws = AwsSession(spec.destination, label=spec.label)

@@ -17,7 +17,7 @@ CREATE OR REPLACE SECRET lakeload (
 
 -- supaflow_shop.orders: a view of its current metadata file
 -- DuckDB does not speak Nessie's own interface. After each load, replace
--- <METADATA_LOCATION> anew by what `SELECT file FROM
+-- <METADATA_LOCATION> again by what `SELECT file FROM
 -- lake.SCHEMA.TABLE.metadata_log_entries ORDER BY timestamp DESC LIMIT 1`
 -- tells in Spark.
 CREATE SCHEMA IF NOT EXISTS "supaflow_shop";

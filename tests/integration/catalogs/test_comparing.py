@@ -154,7 +154,7 @@ def test_an_answer_that_tells_nothing_refuses_nothing_and_is_told(
     shop.proxy.on("*", refusing(status, kind))
     (seen,) = shop.look("orders")
     assert seen.error is None
-    assert "nobody knows whether the catalog compares commits" in seen.caveat
+    assert "it is not known whether the catalog compares commits" in seen.caveat
     assert kind in seen.caveat
 
 
@@ -207,7 +207,7 @@ def test_a_load_warns_of_what_could_not_be_asked(
     assert ended.exit_code == 0, ended.output
     (table,) = json.loads(ended.stdout)["tables"]
     (warning,) = table["warnings"]
-    assert warning.startswith("nobody knows whether the catalog compares commits: ")
+    assert warning.startswith("it is not known whether the catalog compares commits: ")
 
 
 def _pipeline(shop: Shop) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def test_a_damaged_job_can_be_voided_and_loaded_again_under_another_id(
     assert lake.data_keys() == []
     assert lake.uploads() == []
     assert end(lake, objects)["outcome"] == "void"
-    with pytest.raises(InvalidInput, match="its id is spent"):
+    with pytest.raises(InvalidInput, match="its id cannot be reused"):
         Writer(objects).open()
     assert isinstance(Writer(objects, "job-1b", files=3).run(), Committed)
     assert rows(lake) == ["job-1b 0", "job-1b 1", "job-1b 2"]

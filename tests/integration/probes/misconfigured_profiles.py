@@ -137,7 +137,7 @@ PROFILES = [
         lambda world: world.profile(
             "sso_session = corp\nsso_account_id = 123456789012\nsso_role_name = x"
         ),
-        *("credentials", "InvalidConfigError", "mend ~/.aws/config"),
+        *("credentials", "InvalidConfigError", "fix ~/.aws/config"),
     ),
     Case(
         "credential_source that has no keys",

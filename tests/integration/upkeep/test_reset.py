@@ -146,12 +146,12 @@ def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
     opened = Writer(admin_objects, "job-2", table_handling="FAIL", source="renamed").open()
     assert (opened.first_run, opened.next_number) == (True, 3)
     assert (opened.state, opened.column_map, opened.columns) == (None, {}, ())
-    with pytest.raises(InvalidInput, match="its id is spent"):
+    with pytest.raises(InvalidInput, match="its id cannot be reused"):
         Writer(admin_objects, "job-1").open()
     load("job-2", table_handling="FAIL")
     load("job-3")
     # From the checkpoint the same is known.
-    with pytest.raises(InvalidInput, match="its id is spent"):
+    with pytest.raises(InvalidInput, match="its id cannot be reused"):
         Writer(admin_objects, "job-1").open()
     assert Writer(admin_objects, "job-2").open().already is not None
 
@@ -235,7 +235,7 @@ def test_the_log_goes_only_when_nobody_else_needs_it(
         remove_log(admin_objects, ORDERS, "shop", 4)
     reset(admin_objects, "other")
     staging = Writer(admin_objects, "staging", files=1).stage()
-    with pytest.raises(LogInUse, match="somebody may be loading"):
+    with pytest.raises(LogInUse, match="a load may be running"):
         remove_log(admin_objects, ORDERS, "other", 4)
     admin_objects.abort_upload(staging.files[0].key, staging.files[0].upload_id)
     assert remove_log(admin_objects, ORDERS, "other", 4) > 0

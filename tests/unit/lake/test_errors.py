@@ -155,7 +155,7 @@ def test_a_refused_signature_does_not_repeat_what_was_signed() -> None:
         (botocore_errors.SSLError(endpoint_url="https://x", error=OSError("bad")), "certificate"),
         (EOFError(), "get-session-token"),
         (botocore_errors.PartialCredentialsError(provider="env", cred_var="KEY"), "set `KEY`"),
-        (botocore_errors.ConfigParseError(path="/x"), "mend the file"),
+        (botocore_errors.ConfigParseError(path="/x"), "fix the file"),
         (
             botocore_errors.CredentialRetrievalError(provider="custom-process", error_msg=""),
             "`credential_process` by hand",

@@ -34,10 +34,10 @@ VM = "Error occurred during initialization of VM\n"
     [
         ("java.lang.OutOfMemoryError: Java heap space", 1, "Java heap space", "spark.driver_m", 4),
         ("x OutOfMemoryError: GC overhead limit exceeded", 52, "GC overhead", "raise", 4),
-        ("Could not reserve enough space for 8388608KB object heap", 1, "told to take", "lower", 4),
+        ("Could not reserve enough space for 8388608KB object heap", 1, "set to take", "lower", 4),
         ("java.io.IOException: No space left on device", 1, "disk is full", "spark.local.dir", 4),
         (f"{VM}Multiple garbage collectors selected", 1, "(Multiple g", "JAVA_TOOL_OPTIONS", 4),
-        (f"{VM}Could not reserve enough space for object heap", 1, "told to take", "lower", 4),
+        (f"{VM}Could not reserve enough space for object heap", 1, "set to take", "lower", 4),
         ("JAVA_HOME is not set", 1, "no Java", "JAVA_HOME", 4),
         ("java.lang.UnsupportedClassVersionError: x", 1, "too old", "17 or 21", 4),
         ("UnsupportedOperationException: getSubject is not supported", 1, "too new", "17", 4),

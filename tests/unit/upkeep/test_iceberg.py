@@ -112,7 +112,7 @@ def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
 @pytest.mark.parametrize(
     ("properties", "snapshots", "said"),
     [
-        ({}, (), "made by nobody's load"),
+        ({}, (), "made by no load"),
         ({"lakeload.created-by": "other"}, (), "made by pipeline `other`"),
         ({**OURS, "lakeload.state.other": "{}"}, (), "rows of pipeline `other`"),
         (OURS, (loaded(1, None, "a", "third"),), "rows of pipeline `third`"),

@@ -171,7 +171,7 @@ def _compared(
         if catalog.refuses_overtaken(there.schema, there.table, iceberg.branch):
             return states
     except LakeloadError as error:
-        caveat = f"nobody knows whether the catalog compares commits: {error.message}"
+        caveat = f"it is not known whether the catalog compares commits: {error.message}"
         return tuple(replace(state, caveat=caveat) if state.waits else state for state in states)
     message, hint = took_false_commit(there.target, iceberg.branch)
     refused = Refused(f"nothing is loaded through `{catalog.place}`: {message}", hint=hint)

@@ -180,7 +180,7 @@ def check_droppable(facts: TableFacts, pipeline: str) -> None:
     maker = facts.properties.get(CREATED_BY)
     by_hand = "to remove it all the same, drop it with the catalog's own tools"
     if maker != pipeline:
-        whose = f"pipeline `{maker}`" if maker else "nobody's load"
+        whose = f"pipeline `{maker}`" if maker else "no load"
         raise LoadFailed(
             f"the table was made by {whose}, not by pipeline `{pipeline}`: it is not removed",
             hint=by_hand,

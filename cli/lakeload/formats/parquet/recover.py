@@ -37,13 +37,13 @@ _DONE = {
     "publish": "published {files} of job {job}: {rows}",
     "clean": "removed what void job {job} had left",
     "void": "declared job {job} void: all its uploads were gone",
-    "catalog": "brought the catalog into step with job {job}",
+    "catalog": "brought the catalog up to date with job {job}",
 }
 _WOULD = {
     "publish": "would publish {files} of job {job}: {rows}",
     "clean": "would remove what void job {job} has left",
     "void": "would declare job {job} void: all its uploads are gone",
-    "catalog": "would bring the catalog into step with job {job}",
+    "catalog": "would bring the catalog up to date with job {job}",
 }
 
 

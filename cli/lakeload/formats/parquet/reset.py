@@ -165,7 +165,7 @@ def _removed(found: LogReset) -> Iterator[str]:
         for glue in removed.glue:
             yield f"dropped Glue's table {glue.database}.{glue.table}"
         for key in removed.left:
-            yield f"left {key}: somebody has changed it"
+            yield f"left {key}: another writer has changed it"
     if found.log_objects:
         yield f"removed the log: {counted(found.log_objects, 'object')}"
 

@@ -196,7 +196,7 @@ def read_settings(environment: Mapping[str, str]) -> MavenSettings:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidInput(
             f"Maven's settings in `{path}` cannot be read: {reason}",
-            hint="mend the file, or name a repository with LAKELOAD_MAVEN_REPOSITORY",
+            hint="fix the file, or name a repository with LAKELOAD_MAVEN_REPOSITORY",
         ) from error
     for element in root.iter():
         # Each version of the schema has a namespace of its own, and all mean the same.

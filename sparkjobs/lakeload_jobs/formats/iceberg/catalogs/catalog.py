@@ -69,7 +69,7 @@ _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
     iceberg_errors.CommitStateUnknownException: (
         NO_STATE,
         None,
-        "nobody knows whether the commit happened",
+        "commit state unknown",
     ),
 }
 # What pyiceberg lets through of Glue's own: it looks at a database before it drops it.

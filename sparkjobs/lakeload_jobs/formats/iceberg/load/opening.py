@@ -135,7 +135,7 @@ def _evolved(
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(rows, columns=StructType()))
     if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
-        raise RetryLoad(f"somebody else has changed the definition of `{table.target}`")
+        raise RetryLoad(f"another writer has changed the definition of `{table.target}`")
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)

@@ -255,6 +255,6 @@ def _exhausted(given: Publish) -> Verdict:
 def _dropped(given: Publish) -> LoadFailed:
     return LoadFailed(
         f"the table `{given.job.target}` was dropped while it was loaded",
-        hint="run again to create it anew",
+        hint="run again to create it",
         retryable=True,
     )

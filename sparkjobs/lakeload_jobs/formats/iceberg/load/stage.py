@@ -481,14 +481,14 @@ def _head(given: Stage) -> Snapshot:
     if java_table is None:
         raise LoadFailed(
             f"the table `{table.target}` was dropped while it was loaded",
-            hint="run again to create it anew",
+            hint="run again to create it",
             retryable=True,
         )
     facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
         raise LoadFailed(
             f"the catalog says that `{table.target}` has no branch `{given.branch}`, where the "
-            "rows of this load were to wait: somebody has dropped it, or the catalog keeps none",
+            "rows of this load were to wait: it was dropped, or the catalog keeps none",
             hint="run again, nothing was committed; should it say so again, it keeps no branches",
             retryable=True,
         )

@@ -368,7 +368,7 @@ def _same_source(facts: TableFacts, job: TableAttempt) -> list[str]:
 def _shared_source(facts: TableFacts, job: TableAttempt) -> tuple[str, ...]:
     return tuple(
         f"pipeline `{name}` loads `{job.source}` into `{job.target}` too: if it is this pipeline "
-        "under its former `name`, this load brings its rows once more"
+        "under its former `name`, this load brings its rows again"
         for name in _same_source(facts, job)
     )
 

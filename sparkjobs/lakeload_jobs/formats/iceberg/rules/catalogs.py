@@ -76,7 +76,7 @@ def took_false_commit(target: str, branch: str) -> tuple[str, str]:
     return (
         f"it answered with success to a commit to `{target}` that it has to refuse, for the commit "
         f"asserts what is not so of the branch `{branch}`: of two commits at once one would take "
-        "rows away, or bring them twice, and nobody would be told",
+        "rows away, or bring them twice, without an error",
         "use a catalog that checks the `requirements` of a commit, as Iceberg's REST protocol asks "
         "for: another version of this one, or look for a proxy before it that changes requests",
     )

@@ -104,7 +104,7 @@ def may_publish(
     if facts.refs.get(staging_branch) is None:
         return _branch_gone(job, staging_branch, unknown)
     if staged is not None and facts.refs[staging_branch] != staged:
-        return _fail(job, f"somebody else has written to its staging branch `{staging_branch}`")
+        return _fail(job, f"another writer has written to its staging branch `{staging_branch}`")
     if mode == "replace" and facts.refs.get(branch) != base:
         return Verdict(
             Decision.RUN_AGAIN,
@@ -221,7 +221,7 @@ def _branch_gone(job: TableAttempt, staging_branch: str, unknown: int | None) ->
         return Verdict(Decision.FAIL, error=unknown_outcome(job))
     return Verdict(
         Decision.RUN_AGAIN,
-        reason=f"somebody has dropped the staging branch `{staging_branch}` of the load",
+        reason=f"another writer has dropped the staging branch `{staging_branch}` of the load",
     )
 
 

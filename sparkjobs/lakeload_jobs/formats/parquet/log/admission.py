@@ -154,7 +154,7 @@ def earlier_load(history: History, job: LoadAttempt, target: str) -> EarlierJob 
     if earlier.void:
         raise InvalidInput(
             f"job `{job.job_id}` was declared void or reset for `{target}` (record "
-            f"{earlier.number}): its id is spent",
+            f"{earlier.number}): its id cannot be reused",
             hint=_NEW_ID,
         )
     return earlier
@@ -221,7 +221,7 @@ def shared_source(history: History, job: LoadAttempt, target: str) -> tuple[str,
     """
     return tuple(
         f"pipeline `{name}` loads `{job.source}` into `{target}` too: if it is this pipeline under "
-        "its former `name`, this load appends its rows once more"
+        "its former `name`, this load appends its rows again"
         for name in _same_source(history, job)
     )
 
@@ -250,7 +250,7 @@ def check_passed(
             raise Conflict(
                 f"pipeline `{job.pipeline}` was reset in this table while job `{job.job_id}` was "
                 "loading",
-                hint="run again if the table is to be loaded anew",
+                hint="run again if the table is to be loaded again",
                 retryable=True,
             )
         if job.attempt_id in other.attempts or not set(other.uploads).isdisjoint(uploads):

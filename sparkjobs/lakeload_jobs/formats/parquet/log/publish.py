@@ -191,7 +191,7 @@ class Publisher:
         if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
             return True
         raise ForeignObject(
-            f"`{self._objects.url(file.key)}` belongs to somebody else; job `{record.job_id}` of "
+            f"`{self._objects.url(file.key)}` belongs to another writer; job `{record.job_id}` of "
             f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
             hint="move that object away and run again: lakeload never overwrites or deletes it",
         )

@@ -381,7 +381,7 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
     if upload := next(chain.from_iterable(map(objects.list_uploads, paths)), None):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: `{upload.key}` is being "
-            f"uploaded since {upload.initiated:%Y-%m-%d %H:%M} UTC, so somebody may be loading",
+            f"uploaded since {upload.initiated:%Y-%m-%d %H:%M} UTC, so a load may be running",
             hint="wait for that load, or remove what a dead one left: "
             "`lakeload recover FILE --abort-older-than 0`",
         )

@@ -1,0 +1,120 @@
+"""The prose of pages and messages: width, words, references, and a hint for each error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.prose import (
+    FORBIDDEN,
+    OUTSIDE,
+    ROOT,
+    WIDTH,
+    errors_without_hint,
+    long_lines,
+    messages,
+    pages,
+    prose,
+    reflow,
+)
+
+PAGES = pages()
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES]
+)
+
+_OLD_LINES = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/benchmarks.md",
+    "docs/exit-codes.md",
+    "docs/file-formats.md",
+    "docs/incremental.md",
+    "docs/inspect.md",
+    "docs/layout.md",
+    "docs/operations.md",
+    "docs/protocol-iceberg.md",
+    "docs/protocol-parquet.md",
+    "docs/rejected-records.md",
+    "docs/schema-changes.md",
+    "docs/sources.md",
+    "docs/types.md",
+    "tests/corpus/README.md",
+    "tests/faults/README.md",
+}
+"""Pages that are not wrapped yet: `python -m tests.prose --reflow PAGE`, and remove it here."""
+
+_OLD_WORDS = ("docs/decisions/", "docs/style.md")
+"""Pages with the old words, and the page that lists them."""
+
+_OLD_MESSAGES = (
+    "sparkjobs/lakeload_jobs/sources/files/",
+    "sparkjobs/lakeload_jobs/rows/",
+    "sparkjobs/lakeload_jobs/formats/parquet/load/",
+    "sparkjobs/lakeload_jobs/formats/parquet/log/",
+    "sparkjobs/lakeload_jobs/formats/iceberg/load/",
+    "sparkjobs/lakeload_jobs/jobs/failures.py",
+    "cli/lakeload/sources/files/",
+)
+"""Modules whose messages have old words."""
+
+
+@each_page
+def test_no_line_of_a_page_is_too_long(page: Path) -> None:
+    if page.relative_to(ROOT).as_posix() not in _OLD_LINES:
+        assert [str(line) for line in long_lines(page)] == []
+
+
+@each_page
+def test_no_page_uses_a_word_that_the_style_forbids(page: Path) -> None:
+    if not page.relative_to(ROOT).as_posix().startswith(_OLD_WORDS):
+        assert [str(line) for line in prose(page) if FORBIDDEN.search(line.text)] == []
+
+
+@each_page
+def test_no_page_refers_to_what_is_not_in_the_repository(page: Path) -> None:
+    assert [str(line) for line in prose(page) if OUTSIDE.search(line.text)] == []
+
+
+def test_no_message_uses_a_word_that_the_style_forbids() -> None:
+    found = [
+        str(line)
+        for line in messages()
+        if FORBIDDEN.search(line.text) and not line.path.startswith(_OLD_MESSAGES)
+    ]
+    assert found == []
+
+
+def test_no_text_of_the_product_refers_to_what_is_not_in_the_repository() -> None:
+    assert [str(line) for line in messages() if OUTSIDE.search(line.text)] == []
+
+
+def test_every_error_that_a_user_can_fix_has_a_hint() -> None:
+    found = [line for line in errors_without_hint() if not line.path.startswith(_OLD_MESSAGES)]
+    assert [str(line) for line in found] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A heading that is longer than the width stays one line, because Markdown wants it so "
+        * 2,
+        "| a table | stays |\n|---|---|\n" + "| " + "cell " * 40 + "|",
+        "```\n" + "code " * 40 + "\n```",
+    ],
+)
+def test_what_cannot_be_wrapped_stays_as_it_is(text: str) -> None:
+    assert reflow(text) == f"{text}\n"
+
+
+def test_wrapped_text_keeps_its_words_items_and_spans_of_code() -> None:
+    words = "word " * 30
+    text = f"{words}`a span of code` {words}\n\n- {words}1. {words}\n  more\n> {words}{words}\n"
+    done = reflow(text)
+    assert done.replace("> ", "").split() == text.replace("> ", "").split()
+    assert max(map(len, done.splitlines())) <= WIDTH
+    assert "`a span of code`" in done
+    assert reflow(done) == done
+    assert done.count("\n- ") == 1
+    assert not any(line.lstrip().startswith("1. ") for line in done.splitlines())
