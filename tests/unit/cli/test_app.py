@@ -302,3 +302,13 @@ def test_a_limit_and_files_that_are_loaded_once_exclude_each_other(
 
     assert process.returncode == 2
     assert "`--limit` cannot be used with `incremental: true`" in process.stderr
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    def completed(words: str, count: int) -> str:
+        return lakeload(
+            _LAKELOAD_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(count)
+        ).stdout
+
+    assert completed("lakeload im", 1).split() == ["import"]
+    assert "--full-refresh" in completed("lakeload sync --fu", 2)

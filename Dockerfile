@@ -1,0 +1,38 @@
+# lakeload with Java and Spark, as a user without privileges.
+#   docker build --tag lakeload .
+#   docker run --rm --init --env-file .env --volume "$PWD:/work:ro" lakeload sync pipeline.yml
+# The files below /work have to be readable for user 10001.
+FROM python:3.13-slim-trixie AS build
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
+RUN python -m venv /opt/lakeload
+COPY requirements.lock /src/
+RUN /opt/lakeload/bin/pip install --require-hashes --requirement /src/requirements.lock
+COPY pyproject.toml README.md LICENSE /src/
+COPY cli /src/cli
+COPY sparkjobs /src/sparkjobs
+RUN /opt/lakeload/bin/pip install --no-deps /src \
+ && /opt/lakeload/bin/python -m compileall -q /opt/lakeload/lib
+
+FROM python:3.13-slim-trixie
+
+# The version of Java is that of the distribution, which has the fixes.
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends openjdk-21-jre-headless procps \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 10001 --create-home --home-dir /home/lakeload lakeload \
+ && install --directory --owner lakeload /work /var/lib/lakeload
+
+COPY --from=build /opt/lakeload /opt/lakeload
+
+# Jars, class-data archives and the logs of runs go here: mount a volume to keep them.
+ENV PATH=/opt/lakeload/bin:$PATH \
+    XDG_CACHE_HOME=/var/lib/lakeload/cache \
+    XDG_STATE_HOME=/var/lib/lakeload/state \
+    PYTHONUNBUFFERED=1
+VOLUME /var/lib/lakeload
+WORKDIR /work
+USER 10001
+ENTRYPOINT ["lakeload"]
+CMD ["--help"]
