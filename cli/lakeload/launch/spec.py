@@ -133,7 +133,7 @@ def retry_tables(
     read again.
     """
     if problem := job_id_problem(job):
-        raise InvalidInput(f"`{_RETRY} {job}`: {problem}")
+        raise InvalidInput(f"`{_RETRY} {job}`: {problem}", hint="`lakeload runs` lists the jobs")
     given = {
         "--reload": options.reload,
         "--full-refresh": options.full_refresh,

@@ -148,7 +148,8 @@ class SourceType(ABC, Generic[S, T, I]):
         """Return the rejected records of a job in the place of what is read. Raises `InvalidInput`
         where they cannot be read again."""
         raise InvalidInput(
-            f"`--retry-rejected`: a source of type {self.name} has no rejected records"
+            f"`--retry-rejected`: a source of type {self.name} has no rejected records",
+            hint="leave it out",
         )
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:
