@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.cli.command import CONFIGS, lakeload
 
-INVALID = CONFIGS / "invalid"
+INVALID = Path(__file__).parents[2] / "cases" / "invalid"
 
 
 def test_valid_files_are_told_and_the_exit_code_is_zero() -> None:

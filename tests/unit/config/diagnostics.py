@@ -1,6 +1,6 @@
-"""What `validate` says about the documents of configs/invalid, as their .txt files hold it.
+"""What `validate` says about the documents of tests/cases/invalid, as their .txt files hold it.
 
-`python -m tests.unit.config.diagnostics` writes those files anew: read the difference.
+`python -m tests.unit.config.diagnostics` writes those files again: read the difference.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from pathlib import Path
 from lakeload.documents.load import check
 from lakeload.ui.problems import problems_text, summary
 
-CONFIGS = Path(__file__).parents[3] / "configs"
-INVALID = CONFIGS / "invalid"
+INVALID = Path(__file__).parents[2] / "cases" / "invalid"
 ENVIRONMENT = {"BAD_BUCKET": "Not_A_Bucket", "BAD_NUMBER": "many", "PADDED_SECRET": " padded\n"}
 WIDTH = 80
 
 
 def diagnostics(name: str) -> str:
-    """Return the text for `configs/invalid/NAME.yaml`, seen from within that folder."""
+    """Return the text for `tests/cases/invalid/NAME.yaml`, seen from within that folder."""
     with contextlib.chdir(INVALID):
         problems = check([Path(f"{name}.yaml")], ENVIRONMENT)
     return f"{problems_text(problems, WIDTH).plain}\n\n{summary(problems)}\n"

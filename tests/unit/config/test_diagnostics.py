@@ -1,4 +1,4 @@
-"""Every document of configs/invalid gets exactly the diagnostics that stand beside it."""
+"""Every document of tests/cases/invalid gets exactly the diagnostics that stand beside it."""
 
 from __future__ import annotations
 

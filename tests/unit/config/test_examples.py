@@ -13,7 +13,7 @@ from lakeload.commands.schema import json_schema
 from lakeload.documents.load import PipelineDocument, inspect_all, load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.spec import CatalogType
-from tests.unit.config.diagnostics import CONFIGS
+from tests.unit.cli.command import CONFIGS
 
 EXAMPLES = sorted(CONFIGS.glob("*.yaml"))
 KINDS: tuple[Literal["destination", "pipeline"], ...] = ("destination", "pipeline")

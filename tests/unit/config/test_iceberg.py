@@ -25,7 +25,7 @@ from lakeload_jobs.contract.spec import (
     SigV4Spec,
     TableSpec,
 )
-from tests.unit.config.diagnostics import CONFIGS
+from tests.unit.cli.command import CONFIGS
 from tests.unit.config.documents import (
     DESTINATION,
     PIPELINE,
