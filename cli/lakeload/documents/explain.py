@@ -266,7 +266,15 @@ class Explainer:
         message = f"`{name}` must be {expected}, not {what_it_is(place, expected)}"
         if isinstance(value, Leaf) and value.value is None:
             message = f"`{name}` has no value"
-        return self._at_value(place, "wrong-type", message, type_hint(place, expected))
+        hint = self._their_value(location, value) or type_hint(place, expected)
+        return self._at_value(place, "wrong-type", message, hint)
+
+    def _their_value(self, location: Location, value: Tree) -> str | None:
+        """Say what to write for another product's value of a setting that is not a choice."""
+        owner = model_at(self._model, location[:-1])
+        if owner is None or not isinstance(value, Leaf):
+            return None
+        return value_hint(owner.__name__, str(location[-1]), value.text)
 
     def _too_short(self, location: Location) -> Iterator[Problem]:
         """pydantic also calls a list too short whose items are invalid."""

@@ -136,6 +136,15 @@ def test_a_catalog_of_another_product_is_one_of_ours(kind: str, words: str, tmp_
     assert words in hint_for(text, f"`type` cannot be `{kind}`", tmp_path)
 
 
+@pytest.mark.parametrize(("value", "ours"), [("Disabled", "false"), ("Enabled", "true")])
+def test_a_switch_of_another_product_is_true_or_false(
+    value: str, ours: str, tmp_path: Path
+) -> None:
+    text = f"{DESTINATION}parquet: {{update_glue_catalog: {value}}}\n"
+    message = f"`update_glue_catalog` must be true or false, not `{value}`"
+    assert hint_for(text, message, tmp_path) == f"write `{ours}`"
+
+
 SUPAFLOW = """\
 S3 Bucket Name: my-data-lake
 Bucket Region: us-east-1
