@@ -20,8 +20,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "configs" / "README.md",
 ]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS_PAGE = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
 each_page = pytest.mark.parametrize(
     "page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES]
 )
@@ -72,14 +74,14 @@ def test_every_command_and_option_has_help(name: str) -> None:
 
 
 @each_command
-def test_every_command_is_in_the_readme(name: str) -> None:
-    assert f"| `lakeload {name}" in README
+def test_every_command_is_on_the_page_of_commands(name: str) -> None:
+    assert f"| `lakeload {name}" in COMMANDS_PAGE
 
 
 @each_page
 def test_every_command_that_is_typed_exists_with_its_options(page: Path) -> None:
     typed = list(typed_commands(page.read_text(encoding="utf-8")))
-    assert len(typed) > len(COMMANDS) or page.name != "README.md"
+    assert len(typed) > len(COMMANDS) or page.name != "commands.md"
     for name, *arguments in typed:
         if name.startswith("--"):
             assert name in {"--help", "--version", "--install-completion"}
@@ -88,16 +90,15 @@ def test_every_command_that_is_typed_exists_with_its_options(page: Path) -> None
         assert given <= options(name), (name, arguments)
 
 
-def test_the_options_the_readme_lists_exist() -> None:
-    (row,) = re.findall(r"^\| `lakeload sync .*$", README, re.MULTILINE)
+def test_the_options_that_are_listed_exist() -> None:
+    (row,) = re.findall(r"^\| `lakeload sync .*$", COMMANDS_PAGE, re.MULTILINE)
     listed = set(re.findall(r"`(--[a-z-]+)", row))
     assert listed
     assert listed <= options("sync")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/exit-codes.md"])
-def test_the_exit_code_table_is_the_enum(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
+def test_the_exit_code_table_is_the_enum() -> None:
+    text = (ROOT / "docs/exit-codes.md").read_text(encoding="utf-8")
     table = text[text.index("| code |") :].split("\n\n")[0]
     codes = [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
     assert codes == sorted(ExitCode)
@@ -113,12 +114,32 @@ def test_every_error_has_an_exit_code_of_the_table() -> None:
 
 def test_every_yaml_block_of_the_readme_is_a_valid_document(tmp_path: Path) -> None:
     blocks = code_blocks(README, "yaml")
-    assert len(blocks) == 3
+    assert len(blocks) == 2
     for block in blocks:
         kind = "pipeline" if "\ntables:" in block else "destination"
         (tmp_path / f"{kind}.yml").write_text(block, encoding="utf-8")
         for inspection in inspect_all([tmp_path / f"{kind}.yml"], {}):
             assert not has_errors(inspection.problems), inspection.problems
+
+
+def test_the_readme_is_short_and_installs_at_its_beginning() -> None:
+    assert len(README.split()) <= 900
+    assert "## Install" in README.splitlines()[:40]
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} - {"docs/style.md"}
+    assert {page for page in pages if f"({page})" not in README} == set()
+
+
+def test_every_decision_is_in_the_index_with_its_title() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    for page in folder.glob("[0-9]*.md"):
+        number, _, title = (
+            page.read_text(encoding="utf-8").splitlines()[0].strip("# ").partition(". ")
+        )
+        assert f"| {number} | [{title}]({page.name}) |" in index
 
 
 @each_page
