@@ -26,6 +26,9 @@ _TIER4 = {
 }
 """Java's own numbers of calls and rounds of loops, in 17 to 25."""
 
+WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
+"""The module that Spark forks its Python workers from."""
+
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 _CLASS_DATA = re.compile(
@@ -148,6 +151,9 @@ def spark_properties(request: LaunchRequest) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     properties.update(request.session_settings)
+    if settings.runtime.traits.tasks_share_driver:
+        # Elsewhere no Python that starts has the package yet.
+        properties["spark.python.daemon.module"] = WORKER_DAEMON
     properties.update(settings.conf)
     properties.update(settings.runtime.properties(settings.jars, settings.conf))
     for role, text in _java_options(request).items():

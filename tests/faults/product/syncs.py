@@ -139,7 +139,7 @@ class Sync:
 
     def python_workers(self) -> list[psutil.Process]:
         """The executor's Python workers: what runs the tasks."""
-        return [p for p in self._family()[1:] if "pyspark.daemon" in _command_line(p)]
+        return [p for p in self._family()[1:] if "pyspark.worker" in _command_line(p)]
 
     def executors(self) -> list[psutil.Process]:
         """The JVMs of executors of their own."""

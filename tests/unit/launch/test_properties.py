@@ -106,6 +106,7 @@ def test_no_property_lakeload_sets_for_its_own_sake_can_be_set_by_others() -> No
         "spark.driver.extraJavaOptions",
         "spark.driver.host",
         "spark.executor.extraJavaOptions",
+        "spark.python.daemon.module",
         "spark.sql.catalogImplementation",
         "spark.sql.warehouse.dir",
         "spark.ui.enabled",

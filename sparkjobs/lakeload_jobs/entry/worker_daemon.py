@@ -1,0 +1,16 @@
+"""The process that Spark forks Python workers from: it imports what they need once for all of them,
+and they share its memory. Its argument is the module of a worker."""
+
+import gc
+
+from pyspark.daemon import manager
+
+import lakeload_jobs.formats.parquet.load.direct
+import lakeload_jobs.formats.parquet.load.stage
+import lakeload_jobs.sources.files.text.table
+import lakeload_jobs.sources.files.typed.rows  # noqa: F401
+
+if __name__ == "__main__":
+    # A collection in a worker would write to the pages of every object.
+    gc.freeze()
+    manager()  # type: ignore[no-untyped-call]
