@@ -366,6 +366,8 @@ def start(submission: Submission, log: Path) -> subprocess.Popen[bytes]:
 def _environment(installation: Installation, inherited: Mapping[str, str]) -> dict[str, str]:
     kept = {key: value for key, value in inherited.items() if key not in _DROPPED}
     return {
+        # Arrow's own allocator keeps a quarter more memory of what a reader has freed.
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
         **kept,
         "SPARK_HOME": str(installation.spark_home),
         "JAVA_HOME": str(installation.java_home),

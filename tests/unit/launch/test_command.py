@@ -54,6 +54,7 @@ def test_the_environment_reaches_the_job_but_for_what_would_change_the_launch() 
         },
     )
     assert made.environment == {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
         "AWS_PROFILE": "dev",
         "LAKELOAD_EXTERNAL_ID": "canary",
         "SPARK_HOME": "/opt/spark",
@@ -63,3 +64,11 @@ def test_the_environment_reaches_the_job_but_for_what_would_change_the_launch() 
         "PYTHONUNBUFFERED": "1",
     }
     assert not any("canary" in argument for argument in made.argv)
+
+
+def test_an_allocator_that_the_user_has_chosen_stays() -> None:
+    chosen = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"}
+    made = submission(
+        INSTALLATION, RunFolder(Path("/r")), master="local", pipeline="p", environment=chosen
+    )
+    assert made.environment["ARROW_DEFAULT_MEMORY_POOL"] == "jemalloc"

@@ -97,8 +97,9 @@ class PartWriter:
 ARRO3_LEVEL = 2
 PYARROW_LEVEL = 4
 """arro3's level 2 and pyarrow's level 4 give about the same size; arro3 takes half the time."""
-ROW_GROUP_BYTES = 128 << 20
-"""Arrow bytes of a row group: some 30 MiB encoded, which is what the encoder holds in memory."""
+ROW_GROUP_BYTES = 64 << 20
+"""Arrow bytes of a row group: some 25 MiB encoded with row ids, which is what the encoder holds in
+memory."""
 MAX_ROW_GROUP_ROWS = 1 << 20
 _MIN_ROW_GROUP_ROWS = 1024
 _SKEW = 4

@@ -34,7 +34,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 from lakeload_jobs.sources.files.typed.rows import Batch, Piece
 
 _BUFFER = 1 << 20
-_BATCH_BYTES = 8 << 20
+_BATCH_BYTES = 2 << 20
 _MAX_BATCH_ROWS = 1 << 16
 _MIN_BATCH_ROWS = 1 << 10
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
