@@ -17,9 +17,9 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import SECONDS_A_DAY, MaintainSpec
-from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.contract.spec import OnBadValue, TableFormat
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.core.names import REJECTED_SUFFIX, did_you_mean
 from lakeload_jobs.core.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -222,14 +222,39 @@ def _in_spark(
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )
-    spec = build_job_spec(job.document, destination, job.tables, job.attempt, folder)
+    tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, job.wanted)
+    spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
-    names = [table.source for table in job.tables]
+    names = [table.source for table in tables]
     with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
         launcher = Launcher(installation, settings, context.environment, stop, progress.show)
         outcome = launch_maintenance(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     return outcome, folder
+
+
+def maintained_tables(
+    tables: Sequence[TableSpec],
+    on_bad_value: OnBadValue,
+    destination: DestinationSpec,
+    wanted: MaintainSpec,
+) -> tuple[TableSpec, ...]:
+    """Return the tables, each with the side table of its rejected records. That has columns of its
+    own, for which `--where` is not meant, and is always on the branch `main`."""
+    if on_bad_value != "QUARANTINE" or wanted.where or destination.iceberg.branch != "main":
+        return tuple(tables)
+    return tuple(
+        each
+        for table in tables
+        for each in (
+            table,
+            replace(
+                table,
+                source=table.source + REJECTED_SUFFIX,
+                table=table.table + REJECTED_SUFFIX,
+            ),
+        )
+    )
 
 
 def seconds(option: str, text: str) -> int:

@@ -3,11 +3,13 @@ comes in."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
@@ -19,6 +21,8 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.iceberg.load import write
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.jobs import maintain
+from lakeload_jobs.jobs.event_log import EventLog
 from tests.integration.iceberg.conftest import Loads, Row
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
@@ -125,6 +129,21 @@ def test_rejected_records_of_an_attempt_that_died_are_removed_once_it_cannot_pub
     loads.loaded(table(loads, "id,n\n7,70\n"), **QUARANTINE)
     assert [row["raw_record"] for row in side(loads)] == ["6"]
     assert pending(loads) == [dead]
+
+
+def test_maintain_removes_rejected_records_of_an_attempt_whose_branch_it_drops(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_before_the_publish(loads, monkeypatch)
+    assert len(side(loads)) == 1
+    wanted = MaintainSpec(("branches",), apply=True, abort_older_than=0)
+    spec = replace(loads.spec(loads.table()), job="maintain", maintain=wanted)
+
+    with EventLog(spec.events_path) as events:
+        (done,) = maintain.run(loads.spark, spec, events).tables
+
+    assert [step.status for step in done.steps] == ["DONE"]
+    assert side(loads) == []
 
 
 def test_rejected_records_of_a_load_that_could_not_publish_are_removed_by_itself(

@@ -58,7 +58,7 @@ class IcebergWriter:
         table = self.table()
         facts = facts_of(CatalogTable(table))
         with table.transaction() as transaction:
-            transaction.append(_rows(rows), snapshot_properties=summary)
+            transaction.append(rows_of(rows), snapshot_properties=summary)
             made = transaction.table_metadata.current_snapshot()
             assert made is not None
             state = PipelineState(
@@ -75,7 +75,7 @@ class IcebergWriter:
         assert head is not None
         name = staging_branch(at, attempt)
         table.manage_snapshots().create_branch(head.snapshot_id, name).commit()
-        self.table().append(_rows(1), snapshot_properties=_summary("dead", 1), branch=name)
+        self.table().append(rows_of(1), snapshot_properties=_summary("dead", 1), branch=name)
         return name
 
     def table(self) -> Table:
@@ -93,5 +93,6 @@ def _summary(job: str, rows: int, pipeline: str = "shop") -> dict[str, str]:
     }
 
 
-def _rows(count: int) -> pa.Table:
+def rows_of(count: int) -> pa.Table:
+    """Return rows."""
     return pa.table({"id": list(range(count)), "name": ["x"] * count})

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import yaml
 from pyiceberg.catalog import load_catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import NestedField, StringType
 
 from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.documents.load import load_destination, load_pipeline
@@ -24,9 +30,10 @@ from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
+from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.upkeep.conftest import ADMIN, Command
-from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter
+from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter, rows_of
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
 
@@ -105,6 +112,73 @@ def test_recover_drops_the_branches_of_dead_attempts_alone(
     assert set(writer.table().metadata.refs) == {"main", "audit"}
     refused = command("recover", "pipeline.yml", "--void", "monday", "--yes")
     assert refused.code == 2
+
+
+def test_recover_settles_the_rejected_records_of_dead_attempts(
+    writer: IcebergWriter, command: Command
+) -> None:
+    writer.load("monday", 3)
+    now = datetime.now(UTC)
+    dead = writer.stage(now - timedelta(hours=30))
+    young = writer.stage(now - timedelta(hours=1), YOUNG)
+    landed = staging_branch(now - timedelta(hours=2), str(uuid.uuid4()))
+    summary = {"lakeload.job-id": "late", "lakeload.pipeline": "shop", "lakeload.branch": landed}
+    writer.table().append(rows_of(1), snapshot_properties=summary)
+    side = side_table(writer, {name: [f"of {name}"] for name in (dead, young, landed)})
+
+    planned = command("recover", "pipeline.yml", "--dry-run", "--output", "json").document
+    assert {one["branch"]: one["stay"] for one in planned["tables"][0]["rejected"]} == {
+        dead: False,
+        landed: True,
+    }
+    assert len(side.table().scan().to_arrow()) == 3
+    done = command("recover", "pipeline.yml")
+
+    assert done.code == 0, done.err
+    told = (
+        "dropped 1 branch of dead runs; removed the rejected records of 1 dead run; "
+        "the rejected records of 1 load stay: it is in"
+    )
+    assert told in " ".join(done.out.split())
+    assert set(side.table().scan().to_arrow()["staging_branch"].to_pylist()) == {young, landed}
+    assert pending_of(side) == [f"lakeload.pending.{young}"]
+    assert "nothing to do" in command("recover", "pipeline.yml").out
+    assert command("recover", "pipeline.yml", "--abort-older-than", "0").code == 0
+    assert side.table().scan().to_arrow()["staging_branch"].to_pylist() == [landed]
+    # Whoever made it may be about to add records: it is remembered for a day.
+    assert pending_of(side) == [f"lakeload.pending.{young}"]
+
+
+def side_table(writer: IcebergWriter, rounds: dict[str, list[str]]) -> IcebergWriter:
+    """Return the side table of a table, with the records of these rounds, all of them pending."""
+    side = replace(writer, name=f"{writer.name}_rejected")
+    schema = Schema(
+        NestedField(1, "raw_record", StringType(), required=False),
+        NestedField(2, "staging_branch", StringType(), required=False),
+    )
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "staging_branch"))
+    table = side.catalog.create_table(
+        (side.namespace, side.name),
+        schema,
+        location=writer.table().location() + "_rejected",
+        partition_spec=spec,
+        properties={
+            "lakeload.created-by": "shop",
+            "lakeload.rejected-of": f"{writer.namespace}.{writer.name}",
+        },
+    )
+    for name, records in rounds.items():
+        rows = pa.table({"raw_record": records, "staging_branch": [name] * len(records)})
+        table.append(rows)
+        mark = {"branch": name, "attempt": ATTEMPT, "pipeline": "shop", "job": "j"}
+        properties = {f"lakeload.pending.{name}": json.dumps(mark)}
+        table.transaction().set_properties(properties).commit_transaction()
+    return side
+
+
+def pending_of(side: IcebergWriter) -> list[str]:
+    properties = side.table().properties
+    return [name for name in properties if name.startswith("lakeload.pending.")]
 
 
 def test_reset_removes_the_table_and_the_files_its_metadata_names(

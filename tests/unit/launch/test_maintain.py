@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from lakeload.commands.maintain import maintained_tables
 from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
 from lakeload.launch.run import Ended, decide_maintenance, exit_code_of
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
+    MaintainSpec,
     StepResult,
     StepStatus,
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+from lakeload_jobs.contract.spec import DestinationSpec, IcebergSpec, OnBadValue
+from tests.unit.launch import specs
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -86,3 +91,17 @@ def test_success_takes_two_signals_that_agree(
     assert (found.exit_code, found.status) == (code, status)
     assert found.tables == (wrote.tables if isinstance(wrote, MaintainResult) else ())
     assert (found.error is None) == (status == "SUCCEEDED")
+
+
+def test_side_tables_are_maintained_with_their_tables() -> None:
+    destination, wanted = DestinationSpec("lake", "us-east-1"), MaintainSpec(())
+
+    def names(on_bad_value: OnBadValue, wanted: MaintainSpec, branch: str = "main") -> list[str]:
+        place = replace(destination, iceberg=IcebergSpec(branch=branch))
+        found = maintained_tables([specs.table("orders")], on_bad_value, place, wanted)
+        return [one.target for one in found]
+
+    assert names("QUARANTINE", wanted) == ["shop.orders", "shop.orders_rejected"]
+    assert names("FAIL", wanted) == ["shop.orders"]
+    assert names("QUARANTINE", MaintainSpec((), where="id > 1")) == ["shop.orders"]
+    assert names("QUARANTINE", wanted, "audit") == ["shop.orders"]

@@ -7,12 +7,12 @@ fails cleanly, and nothing is lost but its work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from lakeload.formats.iceberg.runs import branch_document
-from lakeload.formats.iceberg.tables import open_tables
+from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import (
     Decision,
     RecoveredTable,
@@ -23,10 +23,25 @@ from lakeload.formats.reports import (
 )
 from lakeload.formats.tables import TableRef, TablesRequest, each_table
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.core.sizes import minute
+from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
+from lakeload_jobs.formats.iceberg.catalogs.catalog import (
+    IcebergCatalog,
+    facts_of,
+    files_of,
+    find_table,
+    read_facts,
+)
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE
+from lakeload_jobs.formats.iceberg.rules.rejects import (
+    REJECTED_OF,
+    ROUND_COLUMN,
+    PendingRejects,
+    fate_of,
+    is_forgotten,
+    pending_rejects,
+)
 
 _TRIES = 4
 """Commits of others come first now and then; each try reads the table again."""
@@ -44,7 +59,17 @@ class BranchRecovery:
     exists: bool = True
     dropped: tuple[StagingBranch, ...] = ()
     younger: tuple[StagingBranch, ...] = ()
+    rejects: tuple[SettledRejects, ...] = ()
     error: LakeloadError | None = None
+
+
+@dataclass(frozen=True)
+class SettledRejects:
+    """The rejected records of an attempt that ended before it could say what becomes of them."""
+
+    pending: PendingRejects
+    stay: bool
+    """Its load is in."""
 
 
 def recover(
@@ -54,6 +79,12 @@ def recover(
     lake = open_tables(request)
     found = recover_branches(
         lake.catalog, lake.tables, abort_older_than=abort_older_than, dry_run=dry_run
+    )
+    known = {table.target: table for table in found}
+    found = each_table(
+        lake.tables,
+        lambda table: _with_rejects(lake, table, known[table.target], dry_run=dry_run),
+        lambda table, error: replace(known[table.target], error=error),
     )
     return report(found, dry_run=dry_run)
 
@@ -108,11 +139,61 @@ def _drop_old(
     raise AssertionError("the last try returns or raises")
 
 
+def _with_rejects(
+    lake: IcebergTables, table: TableRef, found: BranchRecovery, *, dry_run: bool
+) -> BranchRecovery:
+    """Settle what dead attempts have left in the side table, now that their branches are gone."""
+    if found.error is not None or not found.exists:
+        return found
+    gone = {left.name for left in found.dropped}
+    for attempt in range(_TRIES):
+        try:
+            return replace(found, rejects=_settled(lake, table, gone, dry_run=dry_run))
+        except CatalogError as error:
+            if attempt + 1 == _TRIES or not (error.retryable or error.may_have_acted):
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _settled(
+    lake: IcebergTables, table: TableRef, gone: Collection[str], *, dry_run: bool
+) -> tuple[SettledRejects, ...]:
+    """Do what `load.rejects.settle_rejects` does: the side table is read first, then the table."""
+    place, settled = table.location, []
+    if not (sides := place.with_side_table[1:]):
+        return ()
+    (side,) = sides
+    opened = find_table(lake.catalog, side.schema, side.table)
+    if opened is None or opened.properties.get(REJECTED_OF) != table.target:
+        return ()
+    for one in pending_rejects(facts_of(opened)):
+        facts = read_facts(lake.catalog, place.schema, place.table)
+        if facts is not None and dry_run:
+            facts = replace(facts, refs={k: v for k, v in facts.refs.items() if k not in gone})
+        fate = fate_of(facts, lake.destination.iceberg.branch, one)
+        if fate == "WAITS":
+            continue
+        forget = fate == "COUNTS" or is_forgotten(one, None, datetime.now(UTC))
+        changed = True
+        if not dry_run:
+            now = lake.catalog.load_table(side.schema, side.table)
+            changed = lake.catalog.settle_partition(
+                now,
+                files_of(now, lake.destination, lake.session),
+                (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
+                summary={SUMMARY_PIPELINE: lake.pipeline},
+                forget=one.name if forget else None,
+            )
+        if changed:
+            settled.append(SettledRejects(one, stay=fate == "COUNTS"))
+    return tuple(settled)
+
+
 def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
     fates = [(left, "would go" if dry_run else "gone") for left in table.dropped]
     fates += [(left, "stays: too young") for left in table.younger]
     status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
-    if table.error is not None or not table.dropped:
+    if table.error is not None or not (table.dropped or table.rejects):
         status = "FAILED" if table.error else "IN_STEP"
     return RecoveredTable(
         table.target,
@@ -123,6 +204,15 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
             "exists": table.exists,
             "branches": [branch_document(left) for left in table.dropped],
             "younger_branches": [branch_document(left) for left in table.younger],
+            "rejected": [
+                {
+                    "branch": one.pending.branch,
+                    "attempt_id": one.pending.attempt,
+                    "job_id": one.pending.job,
+                    "stay": one.stay,
+                }
+                for one in table.rejects
+            ],
         },
         remarks=tuple(
             line
@@ -141,10 +231,16 @@ def _action(table: BranchRecovery, *, dry_run: bool) -> str:
         return "could not be recovered"
     if not table.exists:
         return "there is no such table yet"
-    if not table.dropped:
-        return "nothing to do"
-    branches = f"{len(table.dropped):,} branch" + "es" * (len(table.dropped) != 1)
-    return f"{'would drop' if dry_run else 'dropped'} {branches} of dead runs"
+    done = []
+    if table.dropped:
+        branches = f"{len(table.dropped):,} branch" + "es" * (len(table.dropped) != 1)
+        done.append(f"{'would drop' if dry_run else 'dropped'} {branches} of dead runs")
+    if removed := sum(not one.stay for one in table.rejects):
+        verb = "would remove" if dry_run else "removed"
+        done.append(f"{verb} the rejected records of {counted(removed, 'dead run')}")
+    if stay := sum(one.stay for one in table.rejects):
+        done.append(f"the rejected records of {counted(stay, 'load')} stay: it is in")
+    return "; ".join(done) or "nothing to do"
 
 
 def resolve(

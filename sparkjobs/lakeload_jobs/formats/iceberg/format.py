@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
@@ -107,7 +107,16 @@ class IcebergSession:
         branch = self.spec.destination.iceberg.branch
         work = Work(self.spark, found, table.schema, table.table, branch, wanted)
         for step in wanted.steps:
-            yield MaintenanceStep(step, partial(STEPS[step], work))
+            act = partial(STEPS[step], work)
+            if step == "branches" and wanted.apply:
+                act = partial(self._drop_branches, table, work)
+            yield MaintenanceStep(step, act)
+
+    def _drop_branches(self, table: TableSpec, work: Work) -> StepResult:
+        """Drop the branches of dead attempts, and settle the rejected records that they leave."""
+        result = STEPS["branches"](work)
+        settle_rejects(self.spark, self.spec, table)
+        return result
 
     def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
         """Return why others' commits ask for another round.

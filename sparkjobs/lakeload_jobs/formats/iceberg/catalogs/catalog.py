@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pyarrow as pa
 import requests
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
+from pyiceberg.expressions import BooleanExpression, EqualTo
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
@@ -303,6 +305,35 @@ class IcebergCatalog:
                         changes.remove_branch(branch)
             return there
 
+    def settle_partition(
+        self,
+        opened: CatalogTable,
+        files: LakeFiles,
+        partition: tuple[str, str] | None,
+        *,
+        summary: Mapping[str, str],
+        forget: str | None,
+    ) -> bool:
+        """Remove a partition, given its column and value, and the property `forget`, in one commit;
+        None leaves either. Return whether there was anything of it.
+
+        409 when another commit came first: read the table again.
+        """
+        known = opened.table
+        table = Table(known.name(), known.metadata, known.metadata_location, files, known.catalog)
+        before = table.metadata.current_snapshot_id
+        there = forget is not None and forget in table.properties
+        with (
+            self._call(f"committing to the table `{'.'.join(known.name())}`"),
+            table.transaction() as transaction,
+            warnings.catch_warnings(action="ignore"),
+        ):
+            if partition is not None and before is not None:
+                transaction.delete(_equal(*partition), snapshot_properties=dict(summary))
+            if forget is not None and there:
+                transaction.remove_properties(forget)
+            return there or transaction.table_metadata.current_snapshot_id != before
+
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
         has that."""
@@ -469,6 +500,13 @@ def read_rows(
         raise CatalogError(
             f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
         ) from error
+
+
+def _equal(column: str, value: str) -> BooleanExpression:
+    # pyiceberg's own annotations know keyword arguments alone, under other names.
+    equal: Any = EqualTo
+    found: BooleanExpression = equal(column, value)
+    return found
 
 
 def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> CatalogTable | None:

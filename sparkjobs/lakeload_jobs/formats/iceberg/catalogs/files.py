@@ -107,12 +107,13 @@ class _Output(OutputFile):
 
 
 class _Stream(io.BytesIO):
-    """Collects, and writes on leaving; nothing is written after an error."""
+    """Collects, and writes when it is closed; nothing is written after an error."""
 
     def __init__(self, files: LakeFiles, location: str) -> None:
         super().__init__()
         self._files = files
         self._location = location
+        self._failed = False
 
     def __exit__(
         self,
@@ -120,11 +121,16 @@ class _Stream(io.BytesIO):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
+        self._failed = kind is not None
+        self.close()
+
+    def close(self) -> None:
+        # Manifests are closed, and metadata files are left.
+        if not self.closed and not self._failed:
             bucket, key = bucket_and_key(self._location)
             self._files.written.add(self._location)
             with aws_call(f"writing `{self._location}`"):
                 self._files.session.s3.put_object(
                     Bucket=bucket, Key=key, Body=self.getvalue(), **self._files.encryption
                 )
-        self.close()
+        super().close()

@@ -19,6 +19,7 @@ from lakeload_jobs.formats.iceberg.load.table_changes import create, definition
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
+    ROUND_COLUMN,
     PendingRejects,
     fate_of,
     is_forgotten,
@@ -68,7 +69,7 @@ def add_rejects(given: Stage) -> None:
         f"{REJECTED_HELPER}.*",
         F.lit(spec.attempt_id).alias("attempt_id"),
         *_JOB,
-        F.lit(given.branch).alias(_ROUND),
+        F.lit(given.branch).alias(ROUND_COLUMN),
     )
     writer = rows.select(*_COLUMNS).writeTo(spark_name(side.schema, side.table))
     for name, value in summary_of(spec, table, None).items():
@@ -77,8 +78,7 @@ def add_rejects(given: Stage) -> None:
 
 
 _JOB = ("_supa_synced", "_supa_index", "_supa_job_id")
-_ROUND = "staging_branch"
-_COLUMNS = {**SIDE_COLUMNS, _ROUND: "string"}
+_COLUMNS = {**SIDE_COLUMNS, ROUND_COLUMN: "string"}
 
 
 def settle_rejects(
@@ -120,10 +120,10 @@ def read_rejects(spark: SparkSession, table: TableSpec, job: str, branch: str | 
     rows = spark.read.table(spark_name(side.schema, side.table))
     rows = rows.where(F.col("_supa_job_id") == job)
     if branch is not None:
-        rows = rows.where(F.col(_ROUND) == branch)
+        rows = rows.where(F.col(ROUND_COLUMN) == branch)
     else:
         waiting = [one.branch for one in pending_rejects(read_facts(spark, java_table))]
-        rows = rows.where(~F.col(_ROUND).isin(waiting))
+        rows = rows.where(~F.col(ROUND_COLUMN).isin(waiting))
     return rows.select(*SIDE_COLUMNS).toArrow()
 
 
@@ -135,7 +135,7 @@ def _remove(
     if java_table.currentSnapshot() is None:
         return
     equal = jvm(spark).org.apache.iceberg.expressions.Expressions.equal
-    delete = java_table.newDelete().deleteFromRowFilter(equal(_ROUND, one.branch))
+    delete = java_table.newDelete().deleteFromRowFilter(equal(ROUND_COLUMN, one.branch))
     for name, value in summary_of(spec, table, None).items():
         delete.set(name, value)
     delete.commit()
@@ -156,7 +156,7 @@ def _created(spark: SparkSession, spec: JobSpec, table: TableSpec, side: TableSp
         [T.StructField(name, T.DataType.fromDDL(kind)) for name, kind in _COLUMNS.items()]
     )
     # A partition of its own lets the records of a round go without a file being read.
-    partitions = (PartitionField("identity", _ROUND),)
+    partitions = (PartitionField("identity", ROUND_COLUMN),)
     made = definition(spark, spec, side, columns, (), partitions)
     create(spark, side, replace(made, properties={**made.properties, REJECTED_OF: table.target}))
     return load(spark, side.schema, side.table)

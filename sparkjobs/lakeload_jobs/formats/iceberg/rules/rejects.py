@@ -36,6 +36,9 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 REJECTED_OF = "lakeload.rejected-of"
 """Property of a side table: the table whose rejected records it takes."""
 
+ROUND_COLUMN = "staging_branch"
+"""Column of a side table, which is its partition: the round that has brought a record."""
+
 PENDING_PREFIX = "lakeload.pending."
 
 Fate = Literal["COUNTS", "WAITS", "GONE"]
