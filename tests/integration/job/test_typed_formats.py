@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from pyarrow import orc
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, OnBadValue
 from tests.integration.job.conftest import Job
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -209,7 +210,7 @@ def test_an_avro_column_of_two_types_names_both_files(job: Job) -> None:
     assert result.error is not None
     assert all(path in result.error.message for path in paths)
     assert "is int in" in result.error.message
-    assert "string in" in result.error.message
+    assert "text in" in result.error.message
 
 
 def test_a_file_that_is_not_avro_is_named(job: Job) -> None:
@@ -245,13 +246,41 @@ def test_types_and_columns_apply_to_avro_as_to_parquet(job: Job) -> None:
     assert found == [{"n": 7, "day": date(2026, 1, 1)}, {"n": 8, "day": date(2026, 1, 2)}]
 
 
-def test_an_avro_time_is_its_number(job: Job) -> None:
+def test_an_avro_time_is_text_and_stays_a_number_where_it_was_loaded_as_one(job: Job) -> None:
     schema = {"fields": [{"name": "t", "type": {"type": "long", "logicalType": "time-micros"}}]}
     path = job.file("a.avro", avro_bytes(schema, [{"t": time(1, 2, 3)}]))
+    table, numbers = (job.table(path, file_format="AVRO", name=name) for name in ("t", "numbers"))
+    by_spark = {"datetimeRebaseMode": "CORRECTED"}  # with which Spark reads, as it once did
 
-    (row,) = job.values(job.load_one(job.table(path, file_format="AVRO")))
+    (text,) = job.values(job.load_one(table))
+    first = job.load_one(job.table(path, file_format="AVRO", name="numbers", options=by_spark))
+    second = job.load_one(numbers)
 
-    assert row == {"t": 3_723_000_000}
+    assert text == {"t": "01:02:03.000000"}
+    assert (first.reader, second.reader, second.error) == ("jvm", "direct", None)
+    assert job.values(first) == job.values(second) == [{"t": 3_723_000_000}]
+
+
+def test_bad_values_of_avro_are_named_counted_or_set_aside(job: Job) -> None:
+    kind = {"type": "int", "logicalType": "time-millis"}
+    plain = avro_bytes({"fields": [{"name": "t", "type": "int"}]}, [{"t": 1}, {"t": -1}])
+    start = avro_bytes({"fields": [{"name": "t", "type": kind}]}, [])
+    block = plain[plain.rindex(plain[-16:], 0, -16) + 16 : -16]
+    path = job.file("a.avro", start + block + start[-16:])
+
+    def load(policy: OnBadValue) -> TableResult:
+        table = job.table(path, file_format="AVRO", name=policy.lower())
+        return job.run(replace(job.spec(table), on_bad_value=policy)).tables[0]
+
+    failed, nulls = load("FAIL"), load("NULL")
+
+    assert failed.error is not None
+    assert failed.error.message.startswith(
+        f"reading `{path}`, row 2: column `t`: the value `-1` cannot be loaded: as a number of ms"
+    )
+    assert nulls.error is None
+    assert any("1 " in note for note in (*nulls.notes, *nulls.warnings)), nulls
+    assert job.values(nulls) == [{"t": "00:00:00.001000"}, {"t": None}]
 
 
 @pytest.mark.parametrize("file_format", ["ORC", "AVRO", "NDJSON"])

@@ -58,7 +58,12 @@ def pipeline(folder: Path, **source: object) -> Path:
             "region": "us-east-1",
         },
         "namespace": "n",
-        "source": {"type": "FILES", "format": "AVRO", **source},
+        "source": {
+            "type": "FILES",
+            "format": "AVRO",
+            "options": {"avroSchema": "{}"},
+            **source,
+        },
         "tables": [{"table": "t", "path": "t.avro"}],
         "spark": {"conf": {"spark.jars.repositories": (folder / "brought").as_uri()}},
     }

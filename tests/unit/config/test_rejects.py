@@ -66,7 +66,7 @@ def test_a_limit_without_quarantine_is_noted(tmp_path: Path) -> None:
     assert "`max_rejected` has no effect" in note.message
 
 
-@pytest.mark.parametrize("file_format", ["ORC", "AVRO"])
+@pytest.mark.parametrize("file_format", ["ORC"])
 def test_formats_without_a_reader_of_ours_are_refused(tmp_path: Path, file_format: str) -> None:
     tables = f"tables:\n  - {{table: orders, path: orders, format: {file_format}}}\n"
 

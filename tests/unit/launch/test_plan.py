@@ -71,9 +71,10 @@ def test_the_first_key_is_that_of_the_jobs_instant() -> None:
         (("a.csv",), 9, "CSV", {}, "counting pass"),
         (("a.ndjson",), 9, "NDJSON", {}, "counting pass"),
         (("a.json",), 9, "JSON", {}, "counting pass"),
-        (("a.avro",), 9, "AVRO", {}, "one partition"),
-        (("a.avro",), 5 * 1024 * 1024, "AVRO", {}, "counting pass"),
-        (("a.avro", "b.avro"), 9, "AVRO", {}, "counting pass"),
+        (("a.avro",), 9, "AVRO", {}, "footers"),
+        (("a.avro",), 9, "AVRO", {"avroSchema": "{}"}, "one partition"),
+        (("a.avro",), 5 * 1024 * 1024, "AVRO", {"avroSchema": "{}"}, "counting pass"),
+        (("a.avro", "b.avro"), 9, "AVRO", {"avroSchema": "{}"}, "counting pass"),
     ],
 )
 def test_the_plan_says_how_rows_get_their_numbers(

@@ -37,9 +37,10 @@ def test_jars_are_needed_for_s3_avro_and_iceberg_alone() -> None:
     s3 = FilesInput("ORC", ("/data/a.orc", "s3://bucket/b.orc"), {})
     csv = FilesInput("CSV", ("/data/a.csv", "s3://bucket/b.csv"), {})
     lines = FilesInput("NDJSON", ("s3://bucket/b.ndjson",), {})
-    avro = FilesInput("AVRO", ("/data/a.avro",), {})
+    direct = FilesInput("AVRO", ("/data/a.avro",), {})
+    avro = FilesInput("AVRO", ("/data/a.avro",), {"avroSchema": "{}"})
 
-    assert features_of([local, csv, lines]) == ()
+    assert features_of([local, csv, lines, direct]) == ()
     assert features_of([local, avro, s3, s3]) == ("avro", "s3")
     assert features_of([local], "ICEBERG") == ("iceberg",)
     assert features_of([s3, avro], "ICEBERG") == ("avro", "iceberg", "s3")

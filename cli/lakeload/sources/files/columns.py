@@ -20,7 +20,7 @@ from lakeload.sources.files.inspection import (
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
+from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
@@ -31,12 +31,14 @@ from lakeload_jobs.sources.files.text.values import (
     spark_name,
     text_type,
 )
+from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
+    FileSchema,
+    kind_in_table,
     settled,
     type_name,
     unite,
-    widened,
 )
 from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import folder_columns
@@ -126,7 +128,7 @@ def _text_columns(
     )
 
 
-def _parquet_columns(
+def _typed_columns(
     given: FilesInput,
     files: Sequence[FileState],
     request: ColumnsRequest,
@@ -136,13 +138,13 @@ def _parquet_columns(
     if len(some) > _MOST_FOOTERS:
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
-
-    def open_file(file: FileState) -> AbstractContextManager[Any]:
-        if not is_s3(file.path):
-            return nullcontext(file.path)
-        return _as_arrow(opener.seekable(file))
-
-    footers = read_footers(some, open_file, ParquetSettings())
+    if given.format == "AVRO":
+        if only_sparks(given.format, given.options):
+            return None
+        # Where there are many files their blocks are not counted.
+        footers = read_avro_headers(some, opener, whole=len(some) == len(files))
+    else:
+        footers = _footers(some, opener)
     options = {name.lower(): value for name, value in given.options.items()}
     if folder_columns(footers, folder_base(files, options)):
         return None  # Spark gives these columns their types
@@ -167,6 +169,15 @@ def _parquet_columns(
     )
 
 
+def _footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
+    def open_file(file: FileState) -> AbstractContextManager[Any]:
+        if not is_s3(file.path):
+            return nullcontext(file.path)
+        return _as_arrow(opener.seekable(file))
+
+    return read_footers(files, open_file, ParquetSettings())
+
+
 @contextmanager
 def _as_arrow(stream: AbstractContextManager[Any]) -> Iterator[pa.PythonFile]:
     """Open a seekable stream as Arrow takes it."""
@@ -182,10 +193,14 @@ def _type(column: Column, declared: Mapping[str, str], earlier: Mapping[str, str
             return spark_name(declared_type(declared[column.name])[0])
         if column.name in earlier:
             kind = text_type(earlier[column.name])
-            return earlier[column.name] if widened(column.kind, kind) == kind else own
+            return earlier[column.name] if kind_in_table(column, kind) == kind else own
     except UnknownType:
         return declared.get(column.name, own).lower().replace(" ", "")
     return own
 
 
-_COLUMNS = {**dict.fromkeys(TEXT_FORMATS, _text_columns), "PARQUET": _parquet_columns}
+_COLUMNS = {
+    **dict.fromkeys(TEXT_FORMATS, _text_columns),
+    "PARQUET": _typed_columns,
+    "AVRO": _typed_columns,
+}

@@ -246,7 +246,7 @@ def _warnings(found: InspectedFile, files: Sequence[FileState]) -> Iterator[str]
 
 def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
     """Return the columns of all files. Raises `LoadFailed` where they cannot be united."""
-    if inspected[0].format == "PARQUET":
+    if inspected[0].footer is not None:
         return parquet_columns([found.footer for found in inspected if found.footer is not None])
     evidence: dict[str, Any] = {}
     columns: dict[str, str] = {}

@@ -5,7 +5,6 @@ A bounded part of large files is read. The readers and the inference are those o
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import zipfile
@@ -36,12 +35,14 @@ from lakeload_jobs.sources.files.text.options import (
 )
 from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
+from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, type_name, unite
 from lakeload_jobs.sources.files.typed.parquet import (
     ParquetSettings,
     open_parquet_file,
     read_footers,
 )
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece
 from lakeload_jobs.sources.files.typed.values import Conversion
 
 MAX_BYTES = 8 << 20
@@ -78,7 +79,7 @@ class InspectedFile:
     rows: Rows = ()
     """The first rows, as text."""
     footer: FileSchema | None = field(default=None, compare=False, repr=False)
-    """Of a Parquet file."""
+    """Of a Parquet or Avro file."""
     evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What the types of text files come from: `inference.Evidence` of each column."""
     rows_read: int = 0
@@ -625,75 +626,25 @@ def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
 
 
 def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
-    with files.stream(file) as stream:
-        header = _avro_header(file, _peek(stream, 1 << 20))
-    schema = json.loads(header.get("avro.schema", b"{}"))
-    fields = schema.get("fields", []) if isinstance(schema, dict) else []
+    (schema,) = read_avro_headers([file], files)
+    columns = [column for column in schema.columns if not column.refused]
+    kinds = {column.name: settled(column.kind) for column in columns}
+    first = next((unit for unit in schema.units if unit.rows), None)
+    rows: tuple[tuple[str | None, ...], ...] = ()
+    if first is not None:
+        read = ReadTyped(pa.schema(list(kinds.items())), AvroReader(files), "TRUNCATE", "NULL")
+        batch = next(read([TypedPiece(file, (first,))])).slice(0, SAMPLE_ROWS)
+        rows = tuple(tuple(arrow_text(row[name]) for name in kinds) for row in batch.to_pylist())
     return InspectedFile(
         file,
         "AVRO",
-        header.get("avro.codec", b"").decode().replace("null", ""),
-        columns={entry["name"]: _avro_type(entry["type"]) for entry in fields},
-        complete=False,
+        schema.codec,
+        columns=parquet_columns([schema]),
+        footer=schema,
+        rows=rows,
+        rows_read=sum(unit.rows for unit in schema.units),
+        warnings=tuple(column.refused for column in schema.columns if column.refused),
     )
-
-
-def _avro_header(file: FileState, data: bytes) -> dict[str, bytes]:
-    """Return the metadata of an object container file."""
-    stream = io.BytesIO(data)
-    stream.seek(4)
-
-    def long() -> int:
-        shift = number = 0
-        while True:
-            (byte,) = stream.read(1)
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return (number >> 1) ^ -(number & 1)
-
-    found: dict[str, bytes] = {}
-    try:
-        while count := long():
-            if count < 0:
-                count = -count
-                long()  # the size of the block
-            for _ in range(count):
-                name = stream.read(long()).decode()
-                found[name] = stream.read(long())
-    except (ValueError, UnicodeDecodeError) as error:
-        message = f"reading `{file.path}`: the header of the Avro file is damaged"
-        raise LoadFailed(message, hint="copy it once more from where it comes from") from error
-    return found
-
-
-_AVRO = {
-    "int": "int", "long": "bigint", "float": "float", "double": "double", "boolean": "boolean",
-    "bytes": "binary", "string": "string", "enum": "string", "fixed": "binary", "null": "void",
-    "date": "date", "timestamp-millis": "timestamp", "timestamp-micros": "timestamp",
-    "local-timestamp-millis": "timestamp_ntz", "local-timestamp-micros": "timestamp_ntz",
-}  # fmt: skip
-
-
-def _avro_type(kind: Any) -> str:
-    if isinstance(kind, list):
-        others = [one for one in kind if one != "null"]
-        return _avro_type(others[0]) if len(others) == 1 else "union"
-    if isinstance(kind, str):
-        return _AVRO.get(kind, kind)
-    if kind.get("logicalType") == "decimal":
-        return f"decimal({kind['precision']},{kind.get('scale', 0)})"
-    if kind.get("logicalType") in _AVRO:
-        return _AVRO[kind["logicalType"]]
-    match kind["type"]:
-        case "array":
-            return f"array<{_avro_type(kind['items'])}>"
-        case "map":
-            return f"map<string,{_avro_type(kind['values'])}>"
-        case "record":
-            inner = ",".join(f"{one['name']}:{_avro_type(one['type'])}" for one in kind["fields"])
-            return f"struct<{inner}>"
-    return _avro_type(kind["type"])
 
 
 _BINARY = {"PARQUET": _inspect_parquet, "ORC": _inspect_orc, "AVRO": _inspect_avro}

@@ -36,7 +36,7 @@ from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RejectedInp
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import alternatives
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, TEXT_FORMATS
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, TEXT_FORMATS, only_sparks
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.file_state import FileState
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Numbered = Sequence[tuple[int, FilesTable]]
 
-_QUARANTINED = (*TEXT_FORMATS, "PARQUET")
+_QUARANTINED = (*TEXT_FORMATS, "PARQUET", "AVRO")
 _ONE_PARTITION = 4 * 1024 * 1024
 """Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
 
@@ -164,8 +164,8 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                 )
 
     def jar_sets(self, read: FilesInput) -> frozenset[str]:
-        """Return what Avro files take, and objects that Spark reads."""
-        avro = {"avro"} if read.format == "AVRO" else set()
+        """Return what Avro files take that Spark reads, and objects that it reads."""
+        avro = {"avro"} if only_sparks(read.format, read.options) else set()
         by_spark = self.objects(read) and read.format not in TEXT_FORMATS
         return frozenset(avro | ({"s3"} if by_spark else set()))
 
@@ -223,7 +223,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def read_columns(
         self, read: FilesInput, request: ColumnsRequest, readers: SourceReaders
     ) -> SourceColumns | None:
-        """Read the footers of Parquet files, and the values of CSV files."""
+        """Read the footers of Parquet files, the headers of Avro files, and the values of text."""
         # With Arrow, which the documents alone do without.
         from lakeload.sources.files.columns import read_columns
 
@@ -239,7 +239,8 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
         """Return what counts the rows of files."""
-        if read.format in ("PARQUET", "ORC"):
+        by_spark = only_sparks(read.format, read.options)
+        if read.format in ("PARQUET", "ORC") or (read.format == "AVRO" and not by_spark):
             return "footers"
         if read.format in TEXT_FORMATS:
             return "counting pass"
@@ -247,8 +248,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
-        """Return False for Parquet, CSV and JSON: of those only a look into the files tells."""
-        return read.format not in ("PARQUET", *TEXT_FORMATS)
+        """Return False for Parquet, Avro, CSV and JSON: of those only a look into the files
+        tells."""
+        by_spark = only_sparks(read.format, read.options) is not None
+        return by_spark or read.format not in ("PARQUET", "AVRO", *TEXT_FORMATS)
 
     def casts(self, read: FilesInput) -> bool:
         """Return True for text, which has no types of its own."""

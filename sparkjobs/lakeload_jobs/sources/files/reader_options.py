@@ -23,8 +23,8 @@ from lakeload_jobs.sources.files.text.options import (
 
 _LISTING = ("basePath", "modifiedAfter", "modifiedBefore", "pathGlobFilter", "recursiveFileLookup")
 _PARQUET = ("datetimeRebaseMode", "int96RebaseMode", "mergeSchema", "on_loss")
-_AVRO = (
-    *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType", "ignoreExtension"),
+_SPARKS_AVRO = (
+    *("avroSchema", "datetimeRebaseMode", "enableStableIdentifiersForUnionType"),
     *("positionalFieldMatching", "recursiveFieldMaxDepth", "stableIdentifierPrefixForUnionType"),
 )
 
@@ -36,10 +36,17 @@ READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
     "JSON": tuple(sorted((*_LISTING, *JSON_OPTIONS, *JSON_ALIASES))),
     "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
     "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
-    "AVRO": tuple(sorted((*_LISTING, *_AVRO))),
+    "AVRO": tuple(sorted((*_LISTING, *_SPARKS_AVRO, "ignoreExtension", "on_loss"))),
 }
 """The options each format accepts: those of CSV and JSON are our own and Spark's names for them,
 all others are as Spark 4.1 documents them, and lakeload's own `on_loss`."""
+
+
+def only_sparks(file_format: FileFormat, options: Mapping[str, str]) -> str | None:
+    """Return an option that only Spark's reader of the format knows; None where there is none."""
+    own = {name.lower() for name in _SPARKS_AVRO} if file_format == "AVRO" else set()
+    return next((option for option in options if option.lower() in own), None)
+
 
 TEXT_FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON")
 """The formats that are read by readers of our own."""

@@ -21,7 +21,7 @@ from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.spark.typed import open_typed
+from lakeload_jobs.sources.files.spark.schemas import open_typed
 
 NO_TYPES: Mapping[str, str] = {}
 

@@ -19,13 +19,13 @@ from lakeload_jobs.sources.base import Rows, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
+from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
-from lakeload_jobs.sources.files.spark.parquet import ParquetTable, open_parquet
 from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
+from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -123,8 +123,8 @@ class FilesSlice:
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Open the files: text by our own reader, Parquet by Arrow as far as it reads them, all
-        others by Spark.
+        """Open the files: text and Avro by our own readers, Parquet by Arrow as far as it reads
+        them, all others by Spark.
 
         Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
         """
@@ -145,9 +145,10 @@ class FilesSlice:
         given, table, s3 = self.given, self.table, self.s3
         if not files:
             return FilesRows(spark.createDataFrame([], StructType([])), (), (), False, given, s3)
-        if given.format == "PARQUET":
-            opened = ParquetTable(spark, self.spec, table, given, files, s3)
-            return open_parquet(opened, earlier)
+        sparks = only_sparks(given.format, given.options)
+        if given.format in ("PARQUET", "AVRO") and sparks is None:
+            opened = TypedTable(spark, self.spec, table, given, files, s3)
+            return open_typed_files(opened, earlier)
         if given.format in TEXT_FORMATS:
             return open_text_files(spark, self.spec, table, given, s3, files=files, earlier=earlier)
         rows = open_files(
@@ -159,4 +160,5 @@ class FilesSlice:
             files=files,
             filtered=table.where is not None,
         )
-        return replace(rows, why_no_splits=f"{given.format} is read by Spark")
+        why = f"the reader option `{sparks}` is Spark's" if sparks else "ORC is read by Spark"
+        return replace(rows, why_no_splits=why)

@@ -18,9 +18,9 @@ from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.spark.parquet import split_frame
 from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.spark.typed import split_frame
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles

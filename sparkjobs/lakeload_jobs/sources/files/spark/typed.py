@@ -1,237 +1,336 @@
-"""Formats that bring their schema and are read by Spark: ORC, Avro."""
+"""Parquet and Avro files as the rows of a table: columns by what the files say of them, values by
+Arrow and fastavro, and by Spark's reader of Parquet where only that reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyarrow import orc
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameReader
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StructField,
-    StructType,
-)
+import pyarrow.types as pt
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
 
-from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.columns import types_of
+from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
-from lakeload_jobs.sources.files.spark.paths import spark_path
-from lakeload_jobs.sources.files.spark.s3a import S3Source
-
-ReadStart = Callable[[FileState, int], bytes]
-"""Returns the first bytes of a file, as many as asked for or as it has."""
-
-_MAGIC = b"Obj\x01"
-_FIRST_BYTES = 16 * 1024
-_AT_ONCE = 16
-_WIDER: tuple[tuple[DataType, ...], ...] = (
-    (ByteType(), ShortType(), IntegerType(), LongType()),
-    (FloatType(), DoubleType()),
+from lakeload_jobs.sources.files.spark.reader import (
+    FilesRows,
+    check_options,
+    check_types,
+    read_listed,
+    with_places,
 )
-"""Types of which a later one holds all values of those before it."""
-_MAX_DIGITS = 38
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.typed.columns import (
+    Column,
+    FileSchema,
+    OpenFile,
+    kind_in_table,
+    unite,
+)
+from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
+from lakeload_jobs.sources.files.typed.rows import (
+    FormatReader,
+    NotDirect,
+    OnLoss,
+    ReadTyped,
+    folder_columns,
+    split_files,
+)
+
+_CALENDARS = {
+    "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
+    "int96rebasemode": "spark.sql.parquet.int96RebaseModeInRead",
+}
+"""Reader options that may choose another calendar for old dates, and the same as properties."""
+
+_SHIFTED = "spark.sql.parquet.int96TimestampConversion"
 
 
-def one_file_of_each_schema(
-    files: Sequence[FileState], schema: Callable[[FileState], bytes]
-) -> list[FileState]:
-    """Return the first file of each schema that `files` were written with, by its text."""
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
-        schemas = list(pool.map(schema, files))
-    first: dict[bytes, FileState] = {}
-    for file, text in zip(files, schemas, strict=True):
-        first.setdefault(text, file)
-    return list(first.values())
+@dataclass(frozen=True)
+class TypedTable:
+    """The Parquet or Avro files of one table, and how the table is loaded."""
+
+    spark: SparkSession
+    spec: JobSpec
+    table: TableSpec
+    given: FilesInput
+    files: tuple[FileState, ...]
+    s3: S3Source
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The reader options, by names in lower case."""
+        return {name.lower(): value for name, value in self.given.options.items()}
+
+    @property
+    def opener(self) -> FileBytes:
+        """What opens the files, in tasks too."""
+        return FileBytes(self.s3.readers.identity(self.given), self.s3.label)
 
 
-def schema_text(file: FileState, read: ReadStart) -> bytes:
-    """Return the JSON text of the schema in a file's header. Raises `LoadFailed`."""
-    size = _FIRST_BYTES
-    while True:
-        start = read(file, size)
-        try:
-            return _metadata(start)["avro.schema"]
-        except IndexError:
-            if len(start) < size:
-                raise _not_avro(file) from None
-            size *= 8
-        except (KeyError, ValueError):
-            raise _not_avro(file) from None
+def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows:
+    """Return the rows of a table. `earlier` are the types that columns had in earlier loads.
 
-
-def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = False) -> StructType:
-    """Unite the columns of all files; of two integers or floats the wider holds both, and
-    of two `decimals` where the reader can tell their scales apart.
-
-    Raises `LoadFailed` naming both files where a column has two types.
+    Raises `LoadFailed` for files that cannot be read or united, naming the column, and
+    `InvalidInput` for settings that they do not bear out.
     """
-    fields: dict[str, DataType] = {}
-    origin: dict[str, FileState] = {}
-    for file, schema in schemas:
-        for field in schema.fields:
-            before = fields.setdefault(field.name, field.dataType)
-            first = origin.setdefault(field.name, file)
-            kind = (
-                before
-                if before == field.dataType
-                else _wider(before, field.dataType, decimals=decimals)
-            )
-            if kind is None:
-                raise LoadFailed(
-                    f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
-                    f"{field.dataType.simpleString()} in `{file.path}`",
-                    hint="load the files as two tables, or leave the column out with "
-                    "`columns.exclude`",
-                )
-            fields[field.name] = kind
-    return StructType([StructField(name, kind) for name, kind in fields.items()])
-
-
-def _wider(one: DataType, other: DataType, *, decimals: bool) -> DataType | None:
-    for kinds in _WIDER:
-        if one in kinds and other in kinds:
-            return max(one, other, key=kinds.index)
-    if decimals and isinstance(one, DecimalType) and isinstance(other, DecimalType):
-        scale = max(one.scale, other.scale)
-        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-        return DecimalType(digits, scale) if digits <= _MAX_DIGITS else None
-    return None
-
-
-@dataclass
-class _Reader:
-    """Avro's binary encoding, as far as a header needs it. Raises `IndexError` past the end."""
-
-    data: bytes
-    at: int = 0
-
-    def take(self, size: int) -> bytes:
-        if size < 0:
-            raise ValueError("a negative length")
-        if self.at + size > len(self.data):
-            raise IndexError(size)
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def long(self) -> int:
-        value, shift = 0, 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return (value >> 1) ^ -(value & 1)
-            if shift > 63:
-                raise ValueError("a number of more than 64 bits")
-
-
-def _metadata(data: bytes) -> dict[str, bytes]:
-    reader = _Reader(data)
-    if reader.take(len(_MAGIC)) != _MAGIC:
-        raise ValueError("no magic")
-    found = {}
-    while count := reader.long():
-        if count < 0:  # the block's size follows
-            reader.long()
-        for _ in range(abs(count)):
-            name = reader.take(reader.long())
-            found[name.decode("utf-8", "replace")] = reader.take(reader.long())
-    return found
-
-
-def _not_avro(file: FileState) -> LoadFailed:
-    return LoadFailed(
-        f"reading `{file.path}`: it is not an Avro file", hint="check the file and `format`"
+    check_options(table.given)
+    table.s3.check_runtime(table.files)
+    schemas = _schemas(table)
+    named = _names(table, schemas)
+    base = folder_base(table.files, table.given.options)
+    in_files = [name for name in named if name not in folder_columns(schemas, base)]
+    columns = unite(schemas, [name for name in in_files if _is_read(table, name)])
+    known = types_of(named, earlier)
+    columns = tuple(_in_table(column, table, known) for column in columns)
+    schema = StructType([_spark_field(column) for column in columns])
+    only_spark = _only_spark(table, schemas, columns)
+    by_spark = None
+    if only_spark or base is not None:
+        by_spark = _by_spark(table, schema)
+        schema = by_spark.schema
+    names = (*named, *(name for name in schema.names if name not in named))
+    casts = _casts(table, names, schema)
+    if not only_spark:
+        try:
+            read = _reader(table, columns, to_arrow_schema(schema), places=bool(casts))
+            cores = table.spark.sparkContext.defaultParallelism
+            splits = split_files(schemas, read, base=base, parallelism=cores)
+        except NotDirect as reason:
+            only_spark = str(reason)
+        else:
+            return _by_arrow(table, read, splits, names, casts)
+    _check_spark_reads(table, columns, only_spark)
+    frame = by_spark if by_spark is not None else _by_spark(table, schema)
+    if casts:
+        frame = cast_types(with_places(frame), casts, table.spec.on_bad_value)
+    return FilesRows(
+        frame, names, table.files, False, table.given, table.s3, why_no_splits=only_spark
     )
 
 
-_INSTANT = "timestamp with local time zone"
-_CANNOT_MERGE = "CANNOT_MERGE_SCHEMAS"
+def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
+    if table.given.format == "AVRO":
+        return read_avro_headers(table.files, table.opener)
+    return read_footers(table.files, _opener(table), _settings(table.spark))
 
 
-def open_typed(
-    reader: DataFrameReader,
-    source: FilesInput,
-    files: Sequence[FileState],
-    paths: Sequence[str],
-    s3: S3Source | None,
-) -> DataFrame:
-    """Open files of ORC or Avro; `paths` are those of `files` as Spark takes them.
+def _by_spark(table: TypedTable, schema: StructType) -> DataFrame:
+    """Return the rows as Spark reads these columns, and those of `column=value` folders: these
+    alone are of use where Spark does not read the format."""
 
-    Raises `LoadFailed` where files have no schema, or schemas that cannot be united.
-    """
-    options = {name.lower(): value for name, value in source.options.items()}
-    reader = reader.format(source.format.lower())
-    if source.format == "AVRO":
-        if "avroschema" not in options:
-            reader = _with_all_columns(reader, source, files, s3)
-        return reader.load(list(paths))
+    def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
+        # With a schema no file is opened before rows are read, whatever its format.
+        return reader.schema(schema).parquet(*paths), ()
+
+    table.s3.connect(table.spark, table.given, table.files)
+    return read_listed(table.spark, table.given, table.files, read)[0]
+
+
+def _by_arrow(
+    table: TypedTable,
+    read: ReadTyped,
+    splits: Splits,
+    names: tuple[str, ...],
+    casts: Mapping[str, str],
+) -> FilesRows:
+    schema = from_arrow_schema(read.batch_schema, prefer_timestamp_ntz=True)
+    frame = split_frame(table.spark, splits, schema)
+    why = "`spark.reader` is `JVM`" if table.spec.reader == "JVM" else ""
+    if casts:
+        frame = cast_types(frame, casts, table.spec.on_bad_value)
+        why = f"`columns.types` casts column `{next(iter(casts))}`"
+    return FilesRows(
+        frame,
+        names,
+        table.files,
+        False,
+        table.given,
+        table.s3,
+        reader="direct",
+        splits=None if why else splits,
+        why_no_splits=why,
+        counts=splits.counts or (0,),
+    )
+
+
+def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
+    """Return the rows of splits as a DataFrame, part n as its partition n."""
+    return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
+
+
+@dataclass(frozen=True)
+class _ReadParts:
+    """The function of tasks that hand on what they read, with failures as they cross to the
+    driver."""
+
+    splits: Splits
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with failures_for_driver("stage"):
+            for number in numbers(batches):
+                yield from self.splits.read(self.splits.parts[number])
+
+
+def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:
+    """Return the names of all columns; those of the first file alone without `mergeSchema`."""
+    if table.options.get("mergeschema", "true").lower() == "false":
+        schemas = schemas[:1]
+    return tuple(dict.fromkeys(column.name for schema in schemas for column in schema.columns))
+
+
+def _is_read(table: TypedTable, name: str) -> bool:
+    """Whether a column is loaded, or may be asked for by a condition: others are not opened."""
+    columns, quoted = table.table.columns, name.replace("`", "``")
+    if (not columns.include or name in columns.include) and name not in columns.exclude:
+        return True
+    conditions = (table.table.where, table.table.deleted_when)
+    return any(quoted in condition for condition in conditions if condition is not None)
+
+
+def _in_table(column: Column, table: TypedTable, earlier: Mapping[str, str]) -> Column:
+    """Return the column in the type that `columns.types` declares, or that the table has, where
+    that is how it can be read."""
+    types = table.table.columns.types or {}
+    wanted = types.get(column.name, earlier.get(column.name))
+    kind = None if wanted is None or column.spark_type is not None else _arrow_type(wanted)
+    return replace(column, kind=kind_in_table(column, kind, declared=column.name in types))
+
+
+def _arrow_type(kind: str) -> Kind | None:
+    """Return the Arrow type of one of Spark's; None for what is none, or has none."""
     try:
-        return reader.option("mergeSchema", options.get("mergeschema", "true")).load(list(paths))
-    except AnalysisException as error:
-        if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
-            raise
-        raise LoadFailed(
-            f"none of the files has a schema, `{files[0].path}` among them",
-            hint=f"are they {source.format} files, and complete?",
-        ) from error
-    except Py4JJavaError as error:
-        if _CANNOT_MERGE in str(error):
-            return _united_orc(reader, source, files, paths, s3)
-        if _INSTANT not in str(error):
-            raise
-        raise LoadFailed(
-            f"Spark cannot read ORC columns of the type `{_INSTANT}`, as the files have",
-            hint="write them as `timestamp`, which is read as UTC, or load Parquet",
-        ) from error
+        return to_arrow_type(DataType.fromDDL(kind))
+    except PySparkException:
+        return None
 
 
-def _united_orc(
-    reader: DataFrameReader,
-    source: FilesInput,
-    files: Sequence[FileState],
-    paths: Sequence[str],
-    s3: S3Source | None,
-) -> DataFrame:
-    """Open ORC files of which Spark does not unite the columns: it widens no type."""
-
-    def text(file: FileState) -> bytes:
-        opened: Any = file.path
-        if s3 is not None and is_s3(file.path):
-            opened = pa.PythonFile(ObjectFile(s3.readers.objects(source), file), mode="r")
-        return orc.ORCFile(opened).schema.to_string().encode()
-
-    different = one_file_of_each_schema(files, text)
-    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
-    return reader.schema(merge(schemas, decimals=True)).load(list(paths))
+def _spark_field(column: Column) -> StructField:
+    if column.spark_type is not None:
+        return StructField(column.name, _parse_datatype_json_value(column.spark_type))
+    (field,) = from_arrow_schema(pa.schema([(column.name, column.kind)]), prefer_timestamp_ntz=True)
+    return StructField(field.name, field.dataType)
 
 
-def _with_all_columns(
-    reader: DataFrameReader, source: FilesInput, files: Sequence[FileState], s3: S3Source | None
-) -> DataFrameReader:
-    def read_start(file: FileState, size: int) -> bytes:
-        if s3 is not None and is_s3(file.path):
-            return s3.readers.objects(source).read_start(file, size)
-        with Path(file.path).open("rb") as opened:
-            return opened.read(size)
+def _reader(
+    table: TypedTable, columns: Sequence[Column], schema: pa.Schema, *, places: bool
+) -> ReadTyped:
+    may_be_bad = any(column.may_be_bad for column in columns)
+    truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
+    on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
+    # What cannot be bad is read as with FAIL, where it costs nothing.
+    on_bad_value = table.spec.on_bad_value if may_be_bad else "FAIL"
+    reader: FormatReader = AvroReader(table.opener)
+    hint = "check the file"
+    if table.given.format == "PARQUET":
+        reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
+        # Such as arrays of DuckDB with nulls among them, which only Spark reads.
+        hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
+    return ReadTyped(schema, reader, on_loss, on_bad_value, places, hint)
 
-    different = one_file_of_each_schema(files, lambda file: schema_text(file, read_start))
-    if len(different) == 1:
-        return reader
-    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
-    return reader.schema(merge(schemas))
+
+def _casts(table: TypedTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
+    """Return the types that values have to be cast to. Raises `InvalidInput` for a column that
+    the source does not have."""
+    types = check_types(table.table.columns.types or {}, names)
+    read = {field.name: field.dataType for field in schema}
+    return {
+        name: kind
+        for name, kind in types.items()
+        if name in read and not _is_type(kind, read[name])
+    }
+
+
+def _is_type(kind: str, own: DataType) -> bool:
+    try:
+        return DataType.fromDDL(kind) == own
+    except PySparkException:
+        return False
+
+
+def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Sequence[Column]) -> str:
+    """Return why Spark's reader has to read the files, as a clause; '' where it has not."""
+    old = next((schema.file.path for schema in schemas if schema.old_calendar), None)
+    has_old_days = old is not None and any(_has_dates(column.kind) for column in columns)
+    julian = f"`{old}` was written with dates of the Julian calendar" if has_old_days else ""
+    if table.given.format == "AVRO":
+        return julian
+    if table.spec.reader == "JVM":
+        return "`spark.reader` is `JVM`"
+    if reason := next((column.only_spark for column in columns if column.only_spark), None):
+        return reason
+    conf = table.spark.conf
+    for option, name in _CALENDARS.items():
+        if table.options.get(option, str(conf.get(name))).upper() != "CORRECTED":
+            return f"`{name}` is set"
+    if str(conf.get(_SHIFTED)).lower() != "false":
+        return f"`{_SHIFTED}` is set"
+    return julian
+
+
+def _has_dates(kind: Kind) -> bool:
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return True
+    return any(_has_dates(kind.field(number).type) for number in range(kind.num_fields))
+
+
+def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -> None:
+    """Raise `InvalidInput` where Spark's reader has to read the files, and cannot."""
+    if table.given.format == "AVRO":
+        raise InvalidInput(
+            f"the Avro files cannot be read: {why}",
+            hint="set the reader option `recursiveFileLookup: true`, and leave the columns of the "
+            "folders out"
+            if "folder" in why
+            else "set the reader option `datetimeRebaseMode: LEGACY`, with which Spark reads them",
+        )
+    for column in columns:
+        if column.not_spark:
+            raise InvalidInput(
+                f"{column.not_spark}, which Spark's reader does not read, and Spark has to read "
+                f"this table: {why}",
+                hint="set `spark.reader: AUTO`"
+                if table.spec.reader == "JVM"
+                else "leave the column out with `columns.exclude`",
+            )
+
+
+def _settings(spark: SparkSession) -> ParquetSettings:
+    def is_set(name: str) -> bool:
+        return str(spark.conf.get(f"spark.sql.{name}")).lower() == "true"
+
+    return ParquetSettings(
+        bytes_are_text=is_set("parquet.binaryAsString"),
+        nanoseconds_are_numbers=is_set("legacy.parquet.nanosAsLong"),
+        local_times_are_instants=not is_set("parquet.inferTimestampNTZ.enabled"),
+    )
+
+
+def _opener(table: TypedTable) -> OpenFile:
+    objects = (
+        table.s3.readers.objects(table.given)
+        if any(is_s3(file.path) for file in table.files)
+        else None
+    )
+
+    def open_file(file: FileState) -> AbstractContextManager[Any]:
+        if objects is None or not is_s3(file.path):
+            return nullcontext(file.path)
+        return nullcontext(pa.PythonFile(ObjectFile(objects, file), mode="r"))
+
+    return open_file

@@ -53,7 +53,8 @@ class Column:
     `not_spark` says why Spark's reader cannot read it, and `only_spark` why nothing else can, each
     as a sentence with the file; '' where it is not so. `spark_type` is then Spark's type, as JSON.
     `refused` says why nobody can read it. `may_be_bad`: values are converted, and some may have no
-    place in the kind.
+    place in the kind. `stored` is the type without what its logical type says, as which earlier
+    versions loaded it; None where they knew it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Column:
     refused: str = ""
     spark_type: Any = None
     may_be_bad: bool = False
+    stored: Kind | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,14 @@ class Unit:
 @dataclass(frozen=True)
 class FileSchema:
     """What a file says of its columns and parts. `old_calendar`: its days before 1582 are those of
-    the Julian calendar."""
+    the Julian calendar. `codec` is how blocks are packed, '' where they are not or each in its way.
+    """
 
     file: FileState
     columns: tuple[Column, ...]
     units: tuple[Unit, ...]
     old_calendar: bool = False
+    codec: str = ""
 
 
 OpenFile = Callable[[FileState], AbstractContextManager[Any]]
@@ -164,6 +168,19 @@ def widened(kind: Kind, other: Kind) -> Kind | None:
         return None
 
 
+def kind_in_table(column: Column, wanted: Kind | None, *, declared: bool = False) -> Kind:
+    """Return the type in which a column is read, given the one that the table has, or that
+    `columns.types` declares: that where it holds all values, or is as which earlier versions have
+    loaded them."""
+    if wanted is not None:
+        both_instants = pt.is_timestamp(wanted) and pt.is_timestamp(column.kind)
+        if wanted == column.stored or (both_instants and declared):
+            return wanted
+        if widened(column.kind, wanted) == wanted:
+            return wanted
+    return settled(column.kind)
+
+
 def type_name(kind: Kind, *, text: str = "text") -> str:
     """Return a kind as messages name it, and with `text="string"` as `columns.types` does."""
 
@@ -211,6 +228,7 @@ def _united(one: Column, other: Column) -> Column:
         not_spark=one.not_spark or other.not_spark,
         only_spark=one.only_spark or other.only_spark,
         may_be_bad=one.may_be_bad or other.may_be_bad,
+        stored=one.stored if one.stored == other.stored else None,
     )
 
 

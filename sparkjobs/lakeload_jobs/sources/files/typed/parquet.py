@@ -31,7 +31,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.rows import Batch, Piece
+from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
 
 _BUFFER = 1 << 20
 _BATCH_BYTES = 2 << 20
@@ -274,7 +274,7 @@ class ParquetReader:
     exact: bool
 
     @contextmanager
-    def open(self, piece: Piece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
         """Open those columns of a piece that its file has."""
         with ExitStack() as stack:
             file = stack.enter_context(self._open(piece.file))
@@ -316,7 +316,7 @@ class _OpenFile:
     parquet: pq.ParquetFile
     ranges: ObjectFile | None
 
-    def batches(self, piece: Piece, names: Sequence[str]) -> Iterator[_Columns]:
+    def batches(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[_Columns]:
         """Yield the columns `names` of a piece batch by batch, with the number of rows."""
         groups = [unit.number for unit in piece.units]
         if not names:

@@ -42,7 +42,7 @@ class NotDirect(Exception):
 
 
 @dataclass(frozen=True)
-class Piece:
+class TypedPiece:
     """Some units of one file, and the values that its folders name."""
 
     file: FileState
@@ -82,7 +82,9 @@ class Batch:
 class FormatReader(Protocol):
     """Opens pieces of files of one format; it travels to the tasks."""
 
-    def open(self, piece: Piece, names: Sequence[str]) -> AbstractContextManager[Iterator[Batch]]:
+    def open(
+        self, piece: TypedPiece, names: Sequence[str]
+    ) -> AbstractContextManager[Iterator[Batch]]:
         """Open those columns of a piece that its file has, whose batches are its rows in order.
 
         Raises `OSError`, `ArrowException` and `LoadFailed`, while they are read as well.
@@ -131,7 +133,7 @@ class ReadTyped:
             helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
-    def __call__(self, part: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
         failures = _Failures()
         for piece in part:
@@ -141,7 +143,7 @@ class ReadTyped:
                 raise unreadable(piece.path, error, hint=self.hint) from error
         failures.check()
 
-    def _read(self, piece: Piece, failures: _Failures) -> Iterator[pa.RecordBatch]:
+    def _read(self, piece: TypedPiece, failures: _Failures) -> Iterator[pa.RecordBatch]:
         folders = dict(piece.folders)
         names = [name for name in self.schema.names if name not in folders]
         with self.reader.open(piece, names) as batches:
@@ -152,7 +154,9 @@ class ReadTyped:
                 if not failures.count:
                     yield made
 
-    def _batch(self, piece: Piece, first: int, batch: Batch, failures: _Failures) -> pa.RecordBatch:
+    def _batch(
+        self, piece: TypedPiece, first: int, batch: Batch, failures: _Failures
+    ) -> pa.RecordBatch:
         """Return some rows of a piece, which begin at its row `first`."""
         folders, rows = dict(piece.folders), batch.rows
         conversion = Conversion(truncates=self.on_loss == "TRUNCATE")
@@ -232,7 +236,7 @@ def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
 
 
 def _rejects(
-    piece: Piece,
+    piece: TypedPiece,
     first: int,
     columns: Mapping[str, Column],
     found: Sequence[BadValues],
@@ -300,7 +304,7 @@ _PLACE: Any = pa.struct(
 )
 
 
-def _places(piece: Piece, first: int, rows: int) -> Column:
+def _places(piece: TypedPiece, first: int, rows: int) -> Column:
     """Return where each row is from."""
     found: list[Column] = []
     left = first
@@ -369,12 +373,12 @@ def _folder_value(folder: str, text: str, field: Kind) -> Any:
 
 def _parts(
     files: Sequence[tuple[FileSchema, tuple[tuple[str, Any], ...]]], parallelism: int
-) -> list[tuple[Piece, ...]]:
+) -> list[tuple[TypedPiece, ...]]:
     """Put units together until a part is large enough."""
     total = sum(unit.size for schema, _ in files for unit in schema.units)
     enough = max(_LEAST_PART_BYTES, min(_PART_BYTES, total // max(parallelism, 1)))
-    parts: list[tuple[Piece, ...]] = []
-    part: list[Piece] = []
+    parts: list[tuple[TypedPiece, ...]] = []
+    part: list[TypedPiece] = []
     held = 0
     for schema, folders in files:
         units: list[Unit] = []
@@ -391,5 +395,5 @@ def _parts(
 
 def _piece(
     schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
-) -> list[Piece]:
-    return [Piece(schema.file, tuple(units), folders)] if units else []
+) -> list[TypedPiece]:
+    return [TypedPiece(schema.file, tuple(units), folders)] if units else []

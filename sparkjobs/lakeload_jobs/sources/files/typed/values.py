@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -115,7 +116,9 @@ class Conversion:
         if pt.is_timestamp(own):
             return self._timestamp(column, kind)
         if pt.is_time(own):
-            return self._time(column)
+            return column.view(kind) if pt.is_integer(kind) else self._time(column)
+        if pt.is_decimal256(own) and pt.is_decimal128(kind):
+            return self._decimal(column, kind)
         if pt.is_duration(own):
             return column.view(pa.int64()).cast(kind)
         if pt.is_string(kind):
@@ -204,7 +207,7 @@ class Conversion:
                     whole,
                     pc.not_equal(whole, local),
                     local,
-                    "digits below a microsecond",
+                    _TOO_FINE,
                     loss=True,
                 )
             return whole.cast(pa.timestamp("us")).view(kind)
@@ -213,6 +216,17 @@ class Conversion:
         far = pc.or_(pc.greater(ticks, most), pc.less(ticks, -most))
         kept = self._without(ticks, far, ticks, "it is beyond what microseconds can count")
         return kept.view(local.type).cast(pa.timestamp("us")).view(kind)
+
+    def _decimal(self, column: Column, kind: Kind) -> Column:
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            pass
+        most = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), column.type)
+        far = pc.greater_equal(pc.abs(column), most)
+        too_long = f"it has more digits than decimal({kind.precision},{kind.scale})"
+        kept = self._without(column, far, column, too_long)
+        return kept.cast(kind)
 
     def _time(self, column: Column) -> Column:
         """`HH:mm:ss.SSSSSS`, as far as `24:00:00`, which some writers have."""

@@ -1,0 +1,237 @@
+"""Formats that bring their schema and are read by Spark: ORC, Avro."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyarrow import orc
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, DataFrameReader
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructField,
+    StructType,
+)
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import ObjectFile
+from lakeload_jobs.sources.files.spark.paths import spark_path
+from lakeload_jobs.sources.files.spark.s3a import S3Source
+
+ReadStart = Callable[[FileState, int], bytes]
+"""Returns the first bytes of a file, as many as asked for or as it has."""
+
+_MAGIC = b"Obj\x01"
+_FIRST_BYTES = 16 * 1024
+_AT_ONCE = 16
+_WIDER: tuple[tuple[DataType, ...], ...] = (
+    (ByteType(), ShortType(), IntegerType(), LongType()),
+    (FloatType(), DoubleType()),
+)
+"""Types of which a later one holds all values of those before it."""
+_MAX_DIGITS = 38
+
+
+def one_file_of_each_schema(
+    files: Sequence[FileState], schema: Callable[[FileState], bytes]
+) -> list[FileState]:
+    """Return the first file of each schema that `files` were written with, by its text."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
+        schemas = list(pool.map(schema, files))
+    first: dict[bytes, FileState] = {}
+    for file, text in zip(files, schemas, strict=True):
+        first.setdefault(text, file)
+    return list(first.values())
+
+
+def schema_text(file: FileState, read: ReadStart) -> bytes:
+    """Return the JSON text of the schema in a file's header. Raises `LoadFailed`."""
+    size = _FIRST_BYTES
+    while True:
+        start = read(file, size)
+        try:
+            return _metadata(start)["avro.schema"]
+        except IndexError:
+            if len(start) < size:
+                raise _not_avro(file) from None
+            size *= 8
+        except (KeyError, ValueError):
+            raise _not_avro(file) from None
+
+
+def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = False) -> StructType:
+    """Unite the columns of all files; of two integers or floats the wider holds both, and
+    of two `decimals` where the reader can tell their scales apart.
+
+    Raises `LoadFailed` naming both files where a column has two types.
+    """
+    fields: dict[str, DataType] = {}
+    origin: dict[str, FileState] = {}
+    for file, schema in schemas:
+        for field in schema.fields:
+            before = fields.setdefault(field.name, field.dataType)
+            first = origin.setdefault(field.name, file)
+            kind = (
+                before
+                if before == field.dataType
+                else _wider(before, field.dataType, decimals=decimals)
+            )
+            if kind is None:
+                raise LoadFailed(
+                    f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
+                    f"{field.dataType.simpleString()} in `{file.path}`",
+                    hint="load the files as two tables, or leave the column out with "
+                    "`columns.exclude`",
+                )
+            fields[field.name] = kind
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
+
+
+def _wider(one: DataType, other: DataType, *, decimals: bool) -> DataType | None:
+    for kinds in _WIDER:
+        if one in kinds and other in kinds:
+            return max(one, other, key=kinds.index)
+    if decimals and isinstance(one, DecimalType) and isinstance(other, DecimalType):
+        scale = max(one.scale, other.scale)
+        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
+        return DecimalType(digits, scale) if digits <= _MAX_DIGITS else None
+    return None
+
+
+@dataclass
+class _Reader:
+    """Avro's binary encoding, as far as a header needs it. Raises `IndexError` past the end."""
+
+    data: bytes
+    at: int = 0
+
+    def take(self, size: int) -> bytes:
+        if size < 0:
+            raise ValueError("a negative length")
+        if self.at + size > len(self.data):
+            raise IndexError(size)
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def long(self) -> int:
+        value, shift = 0, 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return (value >> 1) ^ -(value & 1)
+            if shift > 63:
+                raise ValueError("a number of more than 64 bits")
+
+
+def _metadata(data: bytes) -> dict[str, bytes]:
+    reader = _Reader(data)
+    if reader.take(len(_MAGIC)) != _MAGIC:
+        raise ValueError("no magic")
+    found = {}
+    while count := reader.long():
+        if count < 0:  # the block's size follows
+            reader.long()
+        for _ in range(abs(count)):
+            name = reader.take(reader.long())
+            found[name.decode("utf-8", "replace")] = reader.take(reader.long())
+    return found
+
+
+def _not_avro(file: FileState) -> LoadFailed:
+    return LoadFailed(
+        f"reading `{file.path}`: it is not an Avro file", hint="check the file and `format`"
+    )
+
+
+_INSTANT = "timestamp with local time zone"
+_CANNOT_MERGE = "CANNOT_MERGE_SCHEMAS"
+
+
+def open_typed(
+    reader: DataFrameReader,
+    source: FilesInput,
+    files: Sequence[FileState],
+    paths: Sequence[str],
+    s3: S3Source | None,
+) -> DataFrame:
+    """Open files of ORC or Avro; `paths` are those of `files` as Spark takes them.
+
+    Raises `LoadFailed` where files have no schema, or schemas that cannot be united.
+    """
+    options = {name.lower(): value for name, value in source.options.items()}
+    reader = reader.format(source.format.lower())
+    if source.format == "AVRO":
+        if "avroschema" not in options:
+            reader = _with_all_columns(reader, source, files, s3)
+        return reader.load(list(paths))
+    try:
+        return reader.option("mergeSchema", options.get("mergeschema", "true")).load(list(paths))
+    except AnalysisException as error:
+        if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
+            raise
+        raise LoadFailed(
+            f"none of the files has a schema, `{files[0].path}` among them",
+            hint=f"are they {source.format} files, and complete?",
+        ) from error
+    except Py4JJavaError as error:
+        if _CANNOT_MERGE in str(error):
+            return _united_orc(reader, source, files, paths, s3)
+        if _INSTANT not in str(error):
+            raise
+        raise LoadFailed(
+            f"Spark cannot read ORC columns of the type `{_INSTANT}`, as the files have",
+            hint="write them as `timestamp`, which is read as UTC, or load Parquet",
+        ) from error
+
+
+def _united_orc(
+    reader: DataFrameReader,
+    source: FilesInput,
+    files: Sequence[FileState],
+    paths: Sequence[str],
+    s3: S3Source | None,
+) -> DataFrame:
+    """Open ORC files of which Spark does not unite the columns: it widens no type."""
+
+    def text(file: FileState) -> bytes:
+        opened: Any = file.path
+        if s3 is not None and is_s3(file.path):
+            opened = pa.PythonFile(ObjectFile(s3.readers.objects(source), file), mode="r")
+        return orc.ORCFile(opened).schema.to_string().encode()
+
+    different = one_file_of_each_schema(files, text)
+    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
+    return reader.schema(merge(schemas, decimals=True)).load(list(paths))
+
+
+def _with_all_columns(
+    reader: DataFrameReader, source: FilesInput, files: Sequence[FileState], s3: S3Source | None
+) -> DataFrameReader:
+    def read_start(file: FileState, size: int) -> bytes:
+        if s3 is not None and is_s3(file.path):
+            return s3.readers.objects(source).read_start(file, size)
+        with Path(file.path).open("rb") as opened:
+            return opened.read(size)
+
+    different = one_file_of_each_schema(files, lambda file: schema_text(file, read_start))
+    if len(different) == 1:
+        return reader
+    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
+    return reader.schema(merge(schemas))
