@@ -16,7 +16,7 @@ from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
 from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variants_of
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
 from lakeload_jobs.rows.casts import filled, fills
-from lakeload_jobs.rows.columns import LoadedColumn
+from lakeload_jobs.rows.columns import LoadedColumn, source_names
 
 _LONGEST_VALUE = 60
 _MOST_ASKED = 3
@@ -81,11 +81,13 @@ def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[Loaded
 def _check_movable(
     conflicts: Sequence[LoadedColumn], prepared: PreparedRows, table: TableSpec
 ) -> None:
-    fields = {field.column for field in table.partition_by or ()}
+    known = [column.source for column in prepared.mapping.columns]
+    fields = set(source_names([one.column for one in table.partition_by or ()], known).values())
+    cursor = source_names([table.cursor or ""], known)[table.cursor or ""]
     for column in conflicts:
         for setting, stays in (
             ("primary_key", column.target in prepared.mapping.key),
-            ("cursor", column.source == table.cursor),
+            ("cursor", column.source == cursor),
             ("partition_by", column.source in fields),
         ):
             if stays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeload_jobs.contract.errors import InvalidInput
@@ -66,8 +66,39 @@ def missing_column(name: str) -> str:
     return f"column `{name}` is not in the source any more: it is null in the rows of this load"
 
 
+def source_names(given: Iterable[str], names: Collection[str]) -> dict[str, str]:
+    """Return the columns of a source that a setting names, by the names it gives: a column of just
+    this name, else the only one of which it is another spelling, such as its name in the table.
+    What names no column, or more than one, is returned as it is."""
+    listed = list(given)
+    found = {name: name for name in listed}
+    open_names = [name for name in listed if name not in names]
+    if not open_names:
+        return found
+    spelled: dict[str, list[str]] = {}
+    for name in names:
+        spelled.setdefault(spelling(name), []).append(name)
+    for name in open_names:
+        meant = spelled.get(spelling(name), [])
+        if len(meant) == 1 and meant[0] not in found.values():
+            found[name] = meant[0]
+    return found
+
+
+def in_source_spelling(spec: ColumnsSpec, names: Collection[str]) -> ColumnsSpec:
+    """Return settings that name columns as the source does (`source_names`)."""
+    types, rename = spec.types or {}, spec.rename or {}
+    own_types, own_rename = source_names(types, names), source_names(rename, names)
+    return ColumnsSpec(
+        include=tuple(source_names(spec.include, names).values()),
+        exclude=tuple(source_names(spec.exclude, names).values()),
+        rename={own_rename[name]: target for name, target in rename.items()} or spec.rename,
+        types={own_types[name]: kind for name, kind in types.items()} or spec.types,
+    )
+
+
 def map_columns(
-    source_names: Sequence[str],
+    names: Sequence[str],
     spec: ColumnsSpec,
     *,
     primary_key: Sequence[str] = (),
@@ -76,16 +107,19 @@ def map_columns(
 ) -> ColumnMapping:
     """Select, rename and normalise the columns of a table.
 
+    `names` are those of the source, which settings may spell in another way (`source_names`).
     `recorded` is the column map of earlier commits: it wins over computing again, and its targets
     stay taken even when their source columns are gone. Another spelling of a recorded name, one
     that normalises to the same, is the same column. Raises `InvalidInput` for settings that name no
     column, a key that is not loaded, nothing left, reserved, contradictory and ambiguous names.
     """
-    _check_source(source_names)
-    _check_settings(source_names, spec, primary_key)
+    _check_source(names)
+    spec = in_source_spelling(spec, names)
+    primary_key = tuple(source_names(primary_key, names).values())
+    _check_settings(names, spec, primary_key)
     selected = [
         name
-        for name in source_names
+        for name in names
         if (not spec.include or name in spec.include) and name not in spec.exclude
     ]
     if not selected:
@@ -156,9 +190,7 @@ def _check_source(names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def _check_settings(
-    source_names: Sequence[str], spec: ColumnsSpec, primary_key: Sequence[str]
-) -> None:
+def _check_settings(known: Sequence[str], spec: ColumnsSpec, primary_key: Sequence[str]) -> None:
     settings: dict[str, Iterable[str]] = {
         "columns.include": spec.include,
         "columns.exclude": spec.exclude,
@@ -168,11 +200,17 @@ def _check_settings(
     }
     for setting, names in settings.items():
         for name in names:
-            if name not in source_names:
+            if name not in known:
                 raise InvalidInput(
                     f"`{setting}` names the column `{name}`, which the source does not have",
-                    hint=did_you_mean(name, source_names) or _list_columns(source_names),
+                    hint=_several(name, known) or did_you_mean(name, known) or _list_columns(known),
                 )
+
+
+def _several(name: str, known: Sequence[str]) -> str | None:
+    """Return the hint for a name that is another spelling of several columns."""
+    meant = [f"`{one}`" for one in known if spelling(one) == spelling(name)]
+    return f"it may be {' or '.join(meant)}: write the name as it is there" if meant[1:] else None
 
 
 def _fixed(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
-from lakeload_jobs.rows.columns import earlier_types, map_columns, types_of
+from lakeload_jobs.rows.columns import earlier_types, map_columns, source_names, types_of
 
 
 def _map(names: list[str], spec: ColumnsSpec | None = None, **settings: object) -> dict[str, str]:
@@ -261,3 +261,29 @@ def test_targets_never_change_and_never_collide_over_two_loads(
     for name, target in again.items():
         owners = [source for source, known in recorded.items() if known.lower() == target.lower()]
         assert all(spelling(owner) == spelling(name) for owner in owners)
+
+
+def test_settings_may_name_columns_as_the_table_does() -> None:
+    spec = ColumnsSpec(
+        exclude=("left_out",), rename={"total_eur": "total"}, types={"order_id": "int"}
+    )
+    names = ["Order ID", "Total EUR", "Left Out"]
+
+    mapping = map_columns(names, spec, primary_key=["order_id"], lower=True)
+
+    assert [(column.source, column.target) for column in mapping.columns] == [
+        ("Order ID", "order_id"),
+        ("Total EUR", "total"),
+    ]
+    assert mapping.key == ("order_id",)
+
+
+def test_a_setting_names_a_column_by_its_own_name_first() -> None:
+    names = ["ID", "id"]
+
+    assert source_names(["id"], names) == {"id": "id"}
+    assert source_names(["Id"], names) == {"Id": "Id"}
+    assert source_names(["ID", "iD"], ["ID"]) == {"ID": "ID", "iD": "iD"}
+    with pytest.raises(InvalidInput) as failure:
+        map_columns(names, ColumnsSpec(exclude=("Id",)))
+    assert failure.value.hint == "it may be `ID` or `id`: write the name as it is there"

@@ -18,6 +18,7 @@ from lakeload.sources.files.inspection import (
     text_format,
 )
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
+from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
@@ -150,7 +151,7 @@ def _typed_columns(
         return None  # Spark gives these columns their types
     first = footers[:1] if options.get("mergeschema", "true").lower() == "false" else footers
     names = tuple(dict.fromkeys(column.name for footer in first for column in footer.columns))
-    chosen = request.table.columns
+    chosen = in_source_spelling(request.table.columns, names)
     loaded = [
         name
         for name in names

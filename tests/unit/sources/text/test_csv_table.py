@@ -272,6 +272,13 @@ def test_declared_types_win(folder: Folder) -> None:
     assert folder.rows(columns=columns) == [{"zip": "1", "price": Decimal("1.50")}]
 
 
+def test_settings_may_name_columns_as_the_table_does(folder: Folder) -> None:
+    folder.put("a.csv", "Order ID,Left Out\n007,x\n")
+    columns = ColumnsSpec(exclude=("left_out",), types={"order_id": "string"})
+
+    assert folder.rows(columns=columns) == [{"Order ID": "007"}]
+
+
 def test_recorded_types_hold_what_fits(folder: Folder) -> None:
     folder.put("a.csv", "a,b,c\n007,1,\n")
 

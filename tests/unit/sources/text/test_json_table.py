@@ -127,6 +127,13 @@ def test_text_holds_numbers_of_a_declared_type(folder: Folder) -> None:
     assert str(second["n"]) == "8.00"
 
 
+def test_settings_may_name_columns_as_the_table_does(folder: Folder) -> None:
+    folder.put("a.ndjson", '{"orderId": 7}\n')
+    columns = ColumnsSpec(types={"orderid": "string", "later": "int"})
+
+    assert folder.rows(columns=columns) == [{"orderId": "7", "later": None}]
+
+
 def test_nested_types_may_be_declared(folder: Folder) -> None:
     folder.put("a.ndjson", '{"m": {"x": 1, "y": "2"}, "s": {"d": "2026-01-02", "more": 1}}\n')
     columns = ColumnsSpec(

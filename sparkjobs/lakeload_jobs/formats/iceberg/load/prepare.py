@@ -15,7 +15,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
-from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.rows.columns import ColumnMapping, source_names
 from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
@@ -131,10 +131,11 @@ def _target(mapping: ColumnMapping, source: str | None, setting: str) -> str | N
     if source is None:
         return None
     targets = mapping.column_map
+    source = source_names([source], [one.source for one in mapping.columns])[source]
     if source not in targets:
         raise InvalidInput(
             f"`{setting}` names the column `{source}`, which is not among those that are loaded",
-            hint="name a column of the source, spelled as there",
+            hint="name a column of the source, or of the table",
         )
     return targets[source]
 

@@ -14,9 +14,10 @@ from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.rows.tracking import PLACE_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
-from lakeload_jobs.sources.files.file_state import FileState, partition_base
+from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
@@ -80,8 +81,8 @@ def open_files(
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         frame = open_typed(reader, source, listed, paths, s3)
         names = tuple(frame.columns)
-        if check_types(types, names):
-            frame = cast_types(with_places(frame), types, on_bad_value)
+        if own := check_types(types, names):
+            frame = cast_types(with_places(frame), own, on_bad_value)
         return frame, names
 
     frame, names = read_listed(spark, source, listed, read)
@@ -97,8 +98,16 @@ def read_listed(
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """Return what `read` opens, which is the files that were listed and no other.
 
-    Raises `LoadFailed` where Spark reads others.
+    Raises `LoadFailed` where Spark reads others, and for a name that it takes for an empty file.
     """
+    for file in listed:
+        for path in (file.path, file.root):
+            if hidden(path.rpartition("/")[2]):
+                raise LoadFailed(
+                    f"`{path}` cannot be read: Spark reads this table, and takes what begins with "
+                    "`_` or `.` for hidden",
+                    hint="rename it",
+                )
     opening = shortest(spark, source, listed)
     own = {name: value for name, value in source.options.items() if name.lower() != "on_loss"}
     while True:
@@ -148,7 +157,10 @@ def check_options(source: FilesInput) -> None:
 
 
 def check_types(types: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:
-    """Return `types`. Raises `InvalidInput` for a column that the source does not have."""
+    """Return `types` by the source's names. Raises `InvalidInput` for a column that the source does
+    not have."""
+    own = source_names(types, names)
+    types = {own[name]: kind for name, kind in types.items()}
     for name in types:
         if name not in names:
             raise InvalidInput(

@@ -3,7 +3,7 @@ Arrow and fastavro, and by Spark's reader of Parquet where only that reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +19,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.columns import types_of
+from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import Splits
@@ -77,6 +77,11 @@ class TypedTable:
         """The reader options, by names in lower case."""
         return {name.lower(): value for name, value in self.given.options.items()}
 
+    def in_source_spelling(self, names: Collection[str]) -> TypedTable:
+        """Return the table with settings that name columns as the source does."""
+        columns = in_source_spelling(self.table.columns, names)
+        return replace(self, table=replace(self.table, columns=columns))
+
     @property
     def opener(self) -> FileBytes:
         """What opens the files, in tasks too."""
@@ -94,7 +99,9 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     schemas = _schemas(table)
     named = _names(table, schemas)
     base = folder_base(table.files, table.given.options)
-    in_files = [name for name in named if name not in folder_columns(schemas, base)]
+    folders = folder_columns(schemas, base)
+    table = table.in_source_spelling({*named, *folders})
+    in_files = [name for name in named if name not in folders]
     columns = unite(schemas, [name for name in in_files if _is_read(table, name)])
     known = types_of(named, earlier)
     columns = tuple(_in_table(column, table, known) for column in columns)

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.core.names import did_you_mean, spelling
-from lakeload_jobs.rows.columns import types_of
+from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Splits
@@ -156,6 +156,10 @@ class TextFiles(ABC):
         scanned = scan_files(pieces, scan, run)
         check_bad(scanned, self.on_bad_value, values, self.max_rejected)
         names = self._names(scanned)
+        spelled = in_source_spelling(given, _united(scanned))
+        if spelled != given:
+            # What was read for settings that name other columns is read again for these.
+            return replace(self, columns=spelled).split(run, parallelism)
         _check_known(declared.kinds, names)
         evidence = _merged(names, scanned, scan, formats)
         recorded = types_of(names, self.recorded)
