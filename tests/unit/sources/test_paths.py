@@ -10,7 +10,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.sources.files.file_state import normal_path, partition_base
-from lakeload_jobs.sources.files.listing import expand, list_again, list_files
+from lakeload_jobs.sources.files.listing import expand, list_again, list_files, local_files
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 
 
@@ -111,11 +111,11 @@ def test_names_that_spark_hides_are_skipped_by_a_wildcard(tmp_path: Path) -> Non
     assert [Path(path).name for path in found] == ["_k=1", "a.csv"]
 
 
-def test_a_name_that_spark_hides_is_refused_when_it_is_asked_for(tmp_path: Path) -> None:
-    files(tmp_path, "_a.csv")
+def test_a_hidden_name_is_found_when_it_is_named(tmp_path: Path) -> None:
+    files(tmp_path, "_a.csv", ".b/c.csv")
 
-    with pytest.raises(LoadFailed, match=r"`.*_a\.csv` cannot be read"):
-        expand([f"{tmp_path}/_a.csv"])
+    assert expand([f"{tmp_path}/_a.csv"]) == (f"{tmp_path}/_a.csv",)
+    assert [file.path for file in local_files([f"{tmp_path}/.b"])] == [f"{tmp_path}/.b/c.csv"]
 
 
 def test_a_missing_file_is_named_with_what_is_there_instead(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_a_link_that_leads_nowhere_is_missing_before_spark_starts(
     assert source_of(wrong).look(wrong).missing == wrong.paths
 
 
-@pytest.mark.parametrize("path", ["no/such.csv", "*.parquet", "_hidden.csv", "~nobody-here/x.csv"])
+@pytest.mark.parametrize("path", ["no/such.csv", "*.parquet", "~nobody-here/x.csv"])
 def test_what_a_load_cannot_read_is_told_before_in_its_words(
     path: str, given: Given, tmp_path: Path
 ) -> None:

@@ -118,13 +118,7 @@ def _matches(pattern: str) -> list[str]:
     for named in (pattern, _ESCAPED.sub(r"\1", pattern)):
         if not Path(named).exists():
             continue
-        path = normal_path(named)
-        if hidden(Path(path).name):
-            raise LoadFailed(
-                f"`{pattern}` cannot be read: names that begin with `_` or `.` count as hidden",
-                hint="rename it",
-            )
-        return [path]
+        return [normal_path(named)]
     if not glob.has_magic(_ESCAPED.sub("", pattern)):
         raise _nothing(pattern)  # glob also finds a link that leads nowhere
     # Path.glob takes no absolute pattern.
@@ -239,11 +233,6 @@ class SourceObjects:
             yield file
         if found:
             return
-        if not pattern.magic and hidden(pattern.key.rstrip("/").rpartition("/")[2]):
-            raise LoadFailed(
-                f"`{path}` cannot be read: names that begin with `_` or `.` count as hidden",
-                hint="copy the object to another key",
-            )
         raise self._nothing(path, pattern)
 
     def _named(self, pattern: KeyPattern) -> Iterator[FileState]:
@@ -272,8 +261,6 @@ class SourceObjects:
 
     def _literal(self, pattern: KeyPattern) -> Iterator[FileState]:
         key = pattern.key.rstrip("/")
-        if hidden(key.rpartition("/")[2]):
-            return
         found = False
         for item in self._list(pattern.bucket, f"{key}/"):
             found = True
