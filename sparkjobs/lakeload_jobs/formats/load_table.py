@@ -21,7 +21,7 @@ from lakeload_jobs.formats.base import (
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
 from lakeload_jobs.rows.rejects import Rejected, check_rejected
-from lakeload_jobs.sources.base import Slice, Source, explained_by_change
+from lakeload_jobs.sources.base import Slice, Source, explained_by_change, with_all_bad_values
 from lakeload_jobs.storage.backoff import pause
 
 ROUNDS = 10
@@ -93,7 +93,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         note = "the source has no columns yet, so there is no table to make"
         return TableResult(table.source, table.target, "NO_OP", notes=(note,))
     counted = None
-    with explained_by_change(rows.check_unchanged):
+    with explained_by_change(rows.check_unchanged), with_all_bad_values(rows):
         if rows.repeatable:
             load.reporter.on_stage("count")
             counted = writer.count()

@@ -52,6 +52,9 @@ class SpooledRows:
         """Ask the source."""
         self._rows.check_unchanged()
 
+    def check_values(self) -> None:
+        """Do nothing: all have been read."""
+
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         """Return the state at the end of the read that was kept."""
         return self._rows.finish(self._ends)

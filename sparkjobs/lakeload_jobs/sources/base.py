@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.failures import failure_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,6 +130,10 @@ class Rows(Protocol):
         """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
         when all has been read, before the commit."""
 
+    def check_values(self) -> None:
+        """Raise `LoadFailed` with the first bad values of all rows and how many there are, where
+        values turn out to be bad while rows are read. Called when a task has failed for some."""
+
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         """Return the change of the state that only the read could tell; None where `Slice.change`
         holds.
@@ -154,6 +159,34 @@ class Splits:
     parts: tuple[Any, ...]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     counts: tuple[int, ...] | None = None
+
+
+class BadValuesFound(LoadFailed):
+    """A task came upon bad values; what other tasks would find it cannot know."""
+
+
+@contextmanager
+def with_all_bad_values(rows: Rows) -> Iterator[None]:
+    """Report the bad values of all rows in place of those of the task that failed first. Raises as
+    the block does, or `LoadFailed`."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except Exception as error:
+        if _is_about_values(error):
+            rows.check_values()
+        raise
+
+
+def _is_about_values(error: Exception) -> bool:
+    if isinstance(error, BadValuesFound):
+        return True
+    try:
+        failure = failure_in(str(error))
+    except Exception:  # noqa: BLE001 - Java has died: its errors have no text then
+        return False
+    return failure is not None and failure.type == BadValuesFound.__name__
 
 
 @contextmanager

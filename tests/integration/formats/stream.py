@@ -97,6 +97,9 @@ class StreamRows:
     def check_unchanged(self) -> None:
         """It always is another."""
 
+    def check_values(self) -> None:
+        """None is bad."""
+
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         return StateChange(self.state, list(ends))
 

@@ -505,6 +505,22 @@ def test_a_file_that_is_damaged_inside_is_named(twins: Twins) -> None:
     assert twins.job.lake.uploads_left() == []
 
 
+def test_bad_values_of_all_parts_are_counted(twins: Twins) -> None:
+    nanos = pa.array([1] * 20, pa.timestamp("ns"))
+    blobs = [os.urandom(300_000) for _ in range(20)]
+    paths = [twins.folder / f"{name}.parquet" for name in "ab"]
+    for path in paths:
+        pq.write_table(pa.table({"t": nanos, "b": blobs}), path)
+
+    result = twins.load(twins.job.table(*map(str, paths), file_format="PARQUET"), "DIRECT")
+
+    assert result.error is not None
+    texts = result.error.message.split("; ")
+    assert texts[0].startswith(f"reading `{paths[0]}`, row group 1, row 1: column `t`")
+    assert texts[10:] == ["and 30 more"]
+    assert "`on_loss: TRUNCATE`" in (result.error.hint or "")
+
+
 def test_utc_is_utc(twins: Twins) -> None:
     moment = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     path = twins.files(table(t=pa.array([moment], pa.timestamp("us", "Europe/Berlin"))))

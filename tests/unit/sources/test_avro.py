@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
@@ -145,21 +146,60 @@ def test_a_type_is_read_as_the_page_says(tmp_path: Path, name: str, kind: str, v
     assert shown(table["v"].to_pylist()[0]) == value
 
 
-CODECS = ["null", "deflate", "bzip2", "xz", "zstandard", "snappy"]
+def _varint(number: int) -> bytes:
+    left, out = number << 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*out, left))
 
 
-@pytest.mark.parametrize("codec", CODECS)
+def packed(path: Path, codec: str) -> None:
+    """Pack the blocks of a file with a codec for which fastavro wants another package."""
+    with path.open("rb") as file:
+        blocks = list(fastavro.block_reader(file))
+        file.seek(0)
+        schema = json.dumps(fastavro.reader(file).writer_schema).encode()
+    content, sync = path.read_bytes(), path.read_bytes()[-16:]
+    made = bytearray(b"Obj\x01" + _varint(2))
+    for text in (b"avro.schema", schema, b"avro.codec", codec.encode()):
+        made += _varint(len(text)) + text
+    made += _varint(0) + sync
+    for block in blocks:
+        stored = content[block.offset : block.offset + block.size - 16]
+        data = stored[len(_varint(block.num_records)) :]
+        size = len(data) - next(n for n in range(1, 6) if _varint(len(data) - n) == data[:n])
+        data = data[-size:]
+        if codec == "snappy":
+            small = pa.Codec("snappy").compress(data, asbytes=True)
+            small += zlib.crc32(data).to_bytes(4, "big")
+        else:
+            small = pa.Codec("zstd").compress(data, asbytes=True)
+        made += _varint(block.num_records) + _varint(len(small)) + small + sync
+    path.write_bytes(made)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz", "zstandard", "snappy"])
 def test_blocks_of_each_codec_are_read_in_order(tmp_path: Path, codec: str) -> None:
     fields = [{"name": "v", "type": "long"}, {"name": "t", "type": ["null", "string"]}]
     records = [{"v": n, "t": None if n % 7 == 0 else f"é{n}"} for n in range(5000)]
-    try:
-        path = write(tmp_path / "a.avro", fields, records, codec, sync_interval=1000)
-    except ValueError as error:
-        pytest.skip(str(error))
+    by_hand = codec in ("zstandard", "snappy")
+    own = "null" if by_hand else codec
+    path = write(tmp_path / "a.avro", fields, records, own, sync_interval=1000)
+    if by_hand:
+        packed(path, codec)
 
     table = read(path)
 
     assert table.to_pylist() == records
+
+
+def test_a_codec_that_is_not_read_is_named(tmp_path: Path) -> None:
+    path = column(tmp_path / "a.avro", "long", 1)
+    path.write_bytes(path.read_bytes().replace(b"\x08null", b"\x08lzma"))
+
+    with pytest.raises(LoadFailed, match="its codec `lzma` is not read"):
+        read(path)
 
 
 def test_a_large_file_is_read_in_parts(tmp_path: Path) -> None:

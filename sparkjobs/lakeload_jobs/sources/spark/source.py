@@ -120,5 +120,8 @@ class SparkReaderRows:
     def check_unchanged(self) -> None:
         """Do nothing: what was read is kept, and nobody knows what it was read from."""
 
+    def check_values(self) -> None:
+        """Do nothing: what is bad, Spark says."""
+
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         """Return None: nothing is remembered."""

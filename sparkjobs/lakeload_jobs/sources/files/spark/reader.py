@@ -43,6 +43,13 @@ class FilesRows:
     counts: tuple[int, ...] | None = None
     repeatable: bool = True
     warnings: tuple[str, ...] = ()
+    values: Callable[[], None] | None = None
+    """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
+
+    def check_values(self) -> None:
+        """Raise `LoadFailed` with the bad values of all rows."""
+        if self.values is not None:
+            self.values()
 
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when a file is not what it was when it was listed."""

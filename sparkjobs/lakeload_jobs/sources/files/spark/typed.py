@@ -3,7 +3,7 @@ Arrow and fastavro, and by Spark's reader of Parquet where only that reads them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +44,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 )
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import (
+    Failures,
     FormatReader,
     NotDirect,
     OnLoss,
@@ -173,7 +174,34 @@ def _by_arrow(
         splits=None if why else splits,
         why_no_splits=why,
         counts=splits.counts or (0,),
+        values=_Values(table.spark, read, splits.parts),
     )
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Looks for bad values in all parts."""
+
+    spark: SparkSession
+    read: ReadTyped
+    parts: tuple[Any, ...]
+
+    def __call__(self) -> None:
+        """Raise `BadValuesFound` where there are any."""
+        parts = self.spark.sparkContext.parallelize(self.parts, len(self.parts))
+        found = parts.mapPartitions(_FailuresOf(self.read)).collect()
+        sum(found, Failures()).check()
+
+
+@dataclass(frozen=True)
+class _FailuresOf:
+    """The function of tasks that look for bad values."""
+
+    read: ReadTyped
+
+    def __call__(self, parts: Iterable[Any]) -> Iterator[Failures]:
+        with failures_for_driver("stage"):
+            yield from map(self.read.failures, parts)
 
 
 def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:

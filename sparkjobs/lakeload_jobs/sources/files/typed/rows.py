@@ -15,12 +15,11 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.types as pt
 
-from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.base import BadValuesFound, Splits
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
@@ -135,15 +134,27 @@ class ReadTyped:
 
     def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
-        failures = _Failures()
+        failures = Failures()
+        yield from self._read_part(part, failures)
+        failures.check()
+
+    def failures(self, part: Sequence[TypedPiece]) -> Failures:
+        """Return the bad values of one part that fail the load."""
+        found = Failures()
+        for _ in self._read_part(part, found):
+            pass
+        return found
+
+    def _read_part(
+        self, part: Sequence[TypedPiece], failures: Failures
+    ) -> Iterator[pa.RecordBatch]:
         for piece in part:
             try:
                 yield from self._read(piece, failures)
             except (OSError, pa.ArrowException) as error:
                 raise unreadable(piece.path, error, hint=self.hint) from error
-        failures.check()
 
-    def _read(self, piece: TypedPiece, failures: _Failures) -> Iterator[pa.RecordBatch]:
+    def _read(self, piece: TypedPiece, failures: Failures) -> Iterator[pa.RecordBatch]:
         folders = dict(piece.folders)
         names = [name for name in self.schema.names if name not in folders]
         with self.reader.open(piece, names) as batches:
@@ -155,7 +166,7 @@ class ReadTyped:
                     yield made
 
     def _batch(
-        self, piece: TypedPiece, first: int, batch: Batch, failures: _Failures
+        self, piece: TypedPiece, first: int, batch: Batch, failures: Failures
     ) -> pa.RecordBatch:
         """Return some rows of a piece, which begin at its row `first`."""
         folders, rows = dict(piece.folders), batch.rows
@@ -194,9 +205,9 @@ def place_text(group: int | None, row: int) -> str:
 
 
 @dataclass
-class _Failures:
-    """The bad values of a part that fail the load: the first few, and how many there are. The part
-    is read to its end for the number, and hands on no more rows."""
+class Failures:
+    """Bad values that fail the load: the first few, and how many there are. A part is read to its
+    end for the number, and hands on no more rows."""
 
     count: int = 0
     texts: list[str] = field(default_factory=list)
@@ -217,12 +228,16 @@ class _Failures:
         self.count += len(bad.rows)
 
     def check(self) -> None:
-        """Raise `LoadFailed` where there are any."""
+        """Raise `BadValuesFound` where there are any."""
         if not self.count:
             return
         more = self.count - len(self.texts)
-        tail = [f"and {more:,} more in this part of the files"] if more else []
-        raise LoadFailed("; ".join([*self.texts, *tail]), hint=self.hint)
+        tail = [f"and {more:,} more"] if more else []
+        raise BadValuesFound("; ".join([*self.texts, *tail]), hint=self.hint)
+
+    def __add__(self, other: Failures) -> Failures:
+        texts = [*self.texts, *other.texts][:BAD_SHOWN]
+        return Failures(self.count + other.count, texts, self.hint or other.hint)
 
 
 def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
