@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -95,6 +96,49 @@ def test_a_new_table_of_parquet_files_shows_columns_and_types(tmp_path: Path) ->
     assert as_json is not None
     assert (found.columns["id"], found.columns["s"]) == ("int", "struct<a:bigint>")
     assert as_json.columns["s"] == "string"
+
+
+def test_avro_files_show_columns_and_types(tmp_path: Path) -> None:
+    kind = {"type": "long", "logicalType": "time-micros"}
+    fields = [{"name": "id", "type": "int"}, {"name": "at", "type": kind}]
+    path = tmp_path / "a.avro"
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, [])
+
+    found = plan_of(path, "AVRO").schema
+    known = plan_of(path, "AVRO", before={"id": "bigint", "at": "bigint"}).schema
+
+    assert found is not None
+    assert known is not None
+    assert list(found.columns.items())[:2] == [("id", "int"), ("at", "string")]
+    assert list(known.columns.items())[:2] == [("id", "bigint"), ("at", "bigint")]
+    assert plan_of(path, "AVRO", {"avroSchema": "{}"}).schema is None
+
+
+@pytest.mark.parametrize(
+    ("folders", "kind"),
+    [
+        (("n=1", "n=-20", "n=__HIVE_DEFAULT_PARTITION__"), "int"),
+        (("n=1", "n=99999999999"), "bigint"),
+        (("n=2024-02-29",), "date"),
+        (("n=eu", "n=1"), "string"),
+        (("n=a%20b",), "string"),
+        (("n=1.5",), None),
+        (("n=NaN",), None),
+        (("n=2023-02-29",), None),
+        (("n=1", "n=2024-02-29"), None),
+    ],
+)
+def test_columns_of_folders_have_the_types_that_spark_gives_them(
+    tmp_path: Path, folders: tuple[str, ...], kind: str | None
+) -> None:
+    for folder in folders:
+        (tmp_path / folder).mkdir()
+        pq.write_table(pa.table({"id": [1]}), tmp_path / folder / "a.parquet")
+
+    found = plan_of(tmp_path, "PARQUET").schema
+
+    assert (found and list(found.columns.items())[:2]) == (kind and [("id", "bigint"), ("n", kind)])
 
 
 def test_columns_that_change_are_named(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
 )
 from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.rows import folder_columns
+from lakeload_jobs.sources.files.typed.rows import folder_types
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -139,33 +139,38 @@ def _typed_columns(
     if len(some) > _MOST_FOOTERS:
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
+    whole = True
     if given.format == "AVRO":
         if only_sparks(given.format, given.options):
             return None
-        # Where there are many files their blocks are not counted.
-        footers = read_avro_headers(some, opener, whole=len(some) == len(files))
+        # To find the blocks of an object takes to read it.
+        whole = not any(is_s3(file.path) for file in some)
+        footers = read_avro_headers(some, opener, whole=whole)
     else:
         footers = _footers(some, opener)
     options = {name.lower(): value for name, value in given.options.items()}
-    if folder_columns(footers, folder_base(files, options)):
+    folders = folder_types(files, folder_base(files, options))
+    if folders is None or folders.keys() & (request.table.columns.types or {}).keys():
         return None  # Spark gives these columns their types
     first = footers[:1] if options.get("mergeschema", "true").lower() == "false" else footers
-    names = tuple(dict.fromkeys(column.name for footer in first for column in footer.columns))
+    own = dict.fromkeys(column.name for footer in first for column in footer.columns)
+    names = tuple(own | dict.fromkeys(folders))
     chosen = in_source_spelling(request.table.columns, names)
     loaded = [
         name
         for name in names
         if (not chosen.include or name in chosen.include) and name not in chosen.exclude
     ]
-    columns = unite(footers, loaded)
+    columns = unite(footers, [name for name in loaded if name not in folders])
     if any(column.only_spark for column in columns):
         return None
     return SourceColumns(
         names=names,
         types={
             column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
-        },
-        rows=sum(unit.rows for footer in footers for unit in footer.units),
+        }
+        | {name: kind for name, kind in folders.items() if name in loaded},
+        rows=sum(unit.rows for footer in footers for unit in footer.units) if whole else 1,
         complete=len(some) == len(files),
     )
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
@@ -33,6 +33,8 @@ _LEAST_PART_BYTES = 4 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NO_NUMBER_OR_TIME = re.compile(r"(?![TNI])[^\W\d_]")
+"""Text to Spark, whatever follows: `T12:00` is a time, `NaN` and `Infinity` are numbers."""
 _SHOWN = 60
 
 
@@ -345,6 +347,38 @@ def folder_columns(schemas: Sequence[FileSchema], base: str | None) -> frozenset
         return frozenset()
     names = (name for schema in schemas for name, _, _ in _named_folders(schema.file.path, base))
     return frozenset(names)
+
+
+def folder_types(files: Sequence[FileState], base: str | None) -> dict[str, str] | None:
+    """Return the types that Spark gives the columns of `column=value` folders below `base`, as it
+    names them; None where only Spark knows."""
+    if base is None:
+        return {}
+    found: dict[str, set[str]] = {}
+    for path in dict.fromkeys(file.path.rpartition("/")[0] + "/" for file in files):
+        for name, text, _ in _named_folders(path, base):
+            values = found.setdefault(name, set())
+            if text != _NO_VALUE:
+                values.add(_unescaped(text))
+    types = {name: _folder_type(values) for name, values in found.items()}
+    known = {name: kind for name, kind in types.items() if kind is not None}
+    return known if len(known) == len(types) else None
+
+
+def _folder_type(values: Collection[str]) -> str | None:
+    if any(_NO_NUMBER_OR_TIME.match(value) for value in values):
+        return "string"
+    if values and all(_WHOLE_NUMBER.fullmatch(value) for value in values):
+        is_int = all(-(2**31) <= int(value) < 2**31 for value in values)
+        return "int" if is_int else "bigint"
+    return "date" if values and all(map(_is_date, values)) else None
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return _DATE.fullmatch(value) is not None and bool(date.fromisoformat(value))
+    except ValueError:
+        return False
 
 
 def _named_folders(path: str, base: str) -> Iterator[tuple[str, str, str]]:
