@@ -11,6 +11,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from rich.console import Console
 
 from lakeload.formats.parquet import plan as parquet_plan
@@ -205,6 +206,46 @@ def test_a_large_input_is_read_in_part_and_the_plan_says_so(
     assert plan.schema.rows_read is not None
     assert plan.schema.rows_read < 20_000
     assert "columns, from the first" in shown(plan)
+
+
+def test_orc_files_show_columns_and_types_and_what_spark_does_not_know(tmp_path: Path) -> None:
+    kinds: dict[str, Any] = {
+        "id": pa.array([1], pa.int8()),
+        "d": pa.array([None], pa.decimal128(9, 2)),
+        "at": pa.array([None], pa.timestamp("us")),
+        "s": pa.array([{"x": ["a"]}]),
+    }
+    orc.write_table(pa.table(kinds), str(tmp_path / "a.orc"))
+    at = pa.array([None], pa.timestamp("us", "UTC"))
+    orc.write_table(pa.table({"at": at}), str(tmp_path / "c.orc"))
+
+    one = plan_of(tmp_path / "a.orc", "ORC").schema
+    refused = plan_of(tmp_path / "c.orc", "ORC").schema
+    declared = plan_of(tmp_path / "a.orc", "ORC", columns=ColumnsSpec(types={"ID": "int"})).schema
+
+    assert one is not None
+    assert list(one.columns.items())[:4] == [
+        ("id", "tinyint"),
+        ("d", "decimal(9,2)"),
+        ("at", "timestamp"),
+        ("s", "struct<x:array<string>>"),
+    ]
+    assert refused is not None
+    assert refused.error is not None
+    assert "`timestamp with local time zone`" in refused.error.message
+    assert declared is not None
+    assert declared.columns["id"] == "int"
+
+
+def test_orc_files_of_several_schemas_are_united_in_the_plan(tmp_path: Path) -> None:
+    orc.write_table(pa.table({"id": pa.array([1], pa.int8())}), str(tmp_path / "a.orc"))
+    orc.write_table(pa.table({"id": [1], "new": [1.5]}), str(tmp_path / "b.orc"))
+    found = plan_of(tmp_path, "ORC").schema
+    orc.write_table(pa.table({"s": [{"a": 1}]}), str(tmp_path / "c.orc"))
+
+    assert found is not None
+    assert list(found.columns.items())[:2] == [("id", "bigint"), ("new", "double")]
+    assert plan_of(tmp_path, "ORC").schema is None
 
 
 def test_what_only_spark_reads_shows_no_columns(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
+from pyarrow import orc
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
 from lakeload.sources.files.inspection import (
@@ -34,12 +35,18 @@ from lakeload_jobs.sources.files.text.values import (
 )
 from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
+    INSTANT,
+    TYPE_NAMES,
     Column,
     FileSchema,
+    Unit,
+    UnreadableFile,
     kind_in_table,
+    read_all,
     settled,
     type_name,
     unite,
+    unknown_instant,
 )
 from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import folder_types
@@ -146,12 +153,21 @@ def _typed_columns(
         # To find the blocks of an object takes to read it.
         whole = not any(is_s3(file.path) for file in some)
         footers = read_avro_headers(some, opener, whole=whole)
+    elif given.format == "ORC":
+        try:
+            footers = read_all(some, lambda file: _orc_schema(file, opener))
+        except (OnlySparkKnows, UnreadableFile):
+            return None
+        if len({_nested(schema) for schema in footers}) > 1:
+            return None
     else:
         footers = _footers(some, opener)
     options = {name.lower(): value for name, value in given.options.items()}
     folders = folder_types(files, folder_base(files, options))
     if folders is None or folders.keys() & (request.table.columns.types or {}).keys():
         return None  # Spark gives these columns their types
+    if given.format == "ORC" and options.get("mergeschema", "true").lower() == "false":
+        return None
     first = footers[:1] if options.get("mergeschema", "true").lower() == "false" else footers
     own = dict.fromkeys(column.name for footer in first for column in footer.columns)
     names = tuple(own | dict.fromkeys(folders))
@@ -167,12 +183,52 @@ def _typed_columns(
     return SourceColumns(
         names=names,
         types={
-            column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
+            column.name: _type(
+                column, chosen.types or {}, {} if given.format == "ORC" else request.earlier
+            )
+            for column in columns
         }
         | {name: kind for name, kind in folders.items() if name in loaded},
         rows=sum(unit.rows for footer in footers for unit in footer.units) if whole else 1,
         complete=len(some) == len(files),
     )
+
+
+class OnlySparkKnows(Exception):
+    """A column of ORC whose type Spark alone can tell."""
+
+
+def _orc_schema(file: FileState, opener: FileBytes) -> FileSchema:
+    """Return the columns that Spark finds in an ORC file. Raises `LoadFailed` for a type that it
+    does not know, and `OnlySparkKnows`."""
+    with opener.seekable(file) as stream:
+        opened = orc.ORCFile(pa.PythonFile(cast("Any", stream), mode="r"))
+        columns = tuple(Column(one.name, _orc_kind(one), file.path) for one in opened.schema)
+        return FileSchema(file, columns, (Unit(opened.nrows, file.size, 0),))
+
+
+def _orc_kind(field: pa.Field[Any]) -> Any:
+    kind = field.type
+    if field.metadata:
+        raise OnlySparkKnows(field.name)  # Spark writes its own types into it
+    if pt.is_struct(kind):
+        return pa.struct([(child.name, _orc_kind(child)) for child in kind])
+    if pt.is_map(kind):
+        return pa.map_(_orc_kind(kind.key_field), _orc_kind(kind.item_field))
+    if pt.is_list(kind):
+        return pa.list_(_orc_kind(kind.value_field))
+    if pt.is_timestamp(kind):
+        if kind.tz is not None:
+            raise unknown_instant()
+        return INSTANT
+    if kind in TYPE_NAMES or pt.is_string(kind) or pt.is_decimal128(kind):
+        return kind
+    raise OnlySparkKnows(field.name)
+
+
+def _nested(schema: FileSchema) -> tuple[Any, ...]:
+    """Return the nested columns of a file: Spark unites them in ways of its own."""
+    return tuple((one.name, one.kind) for one in schema.columns if pt.is_nested(one.kind))
 
 
 def _footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
@@ -209,4 +265,5 @@ _COLUMNS = {
     **dict.fromkeys(TEXT_FORMATS, _text_columns),
     "PARQUET": _typed_columns,
     "AVRO": _typed_columns,
+    "ORC": _typed_columns,
 }

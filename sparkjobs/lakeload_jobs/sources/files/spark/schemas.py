@@ -32,6 +32,7 @@ from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.files.typed.columns import unknown_instant
 
 ReadStart = Callable[[FileState, int], bytes]
 """Returns the first bytes of a file, as many as asked for or as it has."""
@@ -195,10 +196,7 @@ def open_typed(
             return _united_orc(reader, source, files, paths, s3)
         if _INSTANT not in str(error):
             raise
-        raise LoadFailed(
-            f"Spark cannot read ORC columns of the type `{_INSTANT}`, as the files have",
-            hint="write them as `timestamp`, which is read as UTC, or load Parquet",
-        ) from error
+        raise unknown_instant() from error
 
 
 def _united_orc(

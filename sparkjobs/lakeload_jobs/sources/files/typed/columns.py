@@ -130,6 +130,15 @@ def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
     return UnreadableFile(f"reading `{path}`: {said}", hint=hint or "check the file and `format`")
 
 
+def unknown_instant() -> LoadFailed:
+    """Return the error of ORC files with a type that Spark, which reads them, does not know."""
+    return LoadFailed(
+        "Spark cannot read ORC columns of the type `timestamp with local time zone`, as the files "
+        "have",
+        hint="write them as `timestamp`, which is read as UTC, or load Parquet",
+    )
+
+
 def without_twins(path: str, columns: Sequence[Column]) -> tuple[Column, ...]:
     """Return the columns of a file; those that have one name are refused."""
     twins = {name for name, count in Counter(one.name for one in columns).items() if count > 1}
