@@ -53,17 +53,20 @@ def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, st
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def argv(*arguments: str | Path) -> list[str]:
-    """Return the command line of `lakeload` in this Python."""
-    return [sys.executable, "-m", "lakeload", *map(str, arguments)]
+def argv(*arguments: str | Path, spark_home: str | Path | None = None) -> list[str]:
+    """Return the command line of `lakeload` in this Python, or a fork of it where Spark is warm."""
+    forked = Path(spark_home, "bin", "python") if spark_home else None
+    python = str(forked) if forked and forked.exists() else sys.executable
+    return [python, "-m", "lakeload", *map(str, arguments)]
 
 
 def lakeload(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None) -> Ended:
     """Run `lakeload` in `folder` to its end; `changes` are environment variables, None unsets."""
+    variables = environment(lake, folder, **changes)
     process = subprocess.run(
-        argv(*arguments),
+        argv(*arguments, spark_home=variables.get("SPARK_HOME")),
         cwd=folder,
-        env=environment(lake, folder, **changes),
+        env=variables,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

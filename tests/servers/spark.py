@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,20 +22,58 @@ import pytest
 from lakeload.launch.properties import collector, compiler
 from lakeload.machine.spark import find_spark
 from tests.environments import without_settings
+from tests.servers.sharing import Servers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DRIVER = Path(__file__).with_name("warm_driver.py")
+FORK_SERVER = Path(__file__).with_name("forked_python.py")
+FORK_CLIENT = Path(__file__).with_name("forked_python_client.py")
 _ROOM = "-Xms1g -Xmn600m -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
 """A JVM that lives for the whole run grows to this anyway, with a collection at each step. And the
 first compiler alone gets 48 MB for its code, which are full after four tests of Iceberg: from then
 on Java throws code away and compiles it again, for a third of its CPU time."""
 
 
+@contextmanager
+def _fork_server(folder: Path, _: Servers) -> Iterator[str]:
+    """Start it, and yield the `python` whose processes it forks."""
+    place, program = folder / "socket", folder / "python"
+    command = shlex.join([sys.executable, "-IS", str(FORK_CLIENT), str(place)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    program.chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(FORK_SERVER), str(place)],
+        cwd=folder,
+        env={**without_settings(os.environ), "HOME": str(folder)},
+        stdin=subprocess.PIPE,  # it ends when this closes
+    )
+    assert process.stdin is not None
+    while not place.exists():
+        if process.poll() is not None:
+            raise RuntimeError(f"it ended with {process.returncode}")
+        time.sleep(0.05)
+    yield str(program)
+    process.stdin.close()
+    process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def forked_python(servers: Servers) -> str:
+    """A `python` whose processes are forked from one that has all libraries imported.
+
+    For processes that are not what a test is about: see forked_python.py.
+    """
+    if not sys.platform.startswith("linux"):
+        return sys.executable  # elsewhere libraries do not survive a fork
+    program: str = servers.get(_fork_server)
+    return program
+
+
 @pytest.fixture(scope="session")
 def spark(
-    tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...]
+    tmp_path_factory: pytest.TempPathFactory, jars: tuple[Path, ...], forked_python: str
 ) -> Iterator[SparkSession]:
     """A session on two cores, as `sync` would start it for small input, with the jars of every
     feature."""
@@ -46,7 +88,7 @@ def spark(
     os.environ.clear()
     os.environ.update(without_settings(before))
     os.environ |= {
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": forked_python,
         "SPARK_HOME": str(_without_python(folder / "home")),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
@@ -86,8 +128,13 @@ def _without_python(home: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm_spark_home(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SPARK_HOME whose spark-submit runs jobs on the JVM of `spark`."""
+def warm_spark_home(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, forked_python: str
+) -> Path:
+    """A SPARK_HOME whose spark-submit runs jobs on the JVM of `spark`.
+
+    Driver and workers are forked; so are commands that are started with its `bin/python`.
+    """
     home = tmp_path_factory.mktemp("warm spark")
     context = spark.sparkContext
     assert context._gateway is not None
@@ -101,14 +148,17 @@ def warm_spark_home(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
                 "port": str(gateway.port),
                 "secret": gateway.auth_token,
                 "pid": context._jvm.java.lang.ProcessHandle.current().pid(),
+                "python": forked_python,
             }
         )
     )
     (home / "jars").symlink_to(find_spark({}).home / "jars")
     submit = home / "bin" / "spark-submit"
     submit.parent.mkdir()
-    submit.write_text(f"#!/bin/sh\nexec '{sys.executable}' -P '{DRIVER}' '{place}' \"$@\"\n")
+    driver = shlex.join([forked_python, "-P", str(DRIVER), str(place)])
+    submit.write_text(f'#!/bin/sh\nexec {driver} "$@"\n')
     submit.chmod(0o755)
+    (home / "bin" / "python").symlink_to(forked_python)
     return home
 
 

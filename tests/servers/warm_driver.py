@@ -35,7 +35,7 @@ def main(gateway: str) -> None:
     workers = dict(os.environ)
     os.environ |= {"PYSPARK_GATEWAY_PORT": jvm["port"], "PYSPARK_GATEWAY_SECRET": jvm["secret"]}
     try:
-        with _attached(workers, _properties()):
+        with _attached(workers, jvm["python"], _properties()):
             sys.argv = [entry, spec]
             runpy.run_path(entry, run_name="__main__")
     finally:
@@ -51,7 +51,9 @@ def _properties() -> dict[str, str]:
 
 
 @contextmanager
-def _attached(workers: Mapping[str, str], properties: Mapping[str, str]) -> Iterator[None]:
+def _attached(
+    workers: Mapping[str, str], python: str, properties: Mapping[str, str]
+) -> Iterator[None]:
     """Give this process a new session of the JVM's context, and leave the JVM as it was."""
     SparkContext._ensure_initialized()
     jvm: Any = SparkContext._jvm
@@ -59,6 +61,7 @@ def _attached(workers: Mapping[str, str], properties: Mapping[str, str]) -> Iter
     java = jvm.org.apache.spark.api.java.JavaSparkContext(scala)
     context = SparkContext(conf=SparkConf(_jconf=scala.getConf()), jsc=java)
     context.environment.update(workers)
+    context.pythonExec = python
     sessions = SparkSession._get_j_spark_session_class(jvm)
     default = sessions.getDefaultSession().get()
     session = SparkSession(context, default.newSession())

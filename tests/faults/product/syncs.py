@@ -23,6 +23,8 @@ SECONDS = 900.0
 
 IN = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
 
+_SYNC = ("sync", "pipeline.yml", "--output", "json")
+
 
 class Surroundings(Protocol):
     """What a command needs of its world."""
@@ -84,7 +86,7 @@ class Sync:
         self.killed = False
         self._spark: set[int] = set()
         self._process = subprocess.Popen(
-            argv("sync", "pipeline.yml", "--output", "json", "--job-id", job_id, *arguments),
+            argv(*_SYNC, "--job-id", job_id, *arguments, spark_home=spark_home),
             cwd=folder,
             env=_environment(world, folder, spark_home),
             stdin=subprocess.DEVNULL,
