@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from lakeload_jobs.contract.events import Step
-from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+from lakeload_jobs.contract.result import ErrorInfo, JobResult
 
 StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "NOT_POSSIBLE", "LOST_RACE", "FAILED"]
 
@@ -80,14 +80,8 @@ class TableMaintenance:
 
 
 @dataclass(frozen=True)
-class MaintainResult:
-    """The whole attempt. `error` is set when the job failed outside any table."""
+class MaintainResult(JobResult):
+    """Maintenance. `error` is set when it failed outside any table."""
 
-    contract: int
-    job_id: str
-    attempt_id: str
-    status: RunStatus
-    started_at: datetime
-    finished_at: datetime
     tables: tuple[TableMaintenance, ...] = ()
     error: ErrorInfo | None = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from lakeload_jobs.contract.result import ErrorInfo, RunStatus
+from lakeload_jobs.contract.result import ErrorInfo, JobResult
 from lakeload_jobs.contract.spec import PartitionField
 
 
@@ -49,14 +48,8 @@ class TableColumns:
 
 
 @dataclass(frozen=True)
-class PlanResult:
-    """The whole attempt. `error` is set when the job failed outside any table."""
+class PlanResult(JobResult):
+    """The columns that a load would bring. `error` is set when the job failed outside any table."""
 
-    contract: int
-    job_id: str
-    attempt_id: str
-    status: RunStatus
-    started_at: datetime
-    finished_at: datetime
     tables: tuple[TableColumns, ...] = ()
     error: ErrorInfo | None = None

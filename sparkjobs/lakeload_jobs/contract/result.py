@@ -90,8 +90,8 @@ class TableResult:
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The whole attempt. `error` is set when the job failed outside any table."""
+class JobResult:
+    """What the result of every job begins with."""
 
     contract: int
     job_id: str
@@ -99,5 +99,11 @@ class RunResult:
     status: RunStatus
     started_at: datetime
     finished_at: datetime
+
+
+@dataclass(frozen=True)
+class RunResult(JobResult):
+    """A load. `error` is set when it failed outside any table."""
+
     tables: tuple[TableResult, ...] = ()
     error: ErrorInfo | None = None

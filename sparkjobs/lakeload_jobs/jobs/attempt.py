@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -77,6 +77,28 @@ def attempt(
         write_result(Path(spec.result_path), result)
         events.emit("closed", name=result.status)
     return result
+
+
+def result_of(
+    kind: Callable[..., Result],
+    spec: JobSpec,
+    started_at: datetime,
+    tables: Sequence[object],
+    error: ErrorInfo | None = None,
+    *,
+    good: bool = True,
+) -> Result:
+    """Return the result of a job that ends now; `good` is False where a table has failed."""
+    return kind(
+        contract=CONTRACT_VERSION,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        status="SUCCEEDED" if good and error is None else "FAILED",
+        started_at=started_at,
+        finished_at=datetime.now(UTC),
+        tables=tuple(tables),
+        error=error,
+    )
 
 
 def read_spec(path: str) -> JobSpec:

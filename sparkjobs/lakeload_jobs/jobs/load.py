@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, shared_exit
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec
+from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.registry import FORMATS
-from lakeload_jobs.jobs.attempt import attempt
+from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.scheduler import GOOD, Scheduler
@@ -46,15 +46,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     with closing(session), Progress(spark.sparkContext, events):
         results = Scheduler(spark, spec, session, Sources(spec, aws), events).load_all()
     good = all(result.status in GOOD for result in results)
-    return RunResult(
-        contract=CONTRACT_VERSION,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        status="SUCCEEDED" if good else "FAILED",
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
-        tables=results,
-    )
+    return result_of(RunResult, spec, started_at, results, good=good)
 
 
 def exit_status(result: RunResult) -> int:
@@ -72,16 +64,5 @@ def exit_status(result: RunResult) -> int:
 
 
 def _failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunResult:
-    return RunResult(
-        contract=CONTRACT_VERSION,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        status="FAILED",
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
-        tables=tuple(
-            TableResult(table=table.source, target=table.target, status="SKIPPED")
-            for table in spec.tables
-        ),
-        error=error,
-    )
+    skipped = [TableResult(table.source, table.target, "SKIPPED") for table in spec.tables]
+    return result_of(RunResult, spec, started_at, skipped, error)

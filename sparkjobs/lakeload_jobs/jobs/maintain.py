@@ -21,10 +21,10 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import FormatSession, LostRace, MaintenanceStep
 from lakeload_jobs.formats.registry import FORMATS
-from lakeload_jobs.jobs.attempt import attempt
+from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
 
@@ -62,7 +62,10 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
                 done.append(_maintain(session, wanted, table, events))
         except Interrupted as stop:
             error = describe(stop, None)
-    return _result(spec, started_at, tuple(done), error)
+    good = not any(
+        table.error or any(step.status == "FAILED" for step in table.steps) for table in done
+    )
+    return result_of(MaintainResult, spec, started_at, done, error, good=good)
 
 
 def exit_status(result: MaintainResult) -> int:
@@ -106,26 +109,5 @@ def _step(step: MaintenanceStep, table: TableSpec) -> StepResult:
         return StepResult(step.name, "FAILED", error=describe(failure, step.name))
 
 
-def _result(
-    spec: JobSpec,
-    started_at: datetime,
-    tables: tuple[TableMaintenance, ...],
-    error: ErrorInfo | None,
-) -> MaintainResult:
-    failed = [table for table in tables if table.error] + [
-        step for table in tables for step in table.steps if step.status == "FAILED"
-    ]
-    return MaintainResult(
-        contract=CONTRACT_VERSION,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        status="FAILED" if failed or error else "SUCCEEDED",
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
-        tables=tables,
-        error=error,
-    )
-
-
 def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> MaintainResult:
-    return _result(spec, started_at, (), error)
+    return result_of(MaintainResult, spec, started_at, (), error)

@@ -18,11 +18,11 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.plan import PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.read_rows import prepare_rows
 from lakeload_jobs.formats.registry import FORMATS
-from lakeload_jobs.jobs.attempt import attempt
+from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.sources.base import Source
@@ -46,7 +46,7 @@ def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
     session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
     with closing(session), Progress(spark.sparkContext, events):
         tables = look(session, Sources(spec, aws), spec, events)
-    return _result(spec, started_at, tables)
+    return result_of(PlanResult, spec, started_at, tables)
 
 
 def look(
@@ -83,23 +83,5 @@ def _columns(
     return replace(told, warnings=warnings)
 
 
-def _result(
-    spec: JobSpec,
-    started_at: datetime,
-    tables: tuple[TableColumns, ...],
-    error: ErrorInfo | None = None,
-) -> PlanResult:
-    return PlanResult(
-        contract=CONTRACT_VERSION,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        status="FAILED" if error else "SUCCEEDED",
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
-        tables=tables,
-        error=error,
-    )
-
-
 def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> PlanResult:
-    return _result(spec, started_at, (), error)
+    return result_of(PlanResult, spec, started_at, (), error)
