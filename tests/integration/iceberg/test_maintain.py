@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.formats.iceberg import maintenance
 from lakeload_jobs.formats.iceberg.load.branches import create_branch
-from lakeload_jobs.formats.iceberg.maintain import compact as compact_module
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from tests.integration.iceberg.test_publish_races import before_publishing
 from tests.integration.iceberg.upkeep import (
@@ -133,14 +133,14 @@ def test_a_compaction_that_loses_is_taken_anew_and_then_told(
     table = upkeep.table(upkeep.file([{"id": n} for n in range(10)]))
     upkeep.loaded(table)
     small_files(upkeep)
-    rewrite, losses = compact_module._rewrite, iter(range(4))
+    rewrite, losses = maintenance._rewrite, iter(range(4))
 
     def disturbed(*given: Any) -> Any:
         if next(losses, None) is not None:
             upkeep.sql("DELETE FROM {t} WHERE id IN (SELECT min(id) FROM {t})")
         return rewrite(*given)
 
-    monkeypatch.setattr(compact_module, "_rewrite", disturbed)
+    monkeypatch.setattr(maintenance, "_rewrite", disturbed)
     lost = upkeep.keep(table, "compact")["compact"]
     won = upkeep.keep(table, "compact")["compact"]
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakeload_jobs.formats.iceberg.maintain.compact import files_within, manifests_after
-from lakeload_jobs.formats.iceberg.maintain.expire import kept_snapshots
+from lakeload_jobs.formats.iceberg.maintenance import files_within, kept_snapshots, manifests_after
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, Snapshot, TableFacts
 

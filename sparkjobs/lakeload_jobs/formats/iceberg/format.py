@@ -32,8 +32,7 @@ from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_reje
 from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
-from lakeload_jobs.formats.iceberg.maintain.steps import STEPS
-from lakeload_jobs.formats.iceberg.maintain.work import Work
+from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected

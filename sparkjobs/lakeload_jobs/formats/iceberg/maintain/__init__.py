@@ -1,1 +1,0 @@
-"""Maintenance of Iceberg tables, one module a step."""

@@ -1,0 +1,653 @@
+"""Maintenance of an Iceberg table, through Spark's actions: one function a step."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.events import Step
+from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
+from lakeload_jobs.formats.base import LostRace
+from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, jvm, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.rules.branches import (
+    left_branches,
+    orphans_before,
+    staging_branches,
+)
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, lineage, pipelines_of, state_of
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TRIES = 3
+"""Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
+
+_RACES = ("CommitFailedException", "ValidationException")
+
+
+def until_won(work: Work, act: Callable[[], T]) -> T:
+    """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
+
+    Raises `LostRace`; every other error of Java as it is.
+    """
+    for number in range(1, TRIES + 1):
+        try:
+            return act()
+        except Py4JJavaError as error:
+            if not caused_by(error, *_RACES):
+                raise
+            logger.info("try %d of %d lost a race", number, TRIES, exc_info=True)
+        work.table.refresh()
+    raise LostRace(
+        f"other commits to `{work.target}` came first {TRIES} times",
+        hint="nothing is lost: run it again when fewer loads run, or a part of it with "
+        "`--where` or `--max-bytes`",
+        retryable=True,
+    )
+
+
+_GC_ENABLED = "gc.enabled"
+_NESSIE_COMMIT = "nessie.commit.id"
+"""Set by Nessie's client on every table that it reads."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One table, as Java has it, and what is to be done with it."""
+
+    spark: SparkSession
+    table: Java
+    """`org.apache.iceberg.Table`."""
+    schema: str
+    name: str
+    branch: str
+    spec: MaintainSpec
+
+    @property
+    def java(self) -> Java:
+        """The packages of the JVM."""
+        return jvm(self.spark)
+
+    @property
+    def actions(self) -> Java:
+        """Iceberg's actions, bound to the session: a new object each time."""
+        actions = self.java.org.apache.iceberg.spark.actions.SparkActions
+        return actions.get(self.spark._jsparkSession)
+
+    @property
+    def target(self) -> str:
+        """`schema.table`, for messages."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def identifier(self) -> str:
+        """The table in Spark SQL."""
+        return spark_name(self.schema, self.name)
+
+    def facts(self) -> TableFacts:
+        """Read the table's metadata anew."""
+        self.table.refresh()
+        return read_facts(self.spark, self.table)
+
+    def head(self) -> Java:
+        """Return the newest snapshot of the branch, None when it has none."""
+        return self.table.snapshot(self.branch)
+
+    def now(self) -> datetime:
+        """Return the present instant, UTC."""
+        return datetime.now(UTC)
+
+
+Stepper = Callable[[Work], StepResult]
+
+
+def nothing(step: Step, *notes: str) -> StepResult:
+    """Return the result of a step that found nothing to do."""
+    return StepResult(step, "NOTHING_TO_DO", notes=notes)
+
+
+def not_possible(step: Step, why: str) -> StepResult:
+    """Return the result of a step that this table does not allow."""
+    return StepResult(step, "NOT_POSSIBLE", notes=(why,))
+
+
+def shown(items: list[str]) -> tuple[str, ...]:
+    """Return the names that a result holds."""
+    return tuple(items[:LISTED])
+
+
+def metadata_table(work: Work, table: Java, kind: str) -> DataFrame:
+    """Return the rows of a metadata table, such as `ALL_FILES`, of `table` as it is in memory."""
+    iceberg = work.java.org.apache.iceberg
+    of = iceberg.MetadataTableType.valueOf(kind)
+    rows = iceberg.spark.SparkTableUtil.loadMetadataTable(work.spark._jsparkSession, table, of)
+    return DataFrame(rows, work.spark)
+
+
+def keeps_files(properties: Mapping[str, str]) -> str | None:
+    """Return why no file of the table may be removed, None when it may.
+
+    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
+    client makes every table so: https://projectnessie.org/nessie-latest/gc/
+    """
+    if properties.get(_GC_ENABLED, "true").lower() != "false":
+        return None
+    if _NESSIE_COMMIT in properties:
+        return (
+            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): its own "
+            "`nessie-gc` removes those that none of them needs"
+        )
+    return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
+
+
+def check_deleting(work: Work) -> None:
+    """Raise `LoadFailed`, naming action and key, where an object of the table may not be deleted.
+
+    The object does not exist: S3 looks at permissions first, and deleting nothing is no error. Its
+    name is that of a manifest: a bucket for tables alone denies all but Iceberg's.
+    """
+    location = str(work.table.location()).rstrip("/")
+    key = f"{location}/metadata/{uuid.uuid4()}-m0.avro"
+    try:
+        work.table.io().deleteFile(key)
+    except Py4JJavaError as error:
+        if caused_by(error, "AccessDeniedException"):
+            raise denied(work.target, key, location) from error
+        raise
+
+
+def denied(target: str, key: str, location: str) -> LoadFailed:
+    """Return the error of an identity that may not delete."""
+    bucket, _, path = location.partition("://")[2].partition("/")
+    return LoadFailed(
+        f"removing files of `{target}`: access denied to `{key}` (`s3:DeleteObject`)",
+        hint=f"allow `s3:DeleteObject` on `arn:aws:s3:::{bucket}/{path}/*`: `lakeload policy` with "
+        "`--with maintain` writes the policy",
+    )
+
+
+MAIN = "main"
+_MAX_FILES = "max-files-to-rewrite"
+
+
+def compact(work: Work) -> StepResult:
+    """Rewrite the files that are worth it, within `where` and `max_bytes`, or say how many."""
+    work.table.refresh()
+    if work.head() is None:
+        return nothing("compact")
+    if work.table.currentSnapshot() is None:
+        why = f"Iceberg compacts `{work.branch}` only once the branch `{MAIN}` has a snapshot too"
+        return not_possible("compact", why)
+    expression = _filter(work)
+    groups = _plan(work, expression, {})
+    options: dict[str, str] = {}
+    if work.spec.max_bytes is not None and groups:
+        files = files_within(_sizes(groups), work.spec.max_bytes)
+        if files < 2:
+            return nothing("compact", "no two files together are within `--max-bytes`")
+        options = {_MAX_FILES: str(files)}
+        groups = _plan(work, expression, options)
+    if not groups:
+        return nothing("compact")
+    if not work.spec.apply:
+        return StepResult(
+            "compact",
+            "WOULD_DO",
+            files=sum(group.inputFileNum() for group in groups),
+            files_after=sum(group.expectedOutputFiles() for group in groups),
+            bytes=sum(group.inputFilesSizeInBytes() for group in groups),
+        )
+    result = until_won(work, lambda: _rewrite(work, expression, options))
+    if not result.rewrittenDataFilesCount() and not result.removedDeleteFilesCount():
+        return nothing("compact")
+    return StepResult(
+        "compact",
+        "DONE",
+        files=result.rewrittenDataFilesCount(),
+        files_after=result.addedDataFilesCount(),
+        delete_files=result.removedDeleteFilesCount(),
+        bytes=result.rewrittenBytesCount(),
+    )
+
+
+def files_within(sizes: Sequence[int], max_bytes: int) -> int:
+    """Return how many of the files, whichever they are, are no more than `max_bytes` together.
+
+    Iceberg's rewrite takes a number of files and chooses them itself, in no certain order.
+    """
+    total = 0
+    for number, size in enumerate(sorted(sizes, reverse=True)):
+        total += size
+        if total > max_bytes:
+            return number
+    return len(sizes)
+
+
+def _filter(work: Work) -> Java:
+    """Return `where` as Iceberg's expression. Raises `InvalidInput` where it is none."""
+    if work.spec.where is None:
+        return work.java.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+    converter = work.java.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
+    session = work.spark._jsparkSession
+    try:
+        resolved = converter.collectResolvedSparkExpression(
+            session, work.identifier, work.spec.where
+        )
+        return converter.convertToIcebergExpression(resolved)
+    except PySparkException as error:
+        raise InvalidInput(
+            f"`--where {work.spec.where}` is no filter of `{work.target}`: {_sentence(error)}",
+            hint="write Spark SQL over the columns of the target, with values that are constant",
+        ) from error
+
+
+def _sentence(error: PySparkException) -> str:
+    """Return what Spark says, without its condition, its state and the query."""
+    said = str(error).strip().partition("\n")[0].partition(" SQLSTATE:")[0]
+    return said.partition("] ")[2] or said
+
+
+def _plan(work: Work, expression: Java, options: dict[str, str]) -> list[Java]:
+    actions = work.java.org.apache.iceberg.actions
+    snapshot = work.head().snapshotId()
+    planner = actions.BinPackRewriteFilePlanner(work.table, expression, snapshot, True)
+    return _groups(planner, options)
+
+
+def _groups(planner: Java, options: dict[str, str]) -> list[Java]:
+    planner.init(options)
+    groups = planner.plan().groups()
+    try:
+        return list(groups.iterator())
+    finally:
+        groups.close()
+
+
+def _sizes(groups: Sequence[Java]) -> list[int]:
+    return [task.file().fileSizeInBytes() for group in groups for task in group.fileScanTasks()]
+
+
+def _rewrite(work: Work, expression: Java, options: dict[str, str]) -> Java:
+    action = work.actions.rewriteDataFiles(work.table).toBranch(work.branch).filter(expression)
+    return action.options({**options, "remove-dangling-deletes": "true"}).execute()
+
+
+_GRANULARITY = "write.delete.granularity"
+_DELETION_VECTORS = 3
+"""The format version from which deletes are vectors, one for each data file."""
+
+
+def rewrite_deletes(work: Work) -> StepResult:
+    """Rewrite position deletes where that leaves fewer files, or say how many."""
+    if work.branch != MAIN:
+        return not_possible("deletes", "Iceberg rewrites deletes of the branch `main` alone")
+    work.table.refresh()
+    if work.head() is None:
+        return nothing("deletes")
+    groups = _deletes_plan(work)
+    before = sum(group.inputFileNum() for group in groups)
+    after = _files_after(work, groups)
+    if after >= before:
+        return nothing("deletes")
+    if not work.spec.apply:
+        return StepResult(
+            "deletes",
+            "WOULD_DO",
+            files=before,
+            files_after=after,
+            bytes=sum(group.inputFilesSizeInBytes() for group in groups),
+        )
+    result = until_won(work, lambda: work.actions.rewritePositionDeletes(work.table).execute())
+    return StepResult(
+        "deletes",
+        "DONE",
+        files=result.rewrittenDeleteFilesCount(),
+        files_after=result.addedDeleteFilesCount(),
+        bytes=result.rewrittenBytesCount(),
+    )
+
+
+def _deletes_plan(work: Work) -> list[Java]:
+    iceberg = work.java.org.apache.iceberg
+    everything = iceberg.expressions.Expressions.alwaysTrue()
+    planner = iceberg.actions.BinPackRewritePositionDeletePlanner(work.table, everything, True)
+    return _groups(planner, {})
+
+
+def _files_after(work: Work, groups: Sequence[Java]) -> int:
+    """Return how many files a rewrite of these groups leaves.
+
+    Spark writes deletes one file for each data file, unless the table says `partition`: then a
+    rewrite of what has that shape already would change nothing, each time anew.
+    https://iceberg.apache.org/docs/latest/configuration/ (`write.delete.granularity`)
+    """
+    version = int(work.java.org.apache.iceberg.TableUtil.formatVersion(work.table))
+    by_partition = str(work.table.properties().get(_GRANULARITY)).lower() == "partition"
+    if by_partition and version < _DELETION_VECTORS:
+        return sum(int(group.expectedOutputFiles()) for group in groups)
+    files = [task.file() for group in groups for task in group.fileScanTasks()]
+    referenced = work.java.org.apache.iceberg.util.ContentFileUtil.referencedDataFileLocation
+    data_files = [referenced(file) for file in files]
+    if None not in data_files:
+        return len(set(data_files))
+    return _referenced(work, [str(file.location()) for file in files])
+
+
+def _referenced(work: Work, files: Sequence[str]) -> int:
+    """Return how many data files that are in the table such delete files name, by reading them."""
+    deletes = metadata_table(work, work.table, "POSITION_DELETES")
+    named = deletes.where(sql.col("delete_file_path").isin(list(files))).select("file_path")
+    living: DataFrame = metadata_table(work, work.table, "DATA_FILES").select("file_path")
+    return named.distinct().join(living, "file_path", "left_semi").count()
+
+
+FEWEST = 5
+"""Fewer manifests are not worth a snapshot of their own."""
+
+_TARGET_SIZE = "commit.manifest.target-size-bytes"
+_DEFAULT_TARGET_SIZE = 8 << 20
+
+
+def rewrite_manifests(work: Work) -> StepResult:
+    """Rewrite the manifests when at least half of them would go, or say how many."""
+    if work.branch != MAIN:
+        return not_possible("manifests", "Iceberg rewrites manifests of the branch `main` alone")
+    work.table.refresh()
+    snapshot = work.head()
+    if snapshot is None:
+        return nothing("manifests")
+    spec, io = work.table.spec().specId(), work.table.io()
+    kinds = [
+        # The rewrite takes those of the present partition spec alone.
+        [manifest.length() for manifest in manifests if manifest.partitionSpecId() == spec]
+        for manifests in (snapshot.dataManifests(io), snapshot.deleteManifests(io))
+    ]
+    # A single one that is small enough stays as it is.
+    kinds = [sizes for sizes in kinds if len(sizes) > 1]
+    target = int(work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE)
+    before = sum(len(sizes) for sizes in kinds)
+    after = sum(manifests_after(sizes, target) for sizes in kinds)
+    if before < FEWEST or after * 2 > before:
+        return nothing("manifests")
+    size = sum(sum(sizes) for sizes in kinds)
+    if not work.spec.apply:
+        return StepResult("manifests", "WOULD_DO", files=before, files_after=after, bytes=size)
+    result = until_won(work, lambda: work.actions.rewriteManifests(work.table).execute())
+    rewritten = list(result.rewrittenManifests())
+    return StepResult(
+        "manifests",
+        "DONE",
+        files=len(rewritten),
+        files_after=len(list(result.addedManifests())),
+        bytes=sum(manifest.length() for manifest in rewritten),
+    )
+
+
+def manifests_after(sizes: Sequence[int], target: int) -> int:
+    """Return how many manifests a rewrite leaves of those of one kind."""
+    return -(-sum(sizes) // target)
+
+
+STATES_KEPT = timedelta(days=30)
+"""A pipeline that has not loaded for longer does not keep a table's history."""
+
+
+def kept_snapshots(facts: TableFacts, branch: str, now: datetime) -> frozenset[int]:
+    """Return the snapshots of `branch` that have to stay: all from its head back to the oldest of
+
+    - the snapshot of each pipeline's state, unless it is older than `STATES_KEPT`;
+    - the one that each staging branch was made from: its load publishes only while the head it
+      began with is still an ancestor (I2).
+
+    Without those in between, an old snapshot could not be told from one that was rolled back.
+    """
+    own = lineage(facts, branch).ids
+    oldest_kept = (now - STATES_KEPT).timestamp() * 1000
+    needed = {
+        state.snapshot
+        for name in pipelines_of(facts)
+        if (state := state_of(facts, name)) is not None
+        and state.snapshot in facts.snapshots
+        and facts.snapshots[state.snapshot].timestamp_ms >= oldest_kept
+    }
+    for staged in staging_branches(facts.refs):
+        base = next((number for number in lineage(facts, staged.name).ids if number in own), None)
+        if base is not None:
+            needed.add(base)
+    depth = max((own.index(number) for number in needed if number in own), default=-1)
+    return frozenset(own[: depth + 1])
+
+
+_BEGINNING = 1
+"""Milliseconds since 1970: expires nothing, so that only the snapshots that are named go."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """The snapshots to expire, and how many old ones stay because loads need them."""
+
+    snapshots: tuple[int, ...]
+    kept: int
+
+
+def expire(work: Work) -> StepResult:
+    """Expire old snapshots, or say how many, with the files that they alone refer to."""
+    if why := keeps_files(work.facts().properties):
+        return not_possible("expire", why)
+    found = _old(work)
+    notes = (_kept_note(found.kept),) if found.kept else ()
+    if not found.snapshots:
+        return nothing("expire", *notes)
+    files, size = _freed(work, found.snapshots)
+    if work.spec.apply:
+        check_deleting(work)
+        until_won(work, lambda: _expire(work))
+    return StepResult(
+        "expire",
+        "DONE" if work.spec.apply else "WOULD_DO",
+        files=files,
+        bytes=size,
+        snapshots=len(found.snapshots),
+        notes=notes,
+    )
+
+
+def _old(work: Work) -> Expiry:
+    """Ask Iceberg what it would expire, and leave out what loads need."""
+    facts = work.facts()
+    update = work.table.expireSnapshots()
+    if work.spec.older_than is not None:
+        age = work.spec.older_than
+        update = update.expireOlderThan(int((work.now().timestamp() - age) * 1000))
+    if work.spec.retain_last is not None:
+        update = update.retainLast(work.spec.retain_last)
+    old = [snapshot.snapshotId() for snapshot in update.apply()]
+    needed = kept_snapshots(facts, work.branch, work.now())
+    return Expiry(
+        tuple(number for number in old if number not in needed),
+        sum(number in needed for number in old),
+    )
+
+
+def _expire(work: Work) -> Java:
+    # What is old is asked anew: a try that lost may have lost to an expiry.
+    found = _old(work)
+    action = work.actions.expireSnapshots(work.table)
+    for number in found.snapshots:
+        action = action.expireSnapshotId(number)
+    action = action.expireOlderThan(_BEGINNING).cleanExpiredMetadata(True)
+    return action.option("stream-results", "true").execute()
+
+
+def _freed(work: Work, snapshots: Collection[int]) -> tuple[int, int]:
+    """Return the files that would go and their bytes, without the bytes of manifest lists.
+
+    As Iceberg's action finds them: what its metadata tables have now, and have no longer after an
+    expiry that is made up in memory.
+    """
+    after = _without(work, snapshots)
+    sizes = _files(work, work.table).groupBy("path").agg(sql.max("size").alias("size"))
+    freed = sizes.join(_files(work, after).select("path").distinct(), "path", "left_anti")
+    (row,) = freed.agg(sql.count("path").alias("files"), sql.sum("size").alias("size")).collect()
+    # Each snapshot has a manifest list of its own.
+    return int(row["files"]) + len(snapshots), int(row["size"] or 0)
+
+
+def _without(work: Work, snapshots: Collection[int]) -> Java:
+    """Return the table as it would be without some snapshots. Nothing is written."""
+    iceberg = work.java.org.apache.iceberg
+    transaction = work.table.newTransaction()
+    update = transaction.expireSnapshots().expireOlderThan(_BEGINNING)
+    for number in snapshots:
+        update = update.expireSnapshotId(number)
+    update.cleanExpiredFiles(False).commit()
+    now = work.table.operations().current().metadataFileLocation()
+    metadata = iceberg.TableMetadata.buildFrom(transaction.table().operations().current())
+    # Metadata tables are known by the file they are of.
+    located = metadata.discardChanges().withMetadataLocation(now).build()
+    return iceberg.BaseTable(
+        iceberg.StaticTableOperations(located, work.table.io()), work.table.name()
+    )
+
+
+def _files(work: Work, table: Java) -> DataFrame:
+    """Return path and size of every data file, delete file and manifest of a table's snapshots."""
+
+    def read(kind: str, path: str, size: str) -> DataFrame:
+        rows = metadata_table(work, table, kind)
+        return rows.selectExpr(f"{path} AS path", f"{size} AS size")
+
+    files = read("ALL_FILES", "file_path", "file_size_in_bytes")
+    return files.union(read("ALL_MANIFESTS", "path", "length"))
+
+
+def _kept_note(kept: int) -> str:
+    noun = "snapshot stays" if kept == 1 else "snapshots stay"
+    return f"{kept} old {noun}: the latest load of a pipeline, or one that runs, needs them"
+
+
+def drop_branches(work: Work) -> StepResult:
+    """Drop the staging branches that are older than `abort_older_than`, or say which."""
+    found = _left(work)
+    if not found:
+        return nothing("branches")
+    if not work.spec.apply:
+        return StepResult("branches", "WOULD_DO", items=shown(found))
+    dropped = until_won(work, lambda: _drop(work))
+    return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
+
+
+def _left(work: Work) -> list[str]:
+    age = timedelta(seconds=work.spec.abort_older_than)
+    return list(left_branches(work.facts().refs, work.now(), age))
+
+
+def _drop(work: Work) -> list[str]:
+    # Found anew each time: a slow load may have published and removed its branch meanwhile.
+    found = _left(work)
+    if found:
+        change = work.table.manageSnapshots()
+        for name in found:
+            change = change.removeBranch(name)
+        change.commit()
+    return found
+
+
+MEASURED = 1000
+"""Orphans whose sizes are asked for: each takes a request."""
+_AT_ONCE = 8
+
+
+def remove_orphans(work: Work) -> StepResult:
+    """Remove the files that belong to nobody, or name them.
+
+    Older than `orphans_older_than`, and than every staging branch: the files of a load that runs
+    for longer are in no snapshot yet (I10).
+    """
+    facts = work.facts()
+    if why := keeps_files(facts.properties):
+        return not_possible("orphans", why)
+    age = timedelta(seconds=work.spec.orphans_older_than)
+    before = orphans_before(facts.refs, work.now(), age)
+    found = _find(work, int(before.timestamp() * 1000))
+    if not found:
+        return nothing("orphans")
+    size = _bytes(work, found)
+    if work.spec.apply:
+        check_deleting(work)
+        _delete(work, found)
+    return StepResult(
+        "orphans",
+        "DONE" if work.spec.apply else "WOULD_DO",
+        files=len(found),
+        bytes=size,
+        items=shown(found),
+    )
+
+
+def _find(work: Work, before_ms: int) -> list[str]:
+    """Return what Iceberg's own action would delete: it hands each file to a list instead."""
+    found = work.java.java.util.Collections.synchronizedList(work.java.java.util.ArrayList())
+    action = work.actions.deleteOrphanFiles(work.table).usePrefixListing(True)
+    action.olderThan(before_ms).deleteWith(_adder(work, found)).execute()
+    return sorted(str(location) for location in found)
+
+
+def _adder(work: Work, found: Java) -> Java:
+    """Return a Java consumer that adds to a Java list: a Python function cannot be called there."""
+    java = work.java.java
+    invoke = java.lang.invoke
+    loader = java.lang.Thread.currentThread().getContextClassLoader()
+    kinds = {
+        name: java.lang.Class.forName(f"java.{name}", True, loader)
+        for name in ("lang.Object", "util.List", "util.function.Consumer")
+    }
+    signature = invoke.MethodType.methodType(java.lang.Boolean.TYPE, kinds["lang.Object"])
+    add = invoke.MethodHandles.publicLookup().findVirtual(kinds["util.List"], "add", signature)
+    bound = add.bindTo(found)
+    return invoke.MethodHandleProxies.asInterfaceInstance(kinds["util.function.Consumer"], bound)
+
+
+def _bytes(work: Work, found: Sequence[str]) -> int | None:
+    if len(found) > MEASURED:
+        return None
+    io = work.table.io()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return sum(pool.map(lambda location: int(io.newInputFile(location).getLength()), found))
+
+
+def _delete(work: Work, found: Sequence[str]) -> None:
+    """Delete them. Raises `LoadFailed` when some could not be."""
+    io = work.table.io()
+    try:
+        io.deleteFiles(list(found))
+    except Py4JJavaError as error:
+        if not caused_by(error, "BulkDeletionFailureException"):
+            raise
+        raise LoadFailed(
+            f"some of {len(found)} orphans of `{work.target}` could not be deleted",
+            hint="spark.log names them; run it again",
+            retryable=True,
+        ) from error
+
+
+STEPS: Mapping[Step, Stepper] = {
+    "branches": drop_branches,
+    "compact": compact,
+    "deletes": rewrite_deletes,
+    "manifests": rewrite_manifests,
+    "expire": expire,
+    "orphans": remove_orphans,
+}
