@@ -25,6 +25,9 @@ _TIER4 = {
     "Tier4BackEdgeThreshold": 40_000,
 }
 """Java's own numbers of calls and rounds of loops, in 17 to 25."""
+CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
+"""What Java reserves with both compilers: with the quick one alone it is 48 MB, which many small
+tables fill."""
 
 WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
 """The module that Spark forks its Python workers from."""
@@ -62,7 +65,8 @@ def compiler(jvm_bytes: int | None, users: str) -> str:
         return ""
     if jvm_bytes is None or jvm_bytes > SMALL_INPUT:
         return " ".join(f"-XX:{name}={own * LATER}" for name, own in _TIER4.items())
-    return "-XX:TieredStopAtLevel=1"
+    quick = "-XX:TieredStopAtLevel=1"
+    return quick if "-XX:ReservedCodeCacheSize=" in users else f"{quick} {CODE_CACHE}"
 
 
 def class_data(archive: Path | None, users: str) -> str:

@@ -16,7 +16,7 @@ def test_few_cores_get_the_small_collector_and_many_the_parallel_one() -> None:
 
 
 def test_small_known_input_is_compiled_once_and_other_input_later_than_java_would() -> None:
-    assert compiler(SMALL_INPUT, "") == "-XX:TieredStopAtLevel=1"
+    assert compiler(SMALL_INPUT, "") == "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     later = (
         "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
         "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
@@ -36,6 +36,10 @@ def test_small_known_input_is_compiled_once_and_other_input_later_than_java_woul
 )
 def test_a_compiler_the_user_chose_stays(users: str) -> None:
     assert compiler(0, users) == compiler(None, users) == ""
+
+
+def test_a_code_cache_of_the_users_stays() -> None:
+    assert compiler(0, "-XX:ReservedCodeCacheSize=64m") == "-XX:TieredStopAtLevel=1"
 
 
 def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> None:
