@@ -481,7 +481,7 @@ def _catalog(done: Imported) -> None:
     settings = done.destination
     given = settings.get("iceberg.catalog.type")
     uri = settings.get("iceberg.catalog.uri")
-    host = (urlsplit(str(uri.value)).hostname or "") if uri else ""
+    host = _host(str(uri.value)) if uri else ""
     client = "iceberg.catalog.client_id" in settings
     if given and client and host.endswith(".snowflakecomputing.com"):
         given = replace(given, value="SNOWFLAKE_OPEN_CATALOG")
@@ -508,6 +508,14 @@ def _catalog(done: Imported) -> None:
     if "access_delegation" in names and "credentials.access_key_id" in settings:
         note = "As there, the keys above are used for the files, and not the catalog's credentials."
         settings["iceberg.catalog.access_delegation"] = Carried("", "NONE", note)
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL, blank where there is none or the URL is wrong."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _polaris(done: Imported, names: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -299,3 +300,50 @@ def test_documents_of_two_products_are_refused(tmp_path: Path) -> None:
     done = run(file(tmp_path, BASE), str(other), "--into", str(tmp_path / "o"))
     assert done.exit_code == 2
     assert "one product at a time" in done.output
+
+
+def _changed(value: Any, source: random.Random) -> Any:
+    """Return a copy of a configuration with some values that do not belong there."""
+    if source.random() < 0.06:
+        return source.choice(
+            (
+                None,
+                [],
+                {},
+                "x\ny",
+                5,
+                True,
+                {"a": {"b": [1]}},
+                [["a", "b"], "c"],
+                "http://[x",
+                "é/b",
+            )
+        )
+    if isinstance(value, dict):
+        return {name: _changed(item, source) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_changed(item, source) for item in value]
+    return value
+
+
+@pytest.mark.parametrize("seed", range(8))
+@each_example
+def test_a_configuration_with_wrong_values_is_imported_or_refused(
+    example: str, seed: int, tmp_path: Path
+) -> None:
+    source = random.Random(seed)  # noqa: S311 - a test
+    files = []
+    for i, path in enumerate(inputs(example)):
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        files.append(tmp_path / f"{i}.json")
+        files[-1].write_text(json.dumps(_changed(given, source)), encoding="utf-8")
+    done = run(*map(str, files), "--into", str(tmp_path / "o"), "--dry-run")
+    assert done.exit_code in (0, 2), done.exception
+    assert SECRET not in done.output
+
+
+def test_a_catalog_whose_url_is_wrong_is_imported_with_a_warning(tmp_path: Path) -> None:
+    catalog = {"catalog_type": "POLARIS", "server_uri": "http://[x", "client_id": "c"}
+    given = {"s3_bucket_name": "lake", "s3_bucket_region": "us-east-1", "catalog_type": catalog}
+    answer = imported(tmp_path / "o", file(tmp_path, json.dumps(given)))
+    assert any("URL" in problem["message"] for problem in answer["problems"])
