@@ -13,6 +13,7 @@ from typing import Any
 from tests.servers.class_data import cache_with_class_data
 from tests.servers.jars import CACHE
 from tests.servers.ministack import Lake
+from tests.servers.spark import FORKED_PYTHON
 
 SECONDS = 240
 
@@ -53,18 +54,24 @@ def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, st
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def argv(*arguments: str | Path, spark_home: str | Path | None = None) -> list[str]:
-    """Return the command line of `lakeload` in this Python, or a fork of it where Spark is warm."""
-    forked = Path(spark_home, "bin", "python") if spark_home else None
-    python = str(forked) if forked and forked.exists() else sys.executable
+def argv(*arguments: str | Path, python: str = sys.executable) -> list[str]:
+    """Return the command line of `lakeload` in this Python."""
     return [python, "-m", "lakeload", *map(str, arguments)]
+
+
+def forked(spark_home: str | Path | None = None) -> str:
+    """Return the Python of a command whose process is not what a test is about: a forked one where
+    Spark is warm, or the test uses `forked_commands`."""
+    if spark_home and (python := Path(spark_home, "bin", "python")).exists():
+        return str(python)
+    return os.environ.get(FORKED_PYTHON, sys.executable)
 
 
 def lakeload(lake: Lake, folder: Path, *arguments: str | Path, **changes: str | None) -> Ended:
     """Run `lakeload` in `folder` to its end; `changes` are environment variables, None unsets."""
     variables = environment(lake, folder, **changes)
     process = subprocess.run(
-        argv(*arguments, spark_home=variables.get("SPARK_HOME")),
+        argv(*arguments, python=forked(variables.get("SPARK_HOME"))),
         cwd=folder,
         env=variables,
         stdin=subprocess.DEVNULL,

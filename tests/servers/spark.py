@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DRIVER = Path(__file__).with_name("warm_driver.py")
+FORKED_PYTHON = "LAKELOAD_TEST_FORKED_PYTHON"
 FORK_SERVER = Path(__file__).with_name("forked_python.py")
 FORK_CLIENT = Path(__file__).with_name("forked_python_client.py")
 _ROOM = "-Xms1g -Xmn600m -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
@@ -69,6 +70,12 @@ def forked_python(servers: Servers) -> str:
         return sys.executable  # elsewhere libraries do not survive a fork
     program: str = servers.get(_fork_server)
     return program
+
+
+@pytest.fixture
+def forked_commands(forked_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands of a test be forked: those of `tests.e2e.command.lakeload`."""
+    monkeypatch.setenv(FORKED_PYTHON, forked_python)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import psutil
 
 from lakeload.launch.process import kill_session, members
-from tests.e2e.command import argv, environment
+from tests.e2e.command import argv, environment, forked
 from tests.faults.product.world import World
 from tests.servers.ministack import Lake
 
@@ -86,7 +86,7 @@ class Sync:
         self.killed = False
         self._spark: set[int] = set()
         self._process = subprocess.Popen(
-            argv(*_SYNC, "--job-id", job_id, *arguments, spark_home=spark_home),
+            argv(*_SYNC, "--job-id", job_id, *arguments, python=forked(spark_home)),
             cwd=folder,
             env=_environment(world, folder, spark_home),
             stdin=subprocess.DEVNULL,

@@ -19,6 +19,8 @@ from lakeload_jobs.storage.objects import Objects
 from tests.e2e.command import lakeload, sync
 from tests.servers.ministack import Lake
 
+pytestmark = pytest.mark.usefixtures("forked_commands")
+
 ORDERS = {"table": "orders", "path": "orders.csv"}
 RETURNS = {"table": "returns", "path": "orders.csv"}
 GLUE = {"parquet": {"update_glue_catalog": True}}

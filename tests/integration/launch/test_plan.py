@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.command import lakeload
 from tests.servers.ministack import Lake
 
+pytestmark = pytest.mark.usefixtures("forked_commands")
+
 ORDERS = {"table": "Crème brûlée", "path": "orders.csv"}
 
 

@@ -13,6 +13,8 @@ from tests.fakes.spark_home import fake_spark_home
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
 
+pytestmark = pytest.mark.usefixtures("forked_commands")
+
 
 def session_names(proxy: FaultProxy) -> list[str]:
     """Return the name in each AssumeRole that was sent."""

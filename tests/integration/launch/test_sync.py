@@ -27,6 +27,8 @@ from tests.fakes.spark_home import fake_spark_home
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 
+pytestmark = pytest.mark.usefixtures("forked_commands")
+
 TABLES = [
     {"table": "orders", "path": "orders.csv"},
     {"table": "customers", "path": "customers.csv"},

@@ -15,14 +15,16 @@ from typing import Any
 import pytest
 
 from lakeload.demo.aws import loader_policy
+from tests.e2e.command import argv, forked
 from tests.servers.fault_proxy import FaultProxy, answer, delay
 from tests.servers.ministack import Lake
 
+pytestmark = pytest.mark.usefixtures("forked_commands")
+
 
 def _run(file: Path, *flags: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-m", "lakeload", "test-connection", str(file), *flags]
     return subprocess.run(
-        program,
+        argv("test-connection", file, *flags, python=forked()),
         env={**os.environ, "COLUMNS": "80", **environment},
         capture_output=True,
         text=True,
