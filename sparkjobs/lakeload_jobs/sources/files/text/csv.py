@@ -23,7 +23,7 @@ import pyarrow.csv as pa_csv
 from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
 
-BLOCK = 1 << 20
+BLOCK = 2 << 20
 _LEAST_READ = 1 << 16
 MAX_RECORD = 256 << 20
 _WINDOW = 1 << 16
