@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import JobSpec
@@ -47,13 +48,28 @@ _NAMES = (
 
 def build_session(spec: JobSpec) -> SparkSession:
     """Start, or take over, the Spark session of this job."""
-    builder = SparkSession.builder.appName(f"lakeload:{spec.pipeline}")
-    static = {**_STATIC_SETTINGS, **format_of(spec.destination).session_settings}
-    for name, value in (static | _RUNTIME_SETTINGS).items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    conf = SparkConf().setAppName(f"lakeload:{spec.pipeline}")
+    of_format = dict(format_of(spec.destination).session_settings)
+    conf.setAll([*(_STATIC_SETTINGS | _RUNTIME_SETTINGS | of_format).items()])
+    context = SparkContext.getOrCreate(conf)
+    if context.getConf().get("spark.sql.extensions") is None:
+        _make_session(context)
+    session = SparkSession.builder.getOrCreate()
     configure(session)
     return session
+
+
+def _make_session(context: SparkContext) -> None:
+    """Make the session that Spark's builder takes over, without what jars register as extensions
+    (docs/decisions/0031)."""
+    jvm: Any = context._jvm
+    spark_session = jvm.org.apache.spark.sql.classic.SparkSession
+    if spark_session.getDefaultSession().isDefined():
+        return
+    nothing, options = jvm.scala.Option.empty(), jvm.PythonUtils.toScalaMap({})
+    extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
+    session = spark_session(context._jsc.sc(), nothing, nothing, extensions, options, options)
+    spark_session.setDefaultSession(session)
 
 
 def configure(session: SparkSession) -> None:
