@@ -34,6 +34,7 @@ WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
 
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
+_HEAP = re.compile(r"-Xm[sn]\d|-XX:(InitialHeapSize|NewSize|InitialRAMPercentage)=")
 _CLASS_DATA = re.compile(
     r"-Xshare|-XX:(SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile)|-javaagent|-agent"
     r"|--patch-module|--upgrade-module-path|-Xbootclasspath"
@@ -67,6 +68,12 @@ def compiler(jvm_bytes: int | None, users: str) -> str:
         return " ".join(f"-XX:{name}={own * LATER}" for name, own in _TIER4.items())
     quick = "-XX:TieredStopAtLevel=1"
     return quick if "-XX:ReservedCodeCacheSize=" in users else f"{quick} {CODE_CACHE}"
+
+
+def heap(jvm_bytes: int | None, users: str) -> str:
+    """Return the option for the heap of a JVM without rows at its start, '' where the user's
+    options choose: Java takes a 64th of the machine's memory and fills it before it collects."""
+    return "" if jvm_bytes != 0 or _HEAP.search(users) else "-Xms64m"
 
 
 def class_data(archive: Path | None, users: str) -> str:
@@ -213,6 +220,7 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
     driver = [
         collector(in_driver, all_of_driver),
         compiler(request.jvm_bytes, all_of_driver) if in_driver else "",
+        heap(request.jvm_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={request.folder.log_settings.as_uri()}",

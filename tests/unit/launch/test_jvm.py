@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.launch.properties import SMALL_INPUT, class_data, collector, compiler
+from lakeload.launch.properties import SMALL_INPUT, class_data, collector, compiler, heap
 
 
 def test_few_cores_get_the_small_collector_and_many_the_parallel_one() -> None:
@@ -40,6 +40,13 @@ def test_a_compiler_the_user_chose_stays(users: str) -> None:
 
 def test_a_code_cache_of_the_users_stays() -> None:
     assert compiler(0, "-XX:ReservedCodeCacheSize=64m") == "-XX:TieredStopAtLevel=1"
+
+
+def test_a_jvm_without_rows_starts_with_a_small_heap_unless_the_user_has_chosen_one() -> None:
+    assert heap(0, "-Xss4m") == "-Xms64m"
+    assert heap(1, "") == heap(None, "") == ""
+    for users in ("-Xms1g", "-Xmn200m", "-XX:InitialHeapSize=1g"):
+        assert heap(0, users) == ""
 
 
 def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> None:
