@@ -73,6 +73,8 @@ def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: 
     lake.write_pipeline(
         folder,
         tables=[{"table": "Orders", "path": path}],
+        on_bad_value="QUARANTINE",
+        max_rejected="50 %",
         destination={
             "prefix": None,
             "endpoints": {"s3": place, "sts": place, "glue": place},
@@ -97,7 +99,7 @@ def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: 
 
 def _input(lake: Lake, folder: Path, *, from_s3: bool) -> str:
     """Write the input and return its path."""
-    text = "ID,Name\n1,a\n2,b\n"
+    text = "ID,Name\n1,a\n2,b\n3\n"
     if not from_s3:
         (folder / "orders.csv").write_text(text)
         return "orders.csv"
@@ -138,6 +140,8 @@ def test_the_printed_policies_are_enough_for_every_probe_and_a_sync(
     assert "warning" not in statuses.values(), statuses
     assert run.synced.code == 0, run.synced.stdout + run.synced.stderr
     table = run.synced.tables["Orders"]
-    assert (table["status"], table["rows"], table["warnings"]) == ("LOADED", 2, [])
+    assert (table["status"], table["rows"], table["rejected"]) == ("LOADED", 2, 1)
+    (warning,) = table["warnings"]
+    assert "1 of 3 records were set aside" in warning
     loaded = [key for key in run.lake.data_keys() if key.endswith(".parquet")]
-    assert len(loaded) == 1
+    assert ["/orders_rejected/" in f"/{key}" for key in sorted(loaded)] == [False, True]

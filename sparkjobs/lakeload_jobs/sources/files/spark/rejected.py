@@ -19,6 +19,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
+from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
@@ -88,7 +89,7 @@ class RejectedSlice:
         sentence = self.found.sentence(self.given.job)
         if self.records is None:
             return sentence
-        return f"{self.records.num_rows:,} records read again: {sentence}"
+        return f"{counted(self.records.num_rows, 'record')} read again: {sentence}"
 
     @property
     def bytes(self) -> int | None:
