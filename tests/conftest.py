@@ -103,7 +103,6 @@ _LONGEST = (
     "integration/formats/test_loads.py",
     "faults/test_damaged_records.py",
     "integration/iceberg/test_upsert.py",
-    "integration/probes/test_command.py",
     "e2e/test_generated_policies.py",
 )
 """Files of 20 CPU seconds and more, the longest first: none of them is to be alone at the end."""

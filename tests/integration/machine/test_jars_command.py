@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -12,7 +14,10 @@ import pytest
 import yaml
 
 from lakeload.machine.jars.pins import pinned
-from tests.unit.cli.command import CONFIGS, lakeload
+from tests.e2e.command import argv, forked
+from tests.unit.cli.command import CONFIGS
+
+pytestmark = pytest.mark.usefixtures("forked_commands")
 
 AVRO = pinned("avro")[0]
 
@@ -44,7 +49,15 @@ def cache(tmp_path: Path) -> dict[str, str]:
 
 def jars(action: str, *arguments: str, **environment: str) -> CompletedProcess[str]:
     """Run `lakeload jars`."""
-    return lakeload("jars", action, *arguments, folder=CONFIGS, **environment)
+    return subprocess.run(
+        argv("jars", action, *arguments, python=forked()),
+        cwd=CONFIGS,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def pipeline(folder: Path, **source: object) -> Path:
