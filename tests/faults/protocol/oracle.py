@@ -64,7 +64,9 @@ class Entry:
         if self.outcome == "void":
             return Counter()
         lost = json.loads(self.marks["end"])["lost"] if self.outcome == "partial" else []
-        gone = {_seq(key) for key in lost}
+        # A lost file of rejected records takes no row of the table with it.
+        own = {file["key"] for file in self.body["files"]}
+        gone = {_seq(key) for key in lost if key in own}
         return Counter(
             (job, row) for seq, rows in enumerate(files) if seq not in gone for row in rows
         )
@@ -190,7 +192,7 @@ def _log_problems(seen: Seen, loads: list[Entry], aborted: Collection[str]) -> I
             yield f"record {entry.number} has no end"
         if entry.outcome == "void" and "clean" not in entry.marks:
             yield f"record {entry.number} is void and not clean"
-        uploads = {file["upload_id"] for file in entry.body["files"]}
+        uploads = {file["upload_id"] for file in _staged(entry.body)}
         if entry.outcome != "done" and uploads.isdisjoint(aborted):
             yield f"record {entry.number} is {entry.outcome}, and nobody aborted its uploads"
         if entry.outcome == "done" and entry.body.get("glue") and "cat" not in entry.marks:
@@ -201,15 +203,19 @@ def _log_problems(seen: Seen, loads: list[Entry], aborted: Collection[str]) -> I
             yield f"job {job} is in {times} times"
 
 
+def _staged(record: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the files of a record, those of rejected records among them."""
+    rejected = record.get("rejected") or {"files": []}
+    return (*record["files"], *rejected["files"])
+
+
 def _file_problems(seen: Seen, loads: list[Entry]) -> Iterator[str]:
     named: dict[str, str] = {}
     for entry in loads:
         if entry.outcome == "void":
             continue
         lost = json.loads(entry.marks["end"])["lost"] if entry.outcome == "partial" else []
-        rejected = entry.body.get("rejected") or {"files": []}
-        staged = (*entry.body["files"], *rejected["files"])
-        files = [file["key"] for file in staged if file["key"] not in lost]
+        files = [file["key"] for file in _staged(entry.body) if file["key"] not in lost]
         named |= dict.fromkeys(files, entry.body["attempt_id"])
         if entry.body["rows"] != sum(len(rows) for rows in entry.expected):
             yield f"record {entry.number} counts {entry.body['rows']} rows"

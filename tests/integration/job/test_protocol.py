@@ -80,15 +80,15 @@ def test_parquet_is_counted_and_filtered_alike(job: Job) -> None:
 
 
 def test_a_small_target_size_makes_several_files_of_one_partition(job: Job) -> None:
-    path = job.file("a.csv", many_rows(120_000))
+    path = job.file("a.csv", many_rows(300_000))
 
     result = job.load_one(job.table(path), destination={"target_file_size": 200_000})
 
-    assert (result.error, result.rows) == (None, 120_000)
+    assert (result.error, result.rows) == (None, 300_000)
     numbers = sorted(int(re.search(r"-(\d{5})\.gzip", f.key)[1]) for f in result.files)  # type: ignore[index]
     assert len(numbers) > 2
     assert len(set(numbers)) == len(numbers)
-    assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 120_001))
+    assert job.rows(result)["_supa_index"].to_pylist() == list(range(1, 300_001))
 
 
 def test_keys_follow_partition_strategy_and_pattern(job: Job) -> None:
