@@ -55,9 +55,16 @@ class Contestant(Protocol):
         ...
 
 
+_NOT_INFERRED = ("quantity", "amount", "delivered_at")
+"""Columns whose type is not what a text is inferred as: `int`, `decimal(12,2)`, `timestamp_ntz`."""
+
+
 def plain_environment() -> dict[str, str]:
     """This process's environment without settings that would change a contestant."""
-    dropped = ("AWS_", "SPARK_", "PYSPARK_", "LAKELOAD_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+    dropped = (
+        *("AWS_", "SPARK_", "PYSPARK_", "LAKELOAD_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"),
+        "PYTHONDONTWRITEBYTECODE",
+    )
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
 
 
@@ -156,7 +163,8 @@ class LakeloadSync:
         source: dict[str, Any] = {"type": "FILES", "format": form}
         if form == "CSV":
             source["options"] = {"header": True, "escape": '"'}
-            table["columns"] = {"types": SPARK_TYPES}
+            # The types of all other columns are inferred, as nobody does for the peers.
+            table["columns"] = {"types": {name: SPARK_TYPES[name] for name in _NOT_INFERRED}}
         return {
             "version": 1,
             "name": "bench",
