@@ -163,7 +163,7 @@ class LakeloadSync:
         source: dict[str, Any] = {"type": "FILES", "format": form}
         if form == "CSV":
             source["options"] = {"header": True, "escape": '"'}
-            # The types of all other columns are inferred, as nobody does for the peers.
+            # All other types are inferred, while the peers are given theirs.
             table["columns"] = {"types": {name: SPARK_TYPES[name] for name in _NOT_INFERRED}}
         return {
             "version": 1,

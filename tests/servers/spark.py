@@ -31,10 +31,8 @@ DRIVER = Path(__file__).with_name("warm_driver.py")
 FORKED_PYTHON = "LAKELOAD_TEST_FORKED_PYTHON"
 FORK_SERVER = Path(__file__).with_name("forked_python.py")
 FORK_CLIENT = Path(__file__).with_name("forked_python_client.py")
-_ROOM = "-Xms1g -Xmn600m -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
-"""A JVM that lives for the whole run grows to this anyway, with a collection at each step. And the
-first compiler alone gets 48 MB for its code, which are full after four tests of Iceberg: from then
-on Java throws code away and compiles it again, for a third of its CPU time."""
+_ROOM = "-Xms1g -Xmn600m -XX:MetaspaceSize=256m"
+"""A JVM that lives for the whole run grows to this anyway, with a collection at each step."""
 
 
 @contextmanager

@@ -24,7 +24,7 @@ _LATER = frozenset(["variant", "time", "interval", "void", "null", "geometry", "
 _NESTED = ("array", "map", "struct")
 _WITH_UNIT = ("timestamp", "timestamp_ntz")
 _UNITS = ("s", "ms", "us", "ns")
-"""What whole numbers may count that become a timestamp."""
+"""Units of whole numbers since 1970, as in `timestamp(ms)`."""
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|\w+)|([<>(),:])|(\S))")
 MAX_PRECISION = 38
 

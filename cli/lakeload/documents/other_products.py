@@ -30,7 +30,7 @@ class TheirSetting:
 
 @dataclass(frozen=True)
 class TheirValue:
-    """What to write for a value of another product."""
+    """The value in lakeload for a value of another product."""
 
     here: str
     note: str = ""
@@ -51,7 +51,7 @@ class Product:
     settings: Mapping[str, TheirSetting]
     tables: Mapping[str, TheirSetting]
     defaults: Mapping[str, str]
-    """What it takes for granted: settings of the destination."""
+    """Settings of the destination that are this product's defaults."""
     incremental: bool = False
     """Tables load what is new, unless a sync mode says otherwise."""
 

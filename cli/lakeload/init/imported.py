@@ -449,7 +449,7 @@ def _sentence(text: str) -> str:
 
 
 def _complete(done: Imported) -> None:
-    """Add what the other product takes for granted, and fit the catalog's settings."""
+    """Add the other product's defaults, and adapt the settings of the catalog."""
     for path, value in done.product.defaults.items() if done.destination else ():
         if path not in done.destination and (path != "glue_database_prefix" or _in_glue(done)):
             note = "Its default there; here it is empty. With it your databases keep their names."

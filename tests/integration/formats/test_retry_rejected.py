@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
-from tests.integration.formats.worlds import IcebergWorld, World, load
+from tests.integration.formats.worlds import World, load
 
 PRICES = ColumnsSpec(types={"price": "decimal(9,2)"})
 APPEND = RunOptions(table_handling="APPEND")
@@ -187,9 +187,9 @@ def test_the_files_that_are_loaded_stay_as_they_were(world: World) -> None:
     assert quarantined(world, orders, "fourth").rows == 1
 
 
+# Tables of Parquet files have no UPSERT.
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_an_upsert_without_a_cursor_takes_no_record_whose_key_is_there(world: World) -> None:
-    if not isinstance(world, IcebergWorld):
-        pytest.skip("tables of Parquet files have no UPSERT")
     merged: dict[str, Any] = {"mode": "UPSERT", "primary_key": ("id",)}
     orders = table(world, "a.csv", 'id,price\n1,10.5\n2,"3,5"\n', **merged)
     quarantined(world, orders, "first")
