@@ -104,7 +104,7 @@ def errors_without_hint() -> list[Line]:
                 if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
                     continue
                 called = ast.unparse(node.exc.func)
-                if called not in ("InvalidInput", "MachineLacks"):
+                if called not in ("InvalidInput", "MachineNotReady"):
                     continue
                 if not any(keyword.arg == "hint" for keyword in node.exc.keywords):
                     name = path.relative_to(ROOT).as_posix()

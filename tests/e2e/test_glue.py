@@ -74,7 +74,7 @@ def test_a_catalog_that_a_sync_may_not_change_is_brought_into_step_by_recover(
     stale = sync(lake, folder, "--job-id", "job-1")
     assert stale.code == 5, stale.stderr
     table = stale.tables["Orders"]
-    assert (table["status"], table["rows"]) == ("LOADED_CATALOG_STALE", 2)
+    assert (table["status"], table["rows"]) == ("LOADED_CATALOG_OUT_OF_DATE", 2)
     assert "glue:BatchCreatePartition" in table["error"]["hint"]
     assert "`lakeload recover`" in table["error"]["hint"]
 

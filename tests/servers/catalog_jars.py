@@ -28,7 +28,7 @@ class ClassifiedJar(Jar):
 
 
 def catalog_jars(name: str) -> list[Path]:
-    """Return the jars of one server, fetched if need be. Raises `MachineLacks`."""
+    """Return the jars of one server, fetched if need be. Raises `MachineNotReady`."""
     pins = tomllib.loads(_PINS.read_text(encoding="utf-8"))[name]
     jars = []
     for coordinates, pin in pins.items():

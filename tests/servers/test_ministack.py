@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lakeload.demo import aws as embedded
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from tests.servers.ministack import AwsServer
 
 _STARTER = """
@@ -48,7 +48,7 @@ def test_a_missing_emulator_names_the_extra_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MachineLacks) as caught:
+    with pytest.raises(MachineNotReady) as caught:
         embedded.EmbeddedAws(tmp_path).start()
     assert "lakeload[demo]" in str(caught.value.hint)
 
@@ -58,7 +58,7 @@ def test_an_emulator_that_cannot_start_names_its_log(
 ) -> None:
     monkeypatch.setattr(embedded.EmbeddedAws, "program", ("/bin/false",))
     aws = embedded.EmbeddedAws(tmp_path)
-    with pytest.raises(MachineLacks) as caught:
+    with pytest.raises(MachineNotReady) as caught:
         aws.start()
     assert str(aws.log) in str(caught.value.hint)
 

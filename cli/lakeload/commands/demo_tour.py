@@ -38,7 +38,7 @@ from lakeload.machine.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineLacks
+from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineNotReady
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.storage.objects import Objects
@@ -209,7 +209,7 @@ TOURS: Mapping[str, Callable[[Demo], dict[str, Any]]] = {
 def give_tour(table_format: str, *, keep: bool, as_json: bool) -> None:
     """Run the demo of one table format and clean up, whatever happens.
 
-    Raises `MachineLacks` before it begins, `LoadFailed` when a step does not end well, and
+    Raises `MachineNotReady` before it begins, `LoadFailed` when a step does not end well, and
     `Interrupted` after Ctrl-C or SIGTERM.
     """
     _check_machine()
@@ -246,9 +246,9 @@ def _show(table_format: str, folder: Path, console: Console, *, as_json: bool) -
 
 
 def _check_machine() -> None:
-    """Raise `MachineLacks` before anything is shown rather than halfway."""
+    """Raise `MachineNotReady` before anything is shown rather than halfway."""
     if importlib.util.find_spec("duckdb") is None:
-        raise MachineLacks(
+        raise MachineNotReady(
             "the demo's query engine is not installed",
             hint="install it with `pip install 'lakeload[demo]'`",
         )

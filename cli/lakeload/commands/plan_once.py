@@ -116,7 +116,7 @@ def _with_schema(
 ) -> tuple[TablePlan, ...]:
     """Return the plans with the change of columns of each table that would be loaded.
 
-    Raises `MachineLacks` without Java, Spark or jars, and what ends the job.
+    Raises `MachineNotReady` without Java, Spark or jars, and what ends the job.
     """
     wanted = {plan.table for plan in plans if plan.action == "LOAD"}
     chosen = tuple(table for table in job.tables if table.source in wanted)

@@ -61,7 +61,7 @@ def chosen_master(document: PipelineDocument, master: str | None) -> str:
 def jars_of(
     document: PipelineDocument, features: Sequence[str], context: Context
 ) -> tuple[Path, ...]:
-    """Return the jars of these sets, fetched if need be. Raises `MachineLacks`."""
+    """Return the jars of these sets, fetched if need be. Raises `MachineNotReady`."""
     jars = pinned(*features)
     if not jars:
         return ()
@@ -84,7 +84,7 @@ def prepared(
     context: Context,
 ) -> tuple[SparkSettings, RunFolder]:
     """Return the settings with the jars of these sets and their class data, and a folder for the
-    attempt. Raises `MachineLacks`."""
+    attempt. Raises `MachineNotReady`."""
     jars = jars_of(document, features, context)
     archive = class_data_of(installation, jars, settings.master, context.environment)
     runs = runs_directory(context.environment)
@@ -109,7 +109,7 @@ class Context:
 
 
 def find_installation(environment: Mapping[str, str]) -> Installation:
-    """Find Java, Spark and the job's package. Raises `MachineLacks`."""
+    """Find Java, Spark and the job's package. Raises `MachineNotReady`."""
     java, spark = find_java(environment), find_spark(environment)
     logger.info("Java %s (%s) in %s", java.version, java.vendor, java.home)
     logger.info("Spark %s in %s", spark.version, spark.home)

@@ -24,7 +24,7 @@ from lakeload.policy.iam import base_policy, role_policies
 from lakeload.policy.iam import trust_policy as trust_document
 from lakeload.policy.model import PolicyDocument
 from lakeload.policy.principals import Principal
-from lakeload_jobs.contract.errors import MachineLacks, Refused
+from lakeload_jobs.contract.errors import MachineNotReady, Refused
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 
 Policy = Mapping[str, object]
@@ -225,10 +225,10 @@ class EmbeddedAws:
     def start(self) -> None:
         """Start the emulator and return once it answers.
 
-        Raises `MachineLacks` when it is not installed or does not come up.
+        Raises `MachineNotReady` when it is not installed or does not come up.
         """
         if importlib.util.find_spec("ministack") is None:
-            raise MachineLacks(
+            raise MachineNotReady(
                 "the embedded AWS is not installed",
                 hint="install it with `pip install 'lakeload[demo]'`",
             )
@@ -239,7 +239,7 @@ class EmbeddedAws:
                 return
             self.stop()
             if attempt == 3:
-                raise MachineLacks(
+                raise MachineNotReady(
                     "the embedded AWS did not start",
                     hint=f"read its log `{self.log}`",
                 )

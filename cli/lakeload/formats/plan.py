@@ -20,7 +20,7 @@ from lakeload_jobs.contract.errors import (
     Interrupted,
     LakeloadError,
     LoadFailed,
-    MachineLacks,
+    MachineNotReady,
     Refused,
     worst_exit,
 )
@@ -29,7 +29,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
 from lakeload_jobs.sources.files.listing import SourceReaders
 
-Action = Literal["LOAD", "NO_OP", "REFUSED", "FAIL"]
+Action = Literal["LOAD", "NO_OP", "BLOCKED", "FAIL"]
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
     found = _input(state) if local else InputFound()
     error = state.result.error if state.error else None
     numbering = source_of(table.input).numbering(table.input, found)
-    action: Action = "REFUSED" if error else "NO_OP" if state.idle else "LOAD"
+    action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing and state.selection is None:
         action, error = "FAIL", _nothing_there(found)
     return TablePlan(
@@ -268,7 +268,7 @@ def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[
     """Open the source of every table of `spec` in a Spark job, and return their columns.
 
     Raises as `run_job` does, and what kept the job from telling any: `Interrupted`, `Refused`,
-    `MachineLacks`, `LoadFailed`.
+    `MachineNotReady`, `LoadFailed`.
     """
     ended = run_job(spec, folder, launcher)
     return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
@@ -319,7 +319,7 @@ def with_columns(plan: TablePlan, schema: SchemaFound) -> TablePlan:
     source that cannot be read fails it."""
     if schema.error is None:
         return replace(plan, schema=schema)
-    return replace(plan, schema=schema, action="REFUSED" if schema.columns else "FAIL")
+    return replace(plan, schema=schema, action="BLOCKED" if schema.columns else "FAIL")
 
 
 def with_samples(
@@ -333,7 +333,7 @@ def with_samples(
     specs = {table.source: table for table in tables}
 
     def sampled(plan: TablePlan) -> TablePlan:
-        if plan.action not in ("LOAD", "REFUSED") or plan.error is not None:
+        if plan.action not in ("LOAD", "BLOCKED") or plan.error is not None:
             return plan
         read = specs[plan.table].input
         try:
@@ -366,7 +366,7 @@ def _judged(judge: Judge, found: TableColumns, spec: JobSpec, table: TableSpec) 
 def _error_of(code: int) -> type[LakeloadError]:
     kinds: dict[int, type[LakeloadError]] = {
         ExitCode.REFUSED: Refused,
-        ExitCode.MACHINE: MachineLacks,
+        ExitCode.MACHINE: MachineNotReady,
         ExitCode.INTERRUPTED: Interrupted,
     }
     return kinds.get(code, LoadFailed)

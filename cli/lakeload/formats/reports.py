@@ -107,7 +107,9 @@ def by_job(runs: Sequence[TableRun]) -> tuple[JobRuns, ...]:
     return tuple(sorted(found, key=lambda job: job.order, reverse=True))
 
 
-RecoveryStatus = Literal["IN_STEP", "RECOVERED", "UNFINISHED", "CATALOG_STALE", "DAMAGED", "FAILED"]
+RecoveryStatus = Literal[
+    "UP_TO_DATE", "RECOVERED", "UNFINISHED", "CATALOG_OUT_OF_DATE", "DAMAGED", "FAILED"
+]
 
 
 @dataclass(frozen=True)

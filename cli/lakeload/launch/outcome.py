@@ -147,7 +147,7 @@ def _cut(text: str) -> str:
 
 
 OutcomeKind = Literal[
-    "LOADED", "FAILED", "NO_RESULT", "DIED", "NEVER_STARTED", "DISAGREES", "INTERRUPTED"
+    "LOADED", "FAILED", "NO_RESULT", "CRASHED", "START_FAILED", "RESULT_MISMATCH", "INTERRUPTED"
 ]
 
 NOTHING_COMMITTED = "nothing was committed"
@@ -155,7 +155,7 @@ NOTHING_COMMITTED = "nothing was committed"
 _IN: dict[str, TableStatus] = {
     "LOADED": "LOADED",
     "NO_OP": "NO_OP",
-    "LOADED_CATALOG_STALE": "LOADED_CATALOG_STALE",
+    "LOADED_CATALOG_OUT_OF_DATE": "LOADED_CATALOG_OUT_OF_DATE",
 }
 """The statuses of a table whose data is in."""
 
@@ -250,7 +250,7 @@ def decide(
         return Outcome("FAILED", ExitCode(result.error.exit_code), tables, result.error)
     code = exit_code_of(tables)
     if code == ExitCode.OK:
-        error = ErrorInfo("NoReason", "the job failed and did not say why", ExitCode.BUG)
+        error = ErrorInfo("UnknownFailure", "the job failed and did not say why", ExitCode.BUG)
         return Outcome("FAILED", ExitCode.BUG, tables, error)
     return Outcome("INTERRUPTED" if code == ExitCode.INTERRUPTED else "FAILED", code, tables)
 
@@ -269,7 +269,7 @@ def _without_result(
     message = f"{how} ({_status(ending.exit_status)}): {cause.message}"
     kind = "DriverDied" if observed.opened else "NeverStarted"
     error = ErrorInfo(kind, message, cause.exit_code, cause.hint)
-    return Outcome("DIED" if observed.opened else "NEVER_STARTED", cause.exit_code, tables, error)
+    return Outcome("CRASHED" if observed.opened else "START_FAILED", cause.exit_code, tables, error)
 
 
 def refused(error: LakeloadError) -> Outcome:
@@ -293,7 +293,7 @@ def exit_code_of(tables: Iterable[TableResult]) -> ExitCode:
         code = shared_exit(table.error.exit_code for table in failed if table.error)
         own = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
         return code if code in own else ExitCode.TABLE_FAILED
-    if any(table.status == "LOADED_CATALOG_STALE" for table in tables):
+    if any(table.status == "LOADED_CATALOG_OUT_OF_DATE" for table in tables):
         return ExitCode.FOLLOW_UP_FAILED
     return ExitCode.OK
 
@@ -304,7 +304,9 @@ def _disagreeing(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
     code = ExitCode.FOLLOW_UP_FAILED if code == ExitCode.OK else code
     message = f"the job reported success and then {_status(ending.exit_status)}"
     hint = "the tables above are in; running again with the same `--job-id` loads nothing twice"
-    return Outcome("DISAGREES", code, tables, ErrorInfo("Disagreement", message, code, hint))
+    return Outcome(
+        "RESULT_MISMATCH", code, tables, ErrorInfo("ResultMismatch", message, code, hint)
+    )
 
 
 def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) -> Outcome:

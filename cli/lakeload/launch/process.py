@@ -19,7 +19,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload.runtimes import Submission, runtime_of
 from lakeload_jobs.contract.codec import CodecError, from_json
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.events import Event
 
 LONGEST_LINE = 1024 * 1024
@@ -224,11 +224,11 @@ class Running:
         self.observed = Observed()
 
     def __enter__(self) -> Self:
-        """Start it. Raises `MachineLacks` when the operating system refuses."""
+        """Start it. Raises `MachineNotReady` when the operating system refuses."""
         self._stop.hold()
         try:
             self._process = start(self._submission, self._folder.log)
-        except MachineLacks:
+        except MachineNotReady:
             self._folder.forget_properties()
             raise
         return self
@@ -350,12 +350,12 @@ def submission(
 
 
 def start(submission: Submission, log: Path) -> subprocess.Popen[bytes]:
-    """Start a job. Raises `MachineLacks` when the operating system refuses."""
+    """Start a job. Raises `MachineNotReady` when the operating system refuses."""
     handle = open_log(log)
     try:
         return submission.runtime.start(submission, handle)
     except OSError as error:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"starting `{submission.argv[0]}` failed: {error.strerror}",
             hint="reinstall pyspark, or unset SPARK_HOME",
         ) from error

@@ -83,7 +83,7 @@ def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
 def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     """Run the job of `spec`, whichever it is; every event is shown.
 
-    Raises `MachineLacks` when the process cannot be started, `InvalidInput` for properties that
+    Raises `MachineNotReady` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
     """
     _write_inputs(spec, folder, launcher)
@@ -223,7 +223,7 @@ def decide_maintenance(ended: Ended, result: MaintainResult | ResultProblem) -> 
     if result.status == "SUCCEEDED" and ending.exit_status != 0:
         code = ExitCode.FOLLOW_UP_FAILED
         message = f"the job reported success and Spark ended with status {ending.exit_status}"
-        return Maintained(code, tables, ErrorInfo("Disagreement", message, int(code)))
+        return Maintained(code, tables, ErrorInfo("ResultMismatch", message, int(code)))
     return Maintained(exit_code_of(tables), tables)
 
 
@@ -235,5 +235,5 @@ def exit_code_of(tables: Iterable[TableMaintenance]) -> ExitCode:
     failed += [step.error for step in steps if step.status == "FAILED" and step.error]
     if failed:
         return shared_exit(error.exit_code for error in failed)
-    lost = any(step.status == "LOST_RACE" for step in steps)
+    lost = any(step.status == "CONFLICT" for step in steps)
     return ExitCode.FOLLOW_UP_FAILED if lost else ExitCode.OK

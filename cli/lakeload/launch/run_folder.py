@@ -18,7 +18,7 @@ import platformdirs
 
 from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload_jobs.contract.codec import CodecError, parse_instant
-from lakeload_jobs.contract.errors import MachineLacks, disk_full
+from lakeload_jobs.contract.errors import MachineNotReady, disk_full
 
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
@@ -66,7 +66,7 @@ class RunFolder:
     def write(self, file: Path, text: str) -> None:
         """Create one file of the folder, readable by its owner alone.
 
-        Raises `MachineLacks` when the disk is full.
+        Raises `MachineNotReady` when the disk is full.
         """
         try:
             file.touch(mode=0o600, exist_ok=False)
@@ -93,14 +93,14 @@ def runs_directory(environment: Mapping[str, str]) -> Path:
 def create_run_folder(runs: Path, synced: datetime, attempt_id: str) -> RunFolder:
     """Make the folder of one attempt, mode 0700, named so that names sort by time.
 
-    Raises `MachineLacks` when it cannot be made.
+    Raises `MachineNotReady` when it cannot be made.
     """
     path = runs / f"{synced:%Y%m%dT%H%M%SZ}-{attempt_id}"
     try:
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
     except OSError as error:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"making the run folder `{path}` failed: {error.strerror}",
             hint="set LAKELOAD_RUN_DIR to a folder that can be written to",
         ) from error

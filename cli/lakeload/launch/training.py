@@ -28,7 +28,7 @@ from lakeload.launch.properties import (
 from lakeload.launch.run import log_settings
 from lakeload.launch.run_folder import RunFolder
 from lakeload.runtimes import Submission
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.traits import FORMATS
 
 _CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")
@@ -54,7 +54,7 @@ def train(
     iceberg: bool = False,
 ) -> None:
     """Make the archive `target` with a run in `folder`, for loads of `iceberg` tables where
-    `jars` has their runtime. Raises `MachineLacks` where none came, or
+    `jars` has their runtime. Raises `MachineNotReady` where none came, or
     none can come."""
     run = RunFolder(folder)
     entry = installation.entry.with_name("run_training.py")
@@ -100,35 +100,35 @@ def _run(started: Submission, run: RunFolder) -> int | None:
 
 
 def check_class_path(installation: Installation, environment: Mapping[str, str]) -> None:
-    """Raise `MachineLacks` where Java could make none.
+    """Raise `MachineNotReady` where Java could make none.
 
     Java 17 archives the classes of jars whose path has a blank, and then does not use them.
     """
     if " " in str(installation.spark_home):
-        raise MachineLacks(
+        raise MachineNotReady(
             f"Java uses none for jars in a folder with a blank: `{installation.spark_home}`",
             hint="loads work without; to make one, install lakeload in a folder without blanks, "
             "or set SPARK_HOME to a Spark in one",
         )
     conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
     if conf.is_dir() and any(conf.iterdir()):
-        raise MachineLacks(
+        raise MachineNotReady(
             f"Java makes none with a folder of files on its class path, and `{conf}` has some",
             hint="loads work without; the Spark of the pyspark package has no such folder",
         )
 
 
-def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineLacks:
+def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineNotReady:
     what = "the run that makes the class-data archive"
     if status is None:
-        return MachineLacks(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
+        return MachineNotReady(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
     if not any(java_home.glob("lib/server/classes*.jsa")):
-        return MachineLacks(
+        return MachineNotReady(
             f"{what} made none: the Java in `{java_home}` lacks its own archive",
             hint=f"`{java_home / 'bin' / 'java'} -Xshare:dump` makes it, where that Java can",
         )
     if status == 0:
-        return MachineLacks(f"{what} ended well and left none behind")
+        return MachineNotReady(f"{what} ended well and left none behind")
     lines = [line for line in read_log(run.log).splitlines() if not _CHATTER.match(line)]
     cause = probable_cause("\n".join(lines), status, opened=False)
-    return MachineLacks(f"{what} ended with status {status}: {cause.message}", hint=cause.hint)
+    return MachineNotReady(f"{what} ended with status {status}: {cause.message}", hint=cause.hint)

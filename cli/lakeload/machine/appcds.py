@@ -17,7 +17,7 @@ from lakeload.machine.cache import mark_used, only_maker, remove_unused
 from lakeload.machine.jars.pins import digest
 from lakeload.machine.java import read_java
 from lakeload.machine.spark import read_version
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 _FORMAT = "1"
 
@@ -161,12 +161,12 @@ def make_archive(
     `train` is given the file to make and a folder to work in. Archives that can never be used
     again are removed: those of another state of the same Java and Spark for the same sets, and
     those of a Java or Spark that is gone; and what nobody has used for long. Raises
-    `MachineLacks` where the cache cannot be written, and what `train` raises.
+    `MachineNotReady` where the cache cannot be written, and what `train` raises.
     """
     folder = cache / FOLDER
     part = folder / f".{key.name}.part"
     if ":" in str(folder):
-        raise MachineLacks(
+        raise MachineNotReady(
             f"Java takes no class-data archive from `{folder}`: its path has a colon",
             hint="set LAKELOAD_CACHE_DIR to a folder without one",
         )
@@ -183,7 +183,7 @@ def make_archive(
             finally:
                 part.unlink(missing_ok=True)
     except OSError as error:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"writing a class-data archive into `{folder}` failed: {error.strerror}",
             hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
         ) from error

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import platformdirs
 
 import lakeload_jobs
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.maintain import SECONDS_A_DAY
 
 _LOOK_AGAIN = 0.2
@@ -163,11 +163,11 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
 
     Beside its modules it holds their byte code: Python never keeps that of what it imports from a
     zip, so driver and workers of every run would compile them anew. Whoever makes one removes those
-    that were not used for long: each version of lakeload has its own. Raises `MachineLacks` when
+    that were not used for long: each version of lakeload has its own. Raises `MachineNotReady` when
     the cache cannot be written, or Spark could not take the zip from there.
     """
     if "," in str(cache):
-        raise MachineLacks(
+        raise MachineNotReady(
             f"Spark cannot take files from `{cache}`: it parts their names at commas",
             hint="set LAKELOAD_CACHE_DIR to a folder without one",
         )
@@ -193,7 +193,7 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
         # Another sync may be doing the same: both write the same modules, and one name remains.
         os.replace(part.name, target)  # noqa: PTH105 (a name, not a path, is at hand)
     except OSError as error:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"writing `{target}` failed: {error.strerror}",
             hint="set LAKELOAD_CACHE_DIR to a folder that can be written to",
         ) from error

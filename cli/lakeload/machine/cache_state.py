@@ -10,7 +10,7 @@ from lakeload.machine.appcds import ArchiveKey, ArchiveState, archive_key, archi
 from lakeload.machine.jars.pins import JARS, SETS, JarState, look_at_all, pinned
 from lakeload.machine.java import find_java
 from lakeload.machine.spark import find_spark
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def cache_state(
     jars = look_at_all(pinned(*features), cache / JARS)
     try:
         java, spark = find_java(environment), find_spark(environment)
-    except MachineLacks as lack:
+    except MachineNotReady as lack:
         return CacheState(cache, jars, (), lack.message)
 
     def current(wanted: tuple[str, ...]) -> ArchiveKey:

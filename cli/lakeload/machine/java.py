@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakeload.data import read_toml
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 OLDEST = 17
 TOO_NEW = 24
@@ -55,7 +55,7 @@ class Java:
 def find_java(environment: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES) -> Java:
     """Return the first usable Java of JAVA_HOME, PATH and the usual places, in that order.
 
-    Raises `MachineLacks` naming every Java that was found and the command that installs one.
+    Raises `MachineNotReady` naming every Java that was found and the command that installs one.
     """
     found: dict[Path, Java] = {}
     for home in _homes(environment, places):
@@ -125,16 +125,16 @@ def _ask_java(home: Path, executable: Path) -> Java | None:
     return Java(home, version[1], "unknown vendor") if version else None
 
 
-def _no_java(found: tuple[Java, ...]) -> MachineLacks:
+def _no_java(found: tuple[Java, ...]) -> MachineNotReady:
     try:
         os_release = Path("/etc/os-release").read_text(encoding="utf-8")
     except OSError:
         os_release = ""
     hint = install_command(sys.platform, os_release)
     if not found:
-        return MachineLacks("Spark needs Java 17 or 21 and no Java was found", hint=hint)
+        return MachineNotReady("Spark needs Java 17 or 21 and no Java was found", hint=hint)
     listed = ", ".join(f"Java {java.version} in `{java.home}`" for java in found)
-    return MachineLacks(
+    return MachineNotReady(
         f"Spark needs Java 17 or 21 and this machine has only {listed}",
         hint=f"{hint}  (or point JAVA_HOME at one that is already there)",
     )

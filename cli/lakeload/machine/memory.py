@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 from lakeload_jobs.core.sizes import parse_jvm_memory
 
 
@@ -51,7 +51,7 @@ def driver_memory(configured: str | None, available: int) -> str:
     """Return `spark.driver.memory`, such as `8192m`.
 
     The document's `spark.driver_memory` wins; otherwise half of `available` (bytes), at most
-    8 GiB. Raises `MachineLacks`, naming the setting, when the machine cannot hold it, and
+    8 GiB. Raises `MachineNotReady`, naming the setting, when the machine cannot hold it, and
     `InvalidInput` when Spark would not start with it.
     """
     wanted = min(available // 2, MOST) if configured is None else parse_jvm_memory(configured)
@@ -61,12 +61,12 @@ def driver_memory(configured: str | None, available: int) -> str:
             hint="set `spark.driver_memory` to 1g or more",
         )
     if wanted < LEAST:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"this machine has {available // MIB} MiB of memory, too little for a Spark driver",
             hint="give it 2 GiB or more, or set `spark.driver_memory` yourself (at least 512m)",
         )
     if wanted > available:
-        raise MachineLacks(
+        raise MachineNotReady(
             f"`spark.driver_memory` is `{configured}`, and this machine has {available // MIB} MiB",
             hint=f"set `spark.driver_memory` to {max(available // 2, LEAST) // MIB}m or less, "
             "or leave it out",

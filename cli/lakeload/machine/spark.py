@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 SUPPORTED = "4.1"
 """The only line with the Iceberg runtime lakeload needs."""
@@ -33,12 +33,12 @@ class SparkInstallation:
 def find_spark(environment: Mapping[str, str]) -> SparkInstallation:
     """Return the Spark to submit to, without importing pyspark.
 
-    Raises `MachineLacks` when SPARK_HOME is set but is not Spark 4.1, or when pyspark is missing.
+    Raises `MachineNotReady` when SPARK_HOME is set but is not Spark 4.1, or pyspark is missing.
     """
     configured, pip = environment.get("SPARK_HOME"), pyspark_home()
     home = Path(configured) if configured else pip
     if home is None:
-        raise MachineLacks("pyspark is not installed", hint=INSTALL_HINT)
+        raise MachineNotReady("pyspark is not installed", hint=INSTALL_HINT)
     hint = INSTALL_HINT
     if configured:
         hint = "unset SPARK_HOME to use the pyspark that was installed with lakeload"
@@ -47,12 +47,12 @@ def find_spark(environment: Mapping[str, str]) -> SparkInstallation:
         missing = f"the pyspark in `{home}` has no Spark in it"
         if configured:
             missing = f"SPARK_HOME is `{home}`, and no Spark is there"
-        raise MachineLacks(missing, hint=hint)
+        raise MachineNotReady(missing, hint=hint)
     if not version.startswith(f"{SUPPORTED}."):
         found = f"the installed pyspark is {version}"
         if configured:
             found = f"SPARK_HOME is `{home}` with Spark {version}"
-        raise MachineLacks(f"{found}, and lakeload needs {SUPPORTED}.x", hint=hint)
+        raise MachineNotReady(f"{found}, and lakeload needs {SUPPORTED}.x", hint=hint)
     return SparkInstallation(home, version, ours=home == pip)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from lakeload.policy.iam import PROBE_MARK_LENGTH
 from lakeload.probes.causes import known_causes, likely_causes
 from lakeload.probes.runner import (
-    BesideThePoint,
     Check,
+    CheckSkipped,
     Deadline,
     Probe,
     ProbeFailed,
@@ -199,7 +199,7 @@ class ProbeStorage:
         except AwsError as error:
             if not error.denied:
                 raise
-            raise BesideThePoint(
+            raise CheckSkipped(
                 f"not tried: what is written below `{place}` could not be removed (s3:DeleteObject)"
             ) from error
 

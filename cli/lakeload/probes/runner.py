@@ -47,7 +47,7 @@ class ProbeFailed(Refused):
         self.code = code
 
 
-class BesideThePoint(LakeloadError):
+class CheckSkipped(LakeloadError):
     """A probe finds that it has nothing to ask here; it is skipped, and the message says why."""
 
 
@@ -257,7 +257,7 @@ def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
     detail, failure, status = "", None, Status.PASSED
     try:
         detail = within(probe.run, deadline) or ""
-    except BesideThePoint as error:
+    except CheckSkipped as error:
         return ProbeResult(probe, Status.SKIPPED, detail=error.message)
     except LakeloadError as error:
         failure = failure_of(error, probe)

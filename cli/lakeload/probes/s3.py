@@ -13,8 +13,8 @@ from lakeload.policy.iam import granting
 from lakeload.policy.model import place, role_is_catalogs
 from lakeload.probes.causes import Refusal, likely_causes, refusal
 from lakeload.probes.runner import (
-    BesideThePoint,
     Check,
+    CheckSkipped,
     Deadline,
     Permission,
     Probe,
@@ -190,7 +190,7 @@ class ProbeBucket:
             self._list()
         except AwsError as error:
             if error.denied:  # of a bucket that is not there a store may say the same
-                raise BesideThePoint(
+                raise CheckSkipped(
                     "not known: the store names no region, and does not let this identity list "
                     "the bucket"
                 ) from error
@@ -251,7 +251,7 @@ class ProbeBucket:
             return role.split(":")[4]
         endpoints = self.destination.endpoints
         if endpoints.s3 and not endpoints.sts:
-            raise BesideThePoint("the S3 endpoint is not AWS's: the store has no accounts of AWS")
+            raise CheckSkipped("the S3 endpoint is not AWS's: the store has no accounts of AWS")
         with aws_call("asking AWS whose account this is"):
             return self.session.sts.get_caller_identity()["Account"]
 

@@ -10,7 +10,7 @@ from functools import partial
 from lakeload.policy.model import role_is_catalogs
 from lakeload.probes.causes import likely_causes, refusal
 from lakeload.probes.runner import (
-    BesideThePoint,
+    CheckSkipped,
     Deadline,
     Level,
     Permission,
@@ -147,7 +147,7 @@ class ProbeIdentity:
         """The clock is that of the servers."""
         ahead = self.session.clock.ahead
         if ahead is None:
-            raise BesideThePoint("no server has reported its time")
+            raise CheckSkipped("no server has reported its time")
         if abs(ahead) < WARN_SECONDS:
             return ""
         which = "ahead of" if ahead > 0 else "behind"

@@ -25,8 +25,8 @@ STYLES = {
     "DONE": "green",
     "WOULD_DO": "yellow",
     "NOTHING_TO_DO": "dim",
-    "NOT_POSSIBLE": "yellow",
-    "LOST_RACE": "yellow",
+    "UNSUPPORTED": "yellow",
+    "CONFLICT": "yellow",
     "FAILED": "red",
 }
 ITEMS_SHOWN = 5
@@ -97,8 +97,8 @@ def in_words(step: StepResult) -> str:
     """Return what a step did, or would do, in a few words."""
     if step.status == "NOTHING_TO_DO":
         return "nothing to do"
-    if step.status in ("NOT_POSSIBLE", "LOST_RACE", "FAILED"):
-        return {"NOT_POSSIBLE": "not possible", "LOST_RACE": "other commits came first"}.get(
+    if step.status in ("UNSUPPORTED", "CONFLICT", "FAILED"):
+        return {"UNSUPPORTED": "not supported", "CONFLICT": "other commits came first"}.get(
             step.status, "failed"
         )
     size = "" if not step.bytes else f", {format_size(step.bytes)}"
@@ -174,4 +174,4 @@ def _show_table(table: TableMaintenance, err: Console, *, quiet: bool) -> None:
         for note in step.notes if not quiet else ():
             say(err, "note", f"{about}: {note}")
         if step.error is not None:
-            show_trouble(err, about, step.error, warning=step.status == "LOST_RACE")
+            show_trouble(err, about, step.error, warning=step.status == "CONFLICT")

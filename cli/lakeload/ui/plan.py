@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.core.sizes import counted, format_size
 
-STYLES = {"LOAD": "green", "NO_OP": "green", "REFUSED": "red", "FAIL": "red"}
+STYLES = {"LOAD": "green", "NO_OP": "green", "BLOCKED": "red", "FAIL": "red"}
 
 COLUMNS_SHOWN = 40
 """Columns of a new table that are listed; JSON has all."""

@@ -32,7 +32,7 @@ STAGES: Mapping[Stage, str] = {
 STYLES = {
     "LOADED": "green",
     "NO_OP": "green",
-    "LOADED_CATALOG_STALE": "yellow",
+    "LOADED_CATALOG_OUT_OF_DATE": "yellow",
     "FAILED": "red",
     "SKIPPED": "yellow",
     "INTERRUPTED": "yellow",

@@ -19,10 +19,10 @@ from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import StagedFile
 
 STYLES = {
-    "IN_STEP": "green",
+    "UP_TO_DATE": "green",
     "RECOVERED": "green",
     "UNFINISHED": "yellow",
-    "CATALOG_STALE": "yellow",
+    "CATALOG_OUT_OF_DATE": "yellow",
     "DAMAGED": "bold red",
     "FAILED": "red",
 }

@@ -15,6 +15,13 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
+_EARLIER_WORDS = {
+    "LOADED_CATALOG_STALE": "LOADED_CATALOG_OUT_OF_DATE",
+    "NOT_POSSIBLE": "UNSUPPORTED",
+    "LOST_RACE": "CONFLICT",
+}
+"""Statuses in stored results of earlier versions, and their names today."""
+
 
 class CodecError(ValueError):
     """A document does not have the shape its dataclass declares; the message names the path."""
@@ -55,6 +62,8 @@ def _read(kind: Any, data: Any, where: str) -> Any:
     if origin in (typing.Union, types.UnionType):
         return _read_union(kind, data, where)
     if origin is typing.Literal:
+        if isinstance(data, str) and _EARLIER_WORDS.get(data) in typing.get_args(kind):
+            return _EARLIER_WORDS[data]
         if data not in typing.get_args(kind):
             raise CodecError(f"{where}: {data!r} is not one of {typing.get_args(kind)}")
         return data

@@ -68,7 +68,7 @@ class Refused(LakeloadError):
     exit_code = ExitCode.REFUSED
 
 
-class MachineLacks(LakeloadError):
+class MachineNotReady(LakeloadError):
     """This machine lacks Java, Spark, a jar, memory or disk."""
 
     exit_code = ExitCode.MACHINE
@@ -98,9 +98,9 @@ DISK_FULL_HINT = (
 )
 
 
-def disk_full(error: BaseException) -> MachineLacks | None:
+def disk_full(error: BaseException) -> MachineNotReady | None:
     """Return the failure of a write to a disk or quota that is full; None for any other error."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         what = f"`{error.filename}`" if error.filename else "a file"
-        return MachineLacks(f"the disk is full: writing {what} failed", hint=DISK_FULL_HINT)
+        return MachineNotReady(f"the disk is full: writing {what} failed", hint=DISK_FULL_HINT)
     return None

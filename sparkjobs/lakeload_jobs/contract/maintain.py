@@ -9,7 +9,7 @@ from typing import Literal
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.result import ErrorInfo, JobResult
 
-StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "NOT_POSSIBLE", "LOST_RACE", "FAILED"]
+StepStatus = Literal["DONE", "WOULD_DO", "NOTHING_TO_DO", "UNSUPPORTED", "CONFLICT", "FAILED"]
 
 SECONDS_A_DAY = 86_400
 

@@ -9,7 +9,9 @@ from typing import Literal, Self
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.events import Stage
 
-TableStatus = Literal["LOADED", "NO_OP", "LOADED_CATALOG_STALE", "FAILED", "SKIPPED", "INTERRUPTED"]
+TableStatus = Literal[
+    "LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE", "FAILED", "SKIPPED", "INTERRUPTED"
+]
 IndexKind = Literal["dense", "sparse"]
 RunStatus = Literal["SUCCEEDED", "FAILED"]
 

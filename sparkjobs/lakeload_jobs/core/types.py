@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Written = Literal["AS_IS", "TEXT", "TIME_TEXT", "JSON", "NESTED", "REFUSED"]
+Written = Literal["AS_IS", "TEXT", "TIME_TEXT", "JSON", "NESTED", "UNSUPPORTED"]
 """How a value is written: unchanged, as Spark's text, as `HH:mm:ss.SSSSSS`, as JSON text, by the
 setting `nested` (JSON text or natively), or not at all."""
 
@@ -36,7 +36,7 @@ def _as_text(spark: str, written: Written, sources: str) -> TypeRule:
 
 
 def _refused(spark: str, sources: str) -> TypeRule:
-    return TypeRule(spark, "REFUSED", "–", "–", "–", "–", sources)
+    return TypeRule(spark, "UNSUPPORTED", "–", "–", "–", "–", sources)
 
 
 TYPE_RULES: tuple[TypeRule, ...] = (

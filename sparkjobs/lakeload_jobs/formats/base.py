@@ -35,13 +35,13 @@ class RetryLoad(Exception):
     """The load has to begin anew, for this reason: nothing of it is in."""
 
 
-class LostRace(FollowUpFailed):
+class CommitConflict(FollowUpFailed):
     """Another writer changed the same part of a table first, every time: nobody's load failed."""
 
 
 @dataclass(frozen=True)
 class MaintenanceStep:
-    """One step of the maintenance of a table. `act` takes it, and raises `LostRace`."""
+    """One step of the maintenance of a table. `act` takes it, and raises `CommitConflict`."""
 
     name: Step
     act: Callable[[], StepResult]

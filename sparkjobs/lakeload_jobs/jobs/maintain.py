@@ -22,7 +22,7 @@ from lakeload_jobs.contract.maintain import (
 )
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.base import FormatSession, LostRace, MaintenanceStep
+from lakeload_jobs.formats.base import CommitConflict, FormatSession, MaintenanceStep
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
@@ -102,8 +102,8 @@ def _step(step: MaintenanceStep, table: TableSpec) -> StepResult:
         return step.act()
     except Interrupted:
         raise
-    except LostRace as race:
-        return StepResult(step.name, "LOST_RACE", error=describe(race, step.name))
+    except CommitConflict as race:
+        return StepResult(step.name, "CONFLICT", error=describe(race, step.name))
     except (LakeloadError, PySparkException, Py4JError) as failure:
         logger.warning("%s of %s failed", step.name, table.target, exc_info=True)
         return StepResult(step.name, "FAILED", error=describe(failure, step.name))

@@ -64,7 +64,7 @@ def _written(kind: T.DataType) -> str:
     # A user-defined type is called whatever its class is called, `string` for one.
     user_defined = isinstance(kind, T.UserDefinedType)
     rule = None if user_defined else type_rule(kind.typeName())
-    if rule is None or rule.written == "REFUSED":
+    if rule is None or rule.written == "UNSUPPORTED":
         raise UnsupportedType(kind)
     return rule.written
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakeload_jobs.contract.codec import from_json, to_json
-from lakeload_jobs.contract.errors import LakeloadError, MachineLacks, disk_full
+from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady, disk_full
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 
@@ -37,7 +37,7 @@ def expected_failure(error: BaseException) -> LakeloadError | None:
     if isinstance(error, LakeloadError):
         return error
     if isinstance(error, MemoryError):
-        return MachineLacks(
+        return MachineNotReady(
             "a Python worker ran out of memory while it encoded the data",
             hint="give `spark.master` fewer cores, for example `local[2]`, or use a larger machine",
         )

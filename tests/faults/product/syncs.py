@@ -21,7 +21,7 @@ from tests.servers.ministack import Lake
 SECONDS = 900.0
 """Longer than any of these may take on a busy machine."""
 
-IN = ("LOADED", "NO_OP", "LOADED_CATALOG_STALE")
+IN = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
 
 _SYNC = ("sync", "pipeline.yml", "--output", "json")
 

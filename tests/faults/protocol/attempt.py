@@ -20,7 +20,7 @@ from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.parquet.load import stage
 from lakeload_jobs.formats.parquet.load.encode import UploadPool
 from lakeload_jobs.formats.parquet.log import recovery
-from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
+from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
@@ -135,7 +135,7 @@ def _commit(log: TableLog, record: LoadRecord) -> dict[str, Any]:
         return _told("unknown", error)
     except NotYetPublished as error:
         return _told("committed", error)
-    except (RecordDamaged, ForeignObject) as error:
+    except (RecordDamaged, UnexpectedObject) as error:
         return _told("damaged", error)
     except LakeloadError as error:
         return {**_told("failed", error), "phase": "commit"}

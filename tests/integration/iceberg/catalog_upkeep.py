@@ -43,7 +43,7 @@ def kept_in_order(spark: SparkSession, spec: JobSpec, catalog: str) -> None:
     stream.close()
     done = _maintained(spark, spec)
 
-    removing = "NOT_POSSIBLE" if catalog == "nessie" else "DONE"
+    removing = "UNSUPPORTED" if catalog == "nessie" else "DONE"
     statuses = {name: step.status for name, step in done.items()}
     assert statuses == {
         "branches": "NOTHING_TO_DO",

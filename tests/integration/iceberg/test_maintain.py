@@ -145,7 +145,7 @@ def test_a_compaction_that_loses_is_taken_anew_and_then_told(
     won = upkeep.keep(table, "compact")["compact"]
 
     assert lost.error is not None
-    assert (lost.status, lost.error.exit_code, lost.error.retryable) == ("LOST_RACE", 5, True)
+    assert (lost.status, lost.error.exit_code, lost.error.retryable) == ("CONFLICT", 5, True)
     assert won.status == "DONE"
     assert {row["id"] for row in upkeep.rows()} == {*range(4, 10), *range(100, 106)}
 

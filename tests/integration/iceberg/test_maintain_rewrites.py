@@ -85,12 +85,12 @@ def test_another_branch_is_compacted_and_main_stays_as_it_is(upkeep: Upkeep) -> 
     did = upkeep.keep(table, *rewrites)
     main_after, after = refs(upkeep)
 
-    assert set(statuses(without_main).values()) == {"NOT_POSSIBLE"}
+    assert set(statuses(without_main).values()) == {"UNSUPPORTED"}
     assert "once the branch `main` has a snapshot" in without_main["compact"].notes[0]
     assert statuses(said) == {
         "compact": "WOULD_DO",
-        "deletes": "NOT_POSSIBLE",
-        "manifests": "NOT_POSSIBLE",
+        "deletes": "UNSUPPORTED",
+        "manifests": "UNSUPPORTED",
     }
     assert did["compact"] == replace(said["compact"], status="DONE", delete_files=1)
     assert (did["compact"].files, did["compact"].files_after) == (7, 1)

@@ -113,7 +113,7 @@ def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None
 
     stale = load(glue_job, second)
 
-    assert (stale.status, stale.rows) == ("LOADED_CATALOG_STALE", 1)
+    assert (stale.status, stale.rows) == ("LOADED_CATALOG_OUT_OF_DATE", 1)
     assert stale.error is not None
     assert (stale.error.type, stale.error.exit_code) == ("FollowUpFailed", 5)
     assert "`glue:UpdateTable`" in (stale.error.hint or "")
@@ -121,7 +121,7 @@ def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None
     # A stale catalog stops no load; the older job is told beside the newer one's own result.
     third = glue_job.table(glue_job.file("3.csv", "ID\n3\n"))
     result = load(glue_job, third)
-    assert result.status == "LOADED_CATALOG_STALE"
+    assert result.status == "LOADED_CATALOG_OUT_OF_DATE"
     # The reason is told once, by the error.
     assert "the catalog does not show all of earlier jobs yet" in result.warnings
 

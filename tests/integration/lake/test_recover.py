@@ -13,7 +13,7 @@ import pytest
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
+from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import EndMarker, LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.recovery import (
     TableRecovery,
@@ -142,7 +142,7 @@ def test_what_stops_a_recovery_is_in_its_report(
     for dry_run in (True, False):
         report = recover(objects, dry_run=dry_run)
         # Foreseeing trusts the open uploads; only a completion meets the stranger.
-        assert isinstance(report.error, ForeignObject) is not dry_run
+        assert isinstance(report.error, UnexpectedObject) is not dry_run
     assert len(lake.uploads()) == 1
 
 

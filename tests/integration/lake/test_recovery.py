@@ -9,7 +9,7 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.formats.parquet.log.publish import ForeignObject, RecordDamaged
+from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import EndMarker, encode
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.conftest import QUICK, make_destination
@@ -70,7 +70,7 @@ def test_a_strangers_object_at_our_key_is_neither_replaced_nor_deleted(
     record = commit_only(objects, Writer(objects))
     key = record.files[0].key
     admin_objects.put(key, b"a stranger's")
-    with pytest.raises(ForeignObject, match="part-job-1-00000"):
+    with pytest.raises(UnexpectedObject, match="part-job-1-00000"):
         Writer(objects, "job-2").open()
     assert objects.get(key) == b"a stranger's"
     # The operator declares the job void: still only our own objects go.

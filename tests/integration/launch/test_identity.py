@@ -48,7 +48,7 @@ def test_tables_that_changed_are_refused_before_spark(lake: Lake, folder: Path) 
 
     assert ended.code == 2, ended.stderr
     orders, returns = ended.tables["orders"], ended.tables["returns"]
-    assert (orders["action"], returns["action"]) == ("REFUSED", "REFUSED")
+    assert (orders["action"], returns["action"]) == ("BLOCKED", "BLOCKED")
     assert "is loaded without AWS Glue (pipeline `shop`, record 1)" in orders["error"]["message"]
     assert "restore `update_glue_catalog: false`" in orders["error"]["hint"]
     prefix = f"{lake.seeded.prefix}/shop"

@@ -55,7 +55,7 @@ def test_files_nobody_knows_fail_a_first_run(lake: Lake, folder: Path) -> None:
     ended = lakeload(lake, folder, "plan", "pipeline.yml", "--output", "json")
     assert ended.code == 3
     plan = ended.tables["Crème brûlée"]
-    assert plan["action"] == "REFUSED"
+    assert plan["action"] == "BLOCKED"
     assert "table_handling: APPEND" in plan["error"]["hint"]
     assert lake.keys() == [key]
 

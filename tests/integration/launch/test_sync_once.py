@@ -74,7 +74,7 @@ def test_a_sync_after_a_failed_one_of_another_pipeline(shop: Callable[[str], Sho
         loaded = other.sync(stop)
         again = one.sync(stop)
 
-    assert died.outcome.kind == "DIED"
+    assert died.outcome.kind == "CRASHED"
     assert [table.status for table in died.outcome.tables] == ["FAILED"]
     assert (loaded.outcome.kind, loaded.outcome.error) == ("LOADED", None)
     assert [table.table for table in loaded.outcome.tables] == ["customers"]

@@ -46,14 +46,14 @@ def test_a_catalog_that_lags_behind_is_repaired_and_its_table_dropped_with_the_r
     command: Command, load: Load, glue: GlueClient
 ) -> None:
     load("monday", glue=ORDERS)
-    assert "done, catalog stale" in command("runs", "pipeline.yml").out
+    assert "done, catalog out of date" in command("runs", "pipeline.yml").out
     foreseen = command("recover", "pipeline.yml", "--dry-run")
     assert "would bring the catalog up to date with job monday" in foreseen.out
     ended = command("recover", "pipeline.yml")
     assert ended.code == 0
     assert "brought the catalog up to date with job monday" in ended.out
     assert tables(glue) == ["orders"]
-    assert "catalog stale" not in command("runs", "pipeline.yml").out
+    assert "catalog out of date" not in command("runs", "pipeline.yml").out
 
     assert f"would drop Glue's table {DATABASE}.orders" in command(
         "reset", "pipeline.yml", "orders"
@@ -79,7 +79,7 @@ def test_a_catalog_that_refuses_is_exit_code_5_and_a_table_of_others_is_not_drop
     ended = command("recover", "pipeline.yml", "--output", "json")
     assert ended.code == ended.document["exit_code"] == 5
     (orders,) = [t for t in ended.document["tables"] if t["target"] == "shop.orders"]
-    assert orders["status"] == "CATALOG_STALE"
+    assert orders["status"] == "CATALOG_OUT_OF_DATE"
     assert orders["errors"][0]["type"] == "CatalogConflict"
     assert command("reset", "pipeline.yml", "orders", "--yes").code == 0
     assert tables(glue) == ["orders"]

@@ -49,7 +49,7 @@ def test_one_damaged_table_does_not_stop_the_others(
     assert statuses(foreseen.document) == {
         "shop.orders": "DAMAGED",
         "shop.visits": "UNFINISHED",
-        "shop.payments": "IN_STEP",
+        "shop.payments": "UP_TO_DATE",
     }
     assert lake.keys() == before
     ended = command("recover", "pipeline.yml", "--output", "json")
@@ -66,10 +66,10 @@ def test_the_text_fits_80_columns_and_says_the_commands_to_type(
 ) -> None:
     ended = command("recover", "pipeline.yml")
     assert ended.lines() == [
-        "table          status     what was done",
-        "shop.orders    DAMAGED    job tuesday is damaged",
-        "shop.visits    RECOVERED  published 3 files of job tuesday: 3 rows",
-        "shop.payments  IN_STEP    nothing to do",
+        "table          status      what was done",
+        "shop.orders    DAMAGED     job tuesday is damaged",
+        "shop.visits    RECOVERED   published 3 files of job tuesday: 3 rows",
+        "shop.payments  UP_TO_DATE  nothing to do",
     ]
     assert "has lost 1 of 3 rows" in ended.err
     assert "`lakeload recover pipeline.yml --void tuesday`" in ended.err

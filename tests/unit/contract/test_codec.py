@@ -8,6 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
+from lakeload_jobs.contract.maintain import StepResult
+from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import FilesInput
 
 
@@ -112,3 +114,19 @@ class Alike:
 def test_a_union_that_nothing_tells_apart_is_a_mistake_of_ours(kind: type) -> None:
     with pytest.raises(TypeError):
         from_json(kind, {"either": {"type": "JDBC", "url": "u"}})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "today"), [("LOADED_CATALOG_STALE", "LOADED_CATALOG_OUT_OF_DATE")]
+)
+def test_codec_table_status_of_an_earlier_version_reads_as_todays(earlier: str, today: str) -> None:
+    stored = to_json(TableResult("orders", "shop.orders", "LOADED")) | {"status": earlier}
+    assert from_json(TableResult, stored).status == today
+
+
+@pytest.mark.parametrize(
+    ("earlier", "today"), [("NOT_POSSIBLE", "UNSUPPORTED"), ("LOST_RACE", "CONFLICT")]
+)
+def test_codec_step_status_of_an_earlier_version_reads_as_todays(earlier: str, today: str) -> None:
+    stored = to_json(StepResult("compact", "DONE")) | {"status": earlier}
+    assert from_json(StepResult, stored).status == today

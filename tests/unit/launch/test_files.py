@@ -11,7 +11,7 @@ import pytest
 
 from lakeload.launch.process import open_log, read_log, trim
 from lakeload.launch.run_folder import create_run_folder, prune_run_folders, runs_directory
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from tests.unit.launch.specs import SYNCED
 
 
@@ -25,7 +25,7 @@ def test_a_run_folder_and_its_files_are_private(tmp_path: Path) -> None:
 
 def test_a_run_folder_that_cannot_be_made_names_the_variable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MachineLacks) as lacks:
+    with pytest.raises(MachineNotReady) as lacks:
         create_run_folder(tmp_path / "file", SYNCED, "a1")
     assert lacks.value.hint is not None
     assert "LAKELOAD_RUN_DIR" in lacks.value.hint
@@ -40,7 +40,7 @@ def test_a_file_of_a_run_folder_on_a_full_disk_is_the_machines_fault(
         raise OSError(errno.ENOSPC, "No space left on device")  # as write() does, without a name
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(MachineLacks) as lacks:
+    with pytest.raises(MachineNotReady) as lacks:
         folder.write(folder.spec, "{}")
     assert lacks.value.message == f"the disk is full: writing `{folder.spec}` failed"
     assert "LAKELOAD_RUN_DIR" in (lacks.value.hint or "")

@@ -46,9 +46,9 @@ def error(code: int) -> ErrorInfo:
     [
         ([], ExitCode.OK),
         ([table(("DONE", None), ("NOTHING_TO_DO", None))], ExitCode.OK),
-        ([table(("WOULD_DO", None), ("NOT_POSSIBLE", None))], ExitCode.OK),
-        ([table(("DONE", None), ("LOST_RACE", 5))], ExitCode.FOLLOW_UP_FAILED),
-        ([table(("LOST_RACE", 5)), table(("FAILED", 1))], ExitCode.TABLE_FAILED),
+        ([table(("WOULD_DO", None), ("UNSUPPORTED", None))], ExitCode.OK),
+        ([table(("DONE", None), ("CONFLICT", 5))], ExitCode.FOLLOW_UP_FAILED),
+        ([table(("CONFLICT", 5)), table(("FAILED", 1))], ExitCode.TABLE_FAILED),
         ([table(("FAILED", 3)), table(code=3)], ExitCode.REFUSED),
         ([table(("FAILED", 2)), table(code=3)], ExitCode.TABLE_FAILED),
         ([table(("DONE", None), ("FAILED", 4))], ExitCode.MACHINE),

@@ -31,9 +31,9 @@ def result(status: TableStatus, code: int | None = None) -> TableResult:
     [
         ([], ExitCode.OK),
         ([result("LOADED"), result("NO_OP")], ExitCode.OK),
-        ([result("LOADED"), result("LOADED_CATALOG_STALE")], ExitCode.FOLLOW_UP_FAILED),
+        ([result("LOADED"), result("LOADED_CATALOG_OUT_OF_DATE")], ExitCode.FOLLOW_UP_FAILED),
         ([result("LOADED"), result("FAILED", 1)], ExitCode.TABLE_FAILED),
-        ([result("LOADED_CATALOG_STALE"), result("FAILED", 1)], ExitCode.TABLE_FAILED),
+        ([result("LOADED_CATALOG_OUT_OF_DATE"), result("FAILED", 1)], ExitCode.TABLE_FAILED),
         ([result("LOADED"), result("FAILED", 2)], ExitCode.INVALID),
         ([result("FAILED", 2), result("FAILED", 1)], ExitCode.TABLE_FAILED),
         ([result("FAILED", 3)], ExitCode.TABLE_FAILED),

@@ -127,3 +127,13 @@ def test_a_load_whose_command_was_killed_is_running_while_its_driver_lives(
         assert outcomes["job-starting"] == "NO_RESULT"
     assert running(document) == []
     assert {run.outcome for run in past_runs(tmp_path / "runs")} == {"NO_RESULT"}
+
+
+def test_past_runs_result_with_a_status_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path, "1", result="SUCCEEDED")
+    result = json.loads((folder / "result.json").read_text())
+    result["tables"] = [
+        {"table": "orders", "target": "shop.orders", "status": "LOADED_CATALOG_STALE"}
+    ]
+    (folder / "result.json").write_text(json.dumps(result))
+    assert [run.outcome for run in past_runs(tmp_path)] == ["SUCCEEDED"]

@@ -23,7 +23,7 @@ from lakeload.launch.outcome import Cause, Ending, Observed, ResultProblem
 from lakeload.launch.run import Ended
 from lakeload.launch.run_folder import create_run_folder
 from lakeload.ui import plan as plan_ui
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, MachineLacks
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, MachineNotReady
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, SchemaChanges
@@ -108,7 +108,7 @@ def test_a_refused_change_is_shown_and_refuses(spec: JobSpec) -> None:
     assert plan.schema.error is not None
     assert "`int`" in plan.schema.error.message
     assert "`date`" in plan.schema.error.message
-    assert plan.action == "REFUSED"
+    assert plan.action == "BLOCKED"
     out, err = shown(plan)
     assert out == ["the columns do not fit"]
     assert err[0].startswith("error: shop.orders: the columns of the load do not fit")
@@ -129,7 +129,7 @@ def test_other_partitions_are_shown_before_the_load_or_refused(spec: JobSpec) ->
     assert shown(kept)[0] == ["columns stay as they are"]
     strict = replace(spec, schema_changes="ADD_COLUMNS")
     refused = judged(strict, dict(EXISTING.columns), table, partition_by=wanted)
-    assert refused.action == "REFUSED"
+    assert refused.action == "BLOCKED"
     assert "by `name`, and `partition_by` asks for `bucket(4, id)`" in " ".join(shown(refused)[1])
 
 
@@ -168,7 +168,7 @@ def ended(status: int = 0, stopped_by: signal.Signals | None = None) -> Ended:
 
 def test_without_a_result_the_reason_is_raised() -> None:
     nothing = ResultProblem("there is no result", missing=True)
-    with pytest.raises(MachineLacks, match="no such jar"):
+    with pytest.raises(MachineNotReady, match="no such jar"):
         read_columns(ended(1), nothing)
     with pytest.raises(Interrupted):
         read_columns(ended(130, signal.SIGINT), nothing)

@@ -9,7 +9,7 @@ import pytest
 
 from lakeload.launch.process import Installation
 from lakeload.launch.training import check_class_path, train
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 CHATTER = "[74.056s][warning][cds] Skipping jdk/internal/event/Event: JFR event class"
 
@@ -25,7 +25,7 @@ def installed(root: Path) -> Installation:
     )
 
 
-def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLacks:
+def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineNotReady:
     """Train with a spark-submit that is this script; return its complaint."""
     submit = root / "spark" / "bin" / "spark-submit"
     for path in (submit, root / "java" / "lib" / "server" / "classes.jsa", root / "run" / "x"):
@@ -34,7 +34,7 @@ def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineLack
         (root / "java" / "lib" / "server" / "classes.jsa").touch()
     submit.write_text(f"#!/bin/sh\n{script}\n")
     submit.chmod(0o755)
-    with pytest.raises(MachineLacks) as caught:
+    with pytest.raises(MachineNotReady) as caught:
         train(installed(root), (), {}, root / "run" / "archive.jsa", root / "run")
     return caught.value
 
@@ -52,12 +52,12 @@ def test_a_folder_of_files_on_the_class_path_is_refused(tmp_path: Path, named: b
     conf.mkdir(parents=True)
     (conf / "spark-defaults.conf").touch()
 
-    with pytest.raises(MachineLacks, match=re.escape(f"`{conf}` has some")):
+    with pytest.raises(MachineNotReady, match=re.escape(f"`{conf}` has some")):
         check_class_path(installed(tmp_path), {"SPARK_CONF_DIR": str(conf)} if named else {})
 
 
 def test_a_spark_in_a_folder_with_a_blank_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineLacks, match=re.escape(f"`{tmp_path}/my disk/spark`")) as caught:
+    with pytest.raises(MachineNotReady, match=re.escape(f"`{tmp_path}/my disk/spark`")) as caught:
         check_class_path(installed(tmp_path / "my disk"), {})
 
     assert "SPARK_HOME" in (caught.value.hint or "")

@@ -24,7 +24,7 @@ from lakeload.machine.appcds import (
     make_archive,
 )
 from lakeload.machine.cache import DAYS
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 KEY = ArchiveKey("17.0.1 (Acme) in `/java` 1111", "4.1.4 in `/spark` 2222", "3333", "")
 
@@ -287,9 +287,9 @@ def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_t
 def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
     def fails(target: Path, folder: Path) -> None:
         target.write_bytes(b"half of it")
-        raise MachineLacks("no")
+        raise MachineNotReady("no")
 
-    with pytest.raises(MachineLacks, match="no"):
+    with pytest.raises(MachineNotReady, match="no"):
         make_archive(tmp_path, KEY, (), fails)
 
     assert list((tmp_path / FOLDER).iterdir()) == []
@@ -297,10 +297,10 @@ def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_to_or_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(MachineLacks, match=r"into `.*cache/class-data` failed"):
+    with pytest.raises(MachineNotReady, match=r"into `.*cache/class-data` failed"):
         make_archive(tmp_path / "cache", KEY, (), never)
     assert find_archive(tmp_path / "cache", KEY) is None
-    with pytest.raises(MachineLacks, match="has a colon"):
+    with pytest.raises(MachineNotReady, match="has a colon"):
         make_archive(tmp_path / "a:b", KEY, (), never)
 
 

@@ -15,7 +15,7 @@ from lakeload.machine.cache import DAYS
 from lakeload.machine.jars.fetch import Origin, fetch
 from lakeload.machine.jars.pins import Jar, is_intact, pinned
 from lakeload.machine.jars.repository import REPOSITORY_VARIABLE
-from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
+from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady
 from tests.servers.maven_repository import MavenRepository, serving
 
 CONTENT = bytes(range(256)) * 2000
@@ -194,7 +194,7 @@ def test_a_refusal_is_told_at_once_with_what_to_do(
 
     error = refused(repository, tmp_path)
 
-    assert isinstance(error, MachineLacks)
+    assert isinstance(error, MachineNotReady)
     assert f"fetching `{repository.url}/{JAR.path}` failed: HTTP {status}" in error.message
     hint = error.hint or ""
     assert advice in hint
@@ -269,7 +269,7 @@ def test_a_broken_jar_is_replaced_and_kept_beside(
 
 def test_a_broken_jar_stays_where_nothing_better_is_to_be_had(tmp_path: Path) -> None:
     (tmp_path / JAR.file_name).write_bytes(b"broken")
-    with pytest.raises(MachineLacks):
+    with pytest.raises(MachineNotReady):
         fetch([JAR], tmp_path, NOWHERE)
     assert [path.name for path in tmp_path.iterdir()] == [JAR.file_name]
 
@@ -285,7 +285,7 @@ def test_the_login_of_a_url_is_sent_and_shown_nowhere(
     assert "canary" not in repr([*heard.begun, tuple(heard.said + heard.ended)])
 
     other = dataclasses.replace(JAR, version="9")
-    with pytest.raises(MachineLacks) as caught:
+    with pytest.raises(MachineNotReady) as caught:
         fetch([other], tmp_path, {REPOSITORY_VARIABLE: url.replace("canary", "canary2")})
     assert "its login was refused" in (caught.value.hint or "")
     assert "canary" not in caught.value.message + (caught.value.hint or "")
@@ -328,14 +328,14 @@ def test_a_redirect_within_one_host_keeps_the_login(
 def test_without_a_network_the_message_has_the_host_the_proxy_and_three_ways_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(MachineLacks, match="Connection refused") as caught:
+    with pytest.raises(MachineNotReady, match="Connection refused") as caught:
         fetch([JAR], tmp_path, NOWHERE)
     assert f"fetching `http://127.0.0.1:9/maven/{JAR.path}`" in caught.value.message
     for way in ("1. set HTTPS_PROXY", f"2. name another repository in {REPOSITORY_VARIABLE}", "3."):
         assert way in (caught.value.hint or "")
 
     monkeypatch.setenv("http_proxy", "http://me:canary@127.0.0.1:10")
-    with pytest.raises(MachineLacks) as caught:
+    with pytest.raises(MachineNotReady) as caught:
         fetch([JAR], tmp_path, {REPOSITORY_VARIABLE: "http://repo.example.com/maven"})
     assert "through the proxy `http://127.0.0.1:10` failed" in caught.value.message
     assert "canary" not in caught.value.message
@@ -348,7 +348,7 @@ def test_one_that_cannot_be_had_ends_the_fetch_of_all(
     repository.seconds_a_chunk = 0.05
     missing = dataclasses.replace(JAR, artifact="other")
 
-    with pytest.raises(MachineLacks, match=r"other-1\.2\.jar` failed: HTTP 404"):
+    with pytest.raises(MachineNotReady, match=r"other-1\.2\.jar` failed: HTTP 404"):
         fetch([JAR, missing], tmp_path, {REPOSITORY_VARIABLE: repository.url}, pauses=NO_PAUSE)
 
     assert (tmp_path / f".{JAR.file_name}.part").stat().st_size < len(CONTENT)
@@ -370,12 +370,12 @@ def test_a_folder_of_this_machine_is_enough(tmp_path: Path, place: str) -> None:
 
 def test_a_folder_that_lacks_a_jar_or_has_another_says_so(tmp_path: Path) -> None:
     origin = Origin(folder=tmp_path / "brought")
-    with pytest.raises(MachineLacks, match=r"is not in `.*brought`"):
+    with pytest.raises(MachineNotReady, match=r"is not in `.*brought`"):
         fetch([JAR], tmp_path / "jars", {}, origin=origin)
 
     (tmp_path / "brought").mkdir()
     (tmp_path / "brought" / JAR.file_name).write_bytes(b"other")
-    with pytest.raises(MachineLacks, match=f"and {JAR.sha256} is expected"):
+    with pytest.raises(MachineNotReady, match=f"and {JAR.sha256} is expected"):
         fetch([JAR], tmp_path / "jars", {}, origin=origin)
     assert (tmp_path / "brought" / JAR.file_name).read_bytes() == b"other"
 

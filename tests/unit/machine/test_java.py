@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.java import find_java, install_command, read_java
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 DEBIAN = 'ID=debian\nVERSION_ID="{}"\n'
 
@@ -60,7 +60,7 @@ def test_a_program_that_tells_no_version_is_no_java(tmp_path: Path) -> None:
 
 
 def test_without_any_java_the_message_is_the_command_to_install_it() -> None:
-    with pytest.raises(MachineLacks) as lacks:
+    with pytest.raises(MachineNotReady) as lacks:
         find_java({"PATH": ""}, ())
     assert "no Java was found" in lacks.value.message
     assert lacks.value.hint
@@ -69,7 +69,7 @@ def test_without_any_java_the_message_is_the_command_to_install_it() -> None:
 @pytest.mark.parametrize("version", ["1.8.0_412", "11.0.20", "24", "25.0.3"])
 def test_too_old_and_too_new_are_named(tmp_path: Path, version: str) -> None:
     home = java(tmp_path / "jvm", version)
-    with pytest.raises(MachineLacks) as lacks:
+    with pytest.raises(MachineNotReady) as lacks:
         find_java({"JAVA_HOME": str(home), "PATH": ""}, ())
     assert f"Java {version} in `{home}`" in lacks.value.message
 

@@ -15,7 +15,7 @@ from lakeload.machine.jars.repository import (
     spark_repository,
 )
 from lakeload.machine.spark import find_spark
-from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 
 RESOLVER = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 
@@ -179,7 +179,7 @@ def test_a_password_that_maven_encrypted_is_no_login(tmp_path: Path) -> None:
 
 def test_a_mirror_that_blocks_is_obeyed(tmp_path: Path) -> None:
     settings(tmp_path, mirror("*").replace("</mirror>", "<blocked>true</blocked></mirror>", 1))
-    with pytest.raises(MachineLacks, match=r"`corp` of .* blocks"):
+    with pytest.raises(MachineNotReady, match=r"`corp` of .* blocks"):
         choose_repository({"HOME": str(tmp_path)})
 
 
@@ -203,6 +203,6 @@ def test_a_spark_built_for_another_repository_brings_it_along(tmp_path: Path) ->
 
 
 def test_a_spark_that_names_none_asks_for_the_setting(tmp_path: Path) -> None:
-    with pytest.raises(MachineLacks, match="names no Maven repository") as caught:
+    with pytest.raises(MachineNotReady, match="names no Maven repository") as caught:
         spark_repository(spark_with_ivy(tmp_path, b"nothing"))
     assert REPOSITORY_VARIABLE in (caught.value.hint or "")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.memory import MIB, available_memory, driver_memory
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, MachineLacks
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, MachineNotReady
 
 GIB = 1024 * MIB
 
@@ -31,8 +31,8 @@ def test_the_document_wins_over_half_of_the_machine(
 @pytest.mark.parametrize(
     ("configured", "available", "kind"),
     [
-        (None, 600 * MIB, MachineLacks),
-        ("64g", 16 * GIB, MachineLacks),
+        (None, 600 * MIB, MachineNotReady),
+        ("64g", 16 * GIB, MachineNotReady),
         ("256m", 16 * GIB, InvalidInput),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.spark import find_spark
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 
 def spark(home: Path, version: str) -> Path:
@@ -38,14 +38,14 @@ def test_a_matching_spark_home_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["3.5.9", "4.0.1", "4.2.0"])
 def test_another_spark_in_spark_home_is_refused(tmp_path: Path, version: str) -> None:
     home = spark(tmp_path / "spark", version)
-    with pytest.raises(MachineLacks, match=f"with Spark {version}") as lacks:
+    with pytest.raises(MachineNotReady, match=f"with Spark {version}") as lacks:
         find_spark({"SPARK_HOME": str(home)})
     assert lacks.value.hint is not None
     assert "unset SPARK_HOME" in lacks.value.hint
 
 
 def test_a_spark_home_without_spark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineLacks, match="no Spark is there"):
+    with pytest.raises(MachineNotReady, match="no Spark is there"):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 

@@ -20,7 +20,7 @@ WRITTEN = {
     "TIME_TEXT": "text `HH:mm:ss.SSSSSS`",
     "JSON": "JSON text",
     "NESTED": "natively, or JSON text",
-    "REFUSED": "refused",
+    "UNSUPPORTED": "unsupported",
 }
 ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(),

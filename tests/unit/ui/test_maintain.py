@@ -22,7 +22,9 @@ TABLES = (
             StepResult("branches", "WOULD_DO", items=("lakeload_20261120t101500z_0b6f",)),
             StepResult("compact", "WOULD_DO", 412, 7, 3, 3100 * MIB),
             StepResult("deletes", "NOTHING_TO_DO"),
-            StepResult("manifests", "LOST_RACE", error=ErrorInfo("LostRace", "others came", 5)),
+            StepResult(
+                "manifests", "CONFLICT", error=ErrorInfo("CommitConflict", "others came", 5)
+            ),
             StepResult(
                 "expire", "WOULD_DO", 120, snapshots=23, bytes=2048 * MIB, notes=("1 kept",)
             ),
@@ -55,7 +57,7 @@ def test_each_step_that_has_work_is_a_line() -> None:
         "table step status what",
         "shop.orders branches WOULD_DO 1 branch of dead runs",
         "compact WOULD_DO 412 files, 3.0 GiB → 7; 3 deletes gone",
-        "manifests LOST_RACE other commits came first",
+        "manifests CONFLICT other commits came first",
         "expire WOULD_DO 23 snapshots, 120 files, 2.0 GiB",
         "orphans WOULD_DO 1 file, 1.0 MiB",
         "shop.users NOTHING_TO_DO nothing to do",

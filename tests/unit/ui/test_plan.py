@@ -87,7 +87,7 @@ def test_a_table_of_which_nothing_is_to_be_said_is_its_row_alone() -> None:
 def test_what_stands_in_the_way_is_said_even_when_little_is_wanted() -> None:
     wrong = ErrorInfo("LoadFailed", "no [red]way[/red]\x1b", 3, "mend it")
     left = Recovery("job-1", "shop", 5, 1, "publish")
-    out, err = shown(replace(ORDERS, action="REFUSED", error=wrong, recovery=(left,)), quiet=True)
+    out, err = shown(replace(ORDERS, action="BLOCKED", error=wrong, recovery=(left,)), quiet=True)
     assert err == [
         "error: supaflow_postgres.orders: no [red]way[/red]\\x1b",
         " hint: mend it",
@@ -140,7 +140,7 @@ def test_different_errors_stay_apart() -> None:
 
 
 def test_how_to_read_tables_is_no_matter_while_something_is_in_the_way() -> None:
-    wrong = replace(ORDERS, action="REFUSED", error=ErrorInfo("LoadFailed", "no way", 3))
+    wrong = replace(ORDERS, action="BLOCKED", error=ErrorInfo("LoadFailed", "no way", 3))
     _, err = shown(wrong)
     assert err == ["error: supaflow_postgres.orders: no way", "note: nothing was written"]
 

@@ -72,13 +72,13 @@ def test_a_table_in_a_pipe_has_no_blanks_at_the_ends_of_lines(terminal: bool) ->
     table = Table(box=None, pad_edge=False)
     table.add_column("table")
     table.add_column("status")
-    table.add_row("orders", "LOADED_CATALOG_STALE")
+    table.add_row("orders", "LOADED_CATALOG_OUT_OF_DATE")
     table.add_row("visits", "OK")
     out = stream(Stream, terminal=terminal)
     out.print(table)
     assert [line.rstrip() for line in lines(out)] == [
         "table   status",
-        "orders  LOADED_CATALOG_STALE",
+        "orders  LOADED_CATALOG_OUT_OF_DATE",
         "visits  OK",
     ]
     assert terminal or lines(out)[2] == "visits  OK"

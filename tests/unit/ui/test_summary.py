@@ -124,7 +124,7 @@ def test_one_error_for_all_is_not_repeated_for_each_table() -> None:
         "orders", "shop.orders", "FAILED", error=ErrorInfo("LoadFailed", NOTHING_COMMITTED, 1)
     )
     died = ErrorInfo("DriverDied", "the Spark driver died", 4)
-    _, err = texts(summary(nothing, code=ExitCode.MACHINE, kind="DIED", error=died))
+    _, err = texts(summary(nothing, code=ExitCode.MACHINE, kind="CRASHED", error=died))
     assert [line for line in err if line.startswith("error")] == ["error: the Spark driver died"]
 
 

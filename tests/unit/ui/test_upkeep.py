@@ -40,14 +40,14 @@ def lines(stream: Console) -> list[str]:
 def test_a_job_is_a_line_and_each_of_its_tables_another() -> None:
     runs = (
         table_run("shop.orders", make_run(UUID, AT, rows=5000)),
-        table_run("shop.visits", replace(make_run(UUID, AT, rows=1), catalog="stale")),
+        table_run("shop.visits", replace(make_run(UUID, AT, rows=1), catalog="out of date")),
     )
     out, err = console(), console()
     runs_ui.show_text(report(runs, (), ()), "my shop.yml", out, err, verbose=False)
     assert lines(out) == [
         f"2026-11-21 10:15  job {UUID}  pipeline shop",
         "  shop.orders  5,000 rows  1 file  2.0 KiB  done",
-        "  shop.visits       1 row  1 file  2.0 KiB  done, catalog stale",
+        "  shop.visits       1 row  1 file  2.0 KiB  done, catalog out of date",
     ]
     assert max(map(len, lines(out))) <= 80
     assert lines(err) == [

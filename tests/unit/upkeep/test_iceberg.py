@@ -157,10 +157,10 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
     out, err = console(), console()
     recover_ui.show_text(done, "p.yml", out, err)
     assert lines(out) == [
-        "table        status     what was done",
-        "shop.orders  RECOVERED  dropped 1 branch of dead runs",
-        "shop.visits  IN_STEP    nothing to do",
-        "shop.new     IN_STEP    there is no such table yet",
+        "table        status      what was done",
+        "shop.orders  RECOVERED   dropped 1 branch of dead runs",
+        "shop.visits  UP_TO_DATE  nothing to do",
+        "shop.new     UP_TO_DATE  there is no such table yet",
         "shop.orders: branch of 2026-11-21 10:15: gone",
         f"  attempt {ATTEMPT}",
         "shop.orders: branch of 2026-11-21 10:15: stays: too young",
@@ -170,7 +170,11 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
         "note: an Iceberg table shows a whole job or none: only branches can be left"
     ]
     document = recover_ui.to_document(done)
-    assert [table["status"] for table in document["tables"]] == ["RECOVERED", "IN_STEP", "IN_STEP"]
+    assert [table["status"] for table in document["tables"]] == [
+        "RECOVERED",
+        "UP_TO_DATE",
+        "UP_TO_DATE",
+    ]
 
 
 def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:

@@ -72,17 +72,17 @@ DENIED = AwsError("listing the open uploads", code="AccessDenied", status=403)
 @pytest.mark.parametrize(
     ("found", "status", "code"),
     [
-        (TableRecovery(LOCATION), "IN_STEP", ExitCode.OK),
+        (TableRecovery(LOCATION), "UP_TO_DATE", ExitCode.OK),
         (TableRecovery(LOCATION, PENDING), "RECOVERED", ExitCode.OK),
         (TableRecovery(LOCATION, damaged=DAMAGED), "DAMAGED", ExitCode.TABLE_FAILED),
         (TableRecovery(LOCATION, error=Refused("denied")), "FAILED", ExitCode.REFUSED),
         (TableRecovery(LOCATION, error=LoadFailed("gap")), "FAILED", ExitCode.TABLE_FAILED),
         (TableRecovery(LOCATION, uploads_error=Refused("no answer")), "FAILED", ExitCode.REFUSED),
-        (TableRecovery(LOCATION, uploads_error=DENIED), "IN_STEP", ExitCode.OK),
+        (TableRecovery(LOCATION, uploads_error=DENIED), "UP_TO_DATE", ExitCode.OK),
         (TableRecovery(LOCATION, PENDING, uploads_error=DENIED), "RECOVERED", ExitCode.OK),
         (
             TableRecovery(LOCATION, PENDING, catalog_error=LoadFailed("another table")),
-            "CATALOG_STALE",
+            "CATALOG_OUT_OF_DATE",
             ExitCode.FOLLOW_UP_FAILED,
         ),
         (

@@ -194,7 +194,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
     fates += [(left, "stays: too young") for left in table.younger]
     status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
     if table.error is not None or not (table.dropped or table.rejects):
-        status = "FAILED" if table.error else "IN_STEP"
+        status = "FAILED" if table.error else "UP_TO_DATE"
     return RecoveredTable(
         table.target,
         status,

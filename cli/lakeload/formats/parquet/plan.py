@@ -207,7 +207,7 @@ def _with_glue(
         return replace(plan, catalog=replace(named, unasked=ErrorInfo.of(error, "open")))
     except LakeloadError as error:
         refused = ErrorInfo.of(error, "open")
-        return replace(plan, catalog=named, action="REFUSED", error=refused)
+        return replace(plan, catalog=named, action="BLOCKED", error=refused)
     known = replace(
         named,
         creates_database=change.creates_database,

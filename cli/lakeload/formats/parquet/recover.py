@@ -120,9 +120,9 @@ def _status(
     if uploads_error is not None:
         return "FAILED"
     if found.catalog_error is not None:
-        return "CATALOG_STALE"
+        return "CATALOG_OUT_OF_DATE"
     if replace(found, uploads_error=None).nothing_to_do:
-        return "IN_STEP"
+        return "UP_TO_DATE"
     return "UNFINISHED" if dry_run else "RECOVERED"
 
 

@@ -109,7 +109,7 @@ def table_run(target: str, run: Run) -> TableRun:
         },
         remarks=(
             *(() if run.clean else ("to be cleaned",)),
-            *(("catalog stale",) if run.catalog == "stale" else ()),
+            *(("catalog out of date",) if run.catalog == "out of date" else ()),
         ),
         details=(
             f"record {run.number}: {record.source} → {target}{by}, {record.tool}, "

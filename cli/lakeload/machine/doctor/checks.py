@@ -43,7 +43,7 @@ from lakeload.machine.java import Java, find_java, read_java
 from lakeload.machine.memory import MIB, Group, available_memory, driver_memory, groups_of
 from lakeload.machine.spark import SUPPORTED, find_spark, pyspark_home, read_version
 from lakeload.runtimes import runtime_of
-from lakeload_jobs.contract.errors import LakeloadError, MachineLacks
+from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
 
 NEEDED_MODULES = (
@@ -66,7 +66,7 @@ def java(context: CheckContext) -> Iterator[CheckResult]:
     install = host.install("java")
     try:
         used = find_java(host.environment, host.java_places)
-    except MachineLacks as lacks:
+    except MachineNotReady as lacks:
         yield problem("java", lacks.message, _why(lacks.message), install)
         yield from _java_home(context, None)
         return
@@ -218,7 +218,7 @@ _NEEDS = f"lakeload needs Spark {SUPPORTED}.x, which comes with pyspark >=4.1,<4
 def _spark_home(context: CheckContext, chosen: Path, version: str | None) -> CheckResult:
     try:
         used = find_spark(context.environment)
-    except MachineLacks as lacks:
+    except MachineNotReady as lacks:
         return described("spark-home-wrong", found=lacks.message)
     found = f"SPARK_HOME is `{chosen}` with Spark {used.version}: `sync` runs this one"
     if version is not None and used.version != version:
@@ -229,7 +229,7 @@ def _spark_home(context: CheckContext, chosen: Path, version: str | None) -> Che
 def _other_submit(context: CheckContext) -> Iterator[CheckResult]:
     try:
         used = find_spark(context.environment)
-    except MachineLacks:
+    except MachineNotReady:
         return
     if used.submit.is_file() and not os.access(used.submit, os.X_OK):
         yield described("submit-not-executable", submit=str(used.submit))

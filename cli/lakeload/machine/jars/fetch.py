@@ -24,7 +24,7 @@ from lakeload.machine.jars.repository import (
     choose_repository,
     read_settings,
 )
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 
 _AT_ONCE = 4
 
@@ -82,7 +82,7 @@ def fetch(
 
     Several processes may do so at once: a file appears whole, under its name, or not at all, and
     one of them downloads it. What was broken is kept as `NAME.broken`. Jars of other versions that
-    nobody has used for long are removed where new ones come. Raises `MachineLacks` naming
+    nobody has used for long are removed where new ones come. Raises `MachineNotReady` naming
     what to do when a jar cannot be had, and what `choose_repository` raises.
     """
     for jar in jars:
@@ -156,7 +156,7 @@ class _Work:
         except (OSError, NotWritten) as error:
             cause = error.__cause__ if isinstance(error, NotWritten) else error
             reason = cause.strerror if isinstance(cause, OSError) else None
-            raise MachineLacks(
+            raise MachineNotReady(
                 f"writing the jar `{jar.file_name}` into `{self._folder}` failed: {reason}",
                 hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
             ) from error
@@ -222,20 +222,20 @@ class _Work:
     def _set_aside(self, path: Path, jar: Jar) -> Path:
         return path.replace(self._folder / f"{jar.file_name}.broken")
 
-    def _not_in_places(self, jar: Jar) -> MachineLacks:
+    def _not_in_places(self, jar: Jar) -> MachineNotReady:
         place = self._places[0]
         for path in (place / jar.path, place / jar.file_name):
             if path.is_file():
                 return _other_content(path, digest(path), jar, ways_out(jar, self._folder))
-        return MachineLacks(
+        return MachineNotReady(
             f"`{jar.file_name}` ({jar.coordinates}) is not in `{place}`",
             hint="the folder needs the jars themselves, or a Maven repository's folders; "
             "`lakeload jars list` names them all",
         )
 
 
-def _other_content(place: object, found: str, jar: Jar, hint: str) -> MachineLacks:
-    return MachineLacks(
+def _other_content(place: object, found: str, jar: Jar, hint: str) -> MachineNotReady:
+    return MachineNotReady(
         f"`{place}` has the SHA-256 {found}, and {jar.sha256} is expected", hint=hint
     )
 
@@ -269,7 +269,7 @@ def _copied(source: Path, jar: Jar, part: Path, file: BinaryIO) -> bool:
 
 def unreachable(
     error: Exception, url: str, repository: Repository, jar: Jar, folder: Path
-) -> MachineLacks:
+) -> MachineNotReady:
     """Say what a repository, or the way to it, answered."""
     proxy = proxy_of(url)
     through = f" through the proxy `{proxy}`" if proxy else ""
@@ -281,11 +281,11 @@ def unreachable(
             f"the repository is named by {repository.named_by}, and {login}: give one in the URL "
             f"of {REPOSITORY_VARIABLE} or as a <server> of Maven's settings.xml"
         )
-        return MachineLacks(what, hint=f"{hint}. {ways_out(jar, folder)}")
+        return MachineNotReady(what, hint=f"{hint}. {ways_out(jar, folder)}")
     if code == 404:
         hint = f"is {repository.named_by} the base URL of a repository that has {jar.coordinates}? "
-        return MachineLacks(what, hint=hint + ways_out(jar, folder))
-    return MachineLacks(what, hint=ways_out(jar, folder, proxy=proxy))
+        return MachineNotReady(what, hint=hint + ways_out(jar, folder))
+    return MachineNotReady(what, hint=ways_out(jar, folder, proxy=proxy))
 
 
 def _reason(error: Exception) -> str:

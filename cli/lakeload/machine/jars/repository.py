@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from lakeload.config.document import fill
 from lakeload.machine.jars.download import Login, without_login
 from lakeload.machine.spark import find_spark
-from lakeload_jobs.contract.errors import InvalidInput, MachineLacks
+from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 
 REPOSITORY_VARIABLE = "LAKELOAD_MAVEN_REPOSITORY"
 """The environment variable that names another Maven repository by its base URL."""
@@ -46,7 +46,7 @@ def choose_repository(
     environment variable, the mirror of Maven's own settings, and the one that the Ivy in Spark's
     jars resolves `--packages` from, so a Spark that was built for another repository brings it
     along. Raises `InvalidInput` for what is no URL, or a login in clear where every user of the
-    machine could read it; `MachineLacks` without Spark, or where Spark names no repository.
+    machine could read it; `MachineNotReady` without Spark, or where Spark names no repository.
     """
     settings = read_settings(environment)
     if option:
@@ -68,7 +68,7 @@ def spark_repository(home: Path) -> str:
             # A constant of the class, so it stands in the file as plain text.
             if _RESOLVER in content.namelist() and (found := _ROOT.search(content.read(_RESOLVER))):
                 return found[0].decode("ascii")
-    raise MachineLacks(
+    raise MachineNotReady(
         f"the Spark in `{home}` names no Maven repository to fetch jars from",
         hint=f"name one in {REPOSITORY_VARIABLE}",
     )
@@ -146,14 +146,14 @@ class MavenSettings:
     def mirror(self, environment: Mapping[str, str], repository: str = USUAL) -> Mirror | None:
         """Return the mirror of a remote repository, its URL filled.
 
-        Raises `MachineLacks` where it is blocked, `InvalidInput` where a variable is not set.
+        Raises `MachineNotReady` where it is blocked, `InvalidInput` where a variable is not set.
         """
         exact = [item for item in self.mirrors if item.of == repository]
         matching = exact or [item for item in self.mirrors if _matches(item.of, repository)]
         if not matching:
             return None
         if matching[0].blocked:
-            raise MachineLacks(
+            raise MachineNotReady(
                 f"the mirror `{matching[0].id}` of `{self.path}` blocks the download of jars",
                 hint="fetch from a folder with `lakeload jars fetch --from DIR`, or name another "
                 "repository with `--repository`",

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sql
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
-from lakeload_jobs.formats.base import LostRace
+from lakeload_jobs.formats.base import CommitConflict
 from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, jvm, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.branches import (
     left_branches,
@@ -40,7 +40,7 @@ _RACES = ("CommitFailedException", "ValidationException")
 def until_won(work: Work, act: Callable[[], T]) -> T:
     """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
 
-    Raises `LostRace`; every other error of Java as it is.
+    Raises `CommitConflict`; every other error of Java as it is.
     """
     for number in range(1, TRIES + 1):
         try:
@@ -50,7 +50,7 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
                 raise
             logger.info("try %d of %d lost a race", number, TRIES, exc_info=True)
         work.table.refresh()
-    raise LostRace(
+    raise CommitConflict(
         f"other commits to `{work.target}` came first {TRIES} times",
         hint="nothing is lost: run it again when fewer loads run, or a part of it with "
         "`--where` or `--max-bytes`",
@@ -120,7 +120,7 @@ def nothing(step: Step, *notes: str) -> StepResult:
 
 def not_possible(step: Step, why: str) -> StepResult:
     """Return the result of a step that this table does not allow."""
-    return StepResult(step, "NOT_POSSIBLE", notes=(why,))
+    return StepResult(step, "UNSUPPORTED", notes=(why,))
 
 
 def shown(items: list[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from lakeload.machine.doctor.model import (
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat, Stream
 from lakeload.ui.doctor import report_json, show_report
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 from tests.unit.machine.doctor.machines import context, statuses
 
 FINDINGS = tomllib.loads(Path(checks.__file__).with_name("findings.toml").read_text("utf-8"))
@@ -48,7 +48,7 @@ def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     def lacking(_: CheckContext) -> Iterator[CheckResult]:
-        raise MachineLacks("no Java")
+        raise MachineNotReady("no Java")
 
     def well(_: CheckContext) -> Iterator[CheckResult]:
         yield CheckResult("well", CheckStatus.OK, "seen")

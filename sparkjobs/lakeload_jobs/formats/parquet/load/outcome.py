@@ -98,7 +98,7 @@ def table_result(
     return TableResult(
         table=table.source,
         target=table.target,
-        status=status if catalog_error is None else "LOADED_CATALOG_STALE",
+        status=status if catalog_error is None else "LOADED_CATALOG_OUT_OF_DATE",
         rows=record.rows,
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
@@ -115,7 +115,7 @@ def nothing_new(table: TableSpec, catalog_error: LakeloadError | None) -> TableR
     return TableResult(
         table=table.source,
         target=table.target,
-        status="NO_OP" if catalog_error is None else "LOADED_CATALOG_STALE",
+        status="NO_OP" if catalog_error is None else "LOADED_CATALOG_OUT_OF_DATE",
         error=_stale(catalog_error),
     )
 

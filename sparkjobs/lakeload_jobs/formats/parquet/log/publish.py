@@ -45,7 +45,7 @@ class RecordDamaged(LoadFailed):
         self.lost = tuple(lost)
 
 
-class ForeignObject(LoadFailed):
+class UnexpectedObject(LoadFailed):
     """Somebody else's object lies at a key of ours; it is never overwritten or deleted."""
 
 
@@ -64,9 +64,9 @@ class Publisher:
     def finish(self, number: int, record: LoadRecord, *, accept_loss: bool = False) -> Outcome:
         """Publish a committed record and mark its end; return how it ended.
 
-        `accept_loss`: a person lives without the files that are lost. Raises `RecordDamaged` or
-        `ForeignObject` where only a person can decide, `UnknownOutcome` or `AwsError` when S3 does
-        not let it go on: nothing is lost, anyone may call it again.
+        `accept_loss`: an operator accepts that the lost files are missing. Raises `RecordDamaged`
+        or `UnexpectedObject` where an operator has to decide, `UnknownOutcome` or `AwsError` when
+        S3 fails: nothing is lost then, and a later call continues.
         """
         visible = run_all(partial(self._complete, record), record.uploads, self._parallelism)
         missing = [file for file, there in zip(record.uploads, visible, strict=True) if not there]
@@ -190,7 +190,7 @@ class Publisher:
             return False
         if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
             return True
-        raise ForeignObject(
+        raise UnexpectedObject(
             f"`{self._objects.url(file.key)}` belongs to another writer; job `{record.job_id}` of "
             f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
             hint="move that object away and run again: lakeload never overwrites or deletes it",

@@ -24,7 +24,7 @@ RunState = Literal["done", "partial", "void", "reset", "unfinished", "damaged"]
 goes on with it. `damaged`: committed, with some of its uploads gone and the rest visible or still
 open: a person has to decide."""
 
-CatalogState = Literal["in step", "stale"]
+CatalogState = Literal["up to date", "out of date"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _run(objects: Objects, log: CommitLog, entry: LogEntry, record: LoadRecord) 
     lost = lost_files(objects, record) if ending == "open" else ()
     catalog: CatalogState | None = None
     if record.glue is not None and ending in ("done", "partial"):
-        catalog = "in step" if entry.cataloged else "stale"
+        catalog = "up to date" if entry.cataloged else "out of date"
     return Run(
         number=entry.number,
         committed_at=entry.modified,

@@ -275,7 +275,7 @@ class TableLog:
 
         Raises `InvalidInput` (the id or the target is another's, or the source has been loaded into
         another table, or the table under other `settings`), `LoadFailed` (first run into a
-        table that is not empty), `RecordDamaged`, `ForeignObject`, `LogDamaged`, `NewerFormat`.
+        table that is not empty), `RecordDamaged`, `UnexpectedObject`, `LogDamaged`, `NewerFormat`.
         """
         job = LoadAttempt(
             pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings
