@@ -81,6 +81,10 @@ lint: setup ## ruff, format, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: docs
+docs: setup ## build the documentation site into site/
+	$(BIN)/python -m mkdocs build --strict
+
 .PHONY: faults
 faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in about an hour
 	$(BIN)/python -m tests.faults
@@ -91,7 +95,7 @@ bench: setup ## compare with Spark's own writer and DuckDB, side by side
 
 .PHONY: clean
 clean: ## remove what make and the tests made here
-	rm -rf .venv .venv-localstack dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	rm -rf .venv .venv-localstack dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
 	  .hypothesis spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

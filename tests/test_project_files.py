@@ -74,7 +74,11 @@ def test_a_workflow_may_only_read_and_ends_in_time(path: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         assert "uses" in job or job["timeout-minutes"] <= 60, name
-        allowed = {"publish": {"id-token"}, "notes": {"contents"}}.get(name, set())
+        allowed = {
+            "publish": {"id-token"},
+            "notes": {"contents"},
+            "deploy": {"pages", "id-token"},
+        }.get(name, set())
         assert set(job.get("permissions", {})) == allowed, name
     for step in steps():
         if step.get("uses", "").startswith("actions/checkout@"):
@@ -85,7 +89,7 @@ def test_workflows_call_targets_and_files_that_exist() -> None:
     targets = re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     commands = [step["run"] for step in steps() if "run" in step]
     called = {word for command in commands for word in _targets(command)}
-    assert {"lint", "unit", "e2e", "setup", "localstack"} <= called <= set(targets)
+    assert {"lint", "unit", "e2e", "setup", "localstack", "docs"} <= called <= set(targets)
     files = {
         word
         for command in commands

@@ -1,0 +1,56 @@
+"""Hooks of the documentation site: pages from outside docs/, and links that lead out of it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
+    "bench/results/2026-11-22-iceberg.md",
+    "configs/README.md",
+    *(f"configs/{path.name}" for path in sorted((ROOT / "configs").glob("*.yaml"))),
+)
+"""Files of the repository that are part of the site, with their path from its top."""
+
+_FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """Add the files that are kept outside docs/."""
+    for name in OUTSIDE:
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
+    """Point links at the site's own pages. Of links to code the text remains."""
+    of_site = page.file.src_uri
+    in_repository = of_site if of_site in OUTSIDE else f"docs/{of_site}"
+
+    def link(match: re.Match[str]) -> str:
+        text, target = match.groups()
+        path, _, anchor = target.partition("#")
+        if not path or "://" in target or target.startswith("mailto:"):
+            return match[0]
+        named = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), path))
+        # The README is the site's home page, a folder its index.
+        uri = "index.md" if named == "README.md" else named.removeprefix("docs/")
+        uri = uri if files.get_file_from_path(uri) else f"{uri}/README.md"
+        if not files.get_file_from_path(uri):
+            # A page that is missing stays a link, so that a strict build fails.
+            return match[0] if named.startswith("docs/") else text
+        relative = posixpath.relpath(uri, posixpath.dirname(of_site) or ".")
+        return f"[{text}]({relative}{'#' if anchor else ''}{anchor})"
+
+    parts = _FENCED.split(markdown)
+    return "".join(part if i % 2 else _LINK.sub(link, part) for i, part in enumerate(parts))

@@ -1,0 +1,48 @@
+"""The documentation site builds strictly, and its search finds the page of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.site import ROOT, Search, build
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    built = build(folder)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def search(site: Path) -> Iterator[Search]:
+    with Search(site) as engine:
+        yield engine
+
+
+def test_every_page_is_part_of_the_site(site: Path) -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs")
+        folder = path.parent if path.stem in ("index", "README") else path.with_suffix("")
+        assert (site / folder / "index.html").is_file(), path
+
+
+def test_pages_load_nothing_from_another_host(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text) == []
+
+
+def test_links_to_code_are_text_and_links_to_pages_are_links(site: Path) -> None:
+    text = (site / "CONTRIBUTING" / "index.html").read_text(encoding="utf-8")
+    assert 'href="../layout/"' in text
+    assert ".github/workflows" not in text
+
+
+def test_the_search_finds_nothing_for_a_word_that_no_page_has(search: Search) -> None:
+    assert search.pages("quuxification") == []
