@@ -289,3 +289,11 @@ def test_a_column_keeps_the_recorded_type_where_it_holds_all_values(
     declared: str | None, recorded: str | None, texts: Texts, kind: ColumnType
 ) -> None:
     assert reconcile(declared, recorded, evidence(texts)) == kind
+
+
+@given(st.lists(ANY_TEXT, min_size=1, max_size=16))
+@settings(max_examples=200, deadline=None)
+def test_a_few_values_say_what_many_equal_ones_do(texts: list[str]) -> None:
+    few, many = evidence(texts), evidence(texts * 17)
+
+    assert replace(few, values=0) == replace(many, values=0)

@@ -122,6 +122,8 @@ class ColumnEvidence:
             # Most columns of text are known by their first values.
             for text in column[:_SAMPLE].to_pylist():
                 self._take(profile(text, self.formats))
+            if len(column) <= _SAMPLE:
+                return
         if len(column) and self.all_fit & _NUMBERS:
             self._numbers(column)
         if len(column) and self.all_fit & Fits.BOOLEAN:

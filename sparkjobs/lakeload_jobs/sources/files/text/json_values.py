@@ -9,9 +9,11 @@ is a number where the column is one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Flag, auto
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -213,7 +215,7 @@ def json_type(name: str) -> Kind:
     `UnknownType`."""
     parser = _TypeParser(name)
     kind = parser.kind()
-    if parser.left:
+    if not parser.is_done:
         raise UnknownType(f"JSON cannot be read as `{name}`")
     return kind
 
@@ -240,26 +242,32 @@ def list_of(kind: Kind) -> Kind:
     return pa.list_(pa.field(_ELEMENT, kind))
 
 
+_NESTED_TYPE = re.compile(r"(struct|array|map)\s*<\s*", re.IGNORECASE)
+_PLAIN_TYPE = re.compile(r"[^(),>]*(\([^()]*\)[^(),>]*)*")
+_QUOTED_NAME = re.compile(r"`((?:[^`]|``)*)`\s*")
+_SPACES = re.compile(r"\s*")
+_PLAIN_NAME = re.compile(r"([^: ,<>]*)\s*")
+
+
 class _TypeParser:
     """`struct<a: int, b array<string>>` and the like."""
 
     def __init__(self, text: str) -> None:
-        self.left = text.strip()
+        self._text = text.strip()
+        self._at = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left of the text."""
+        return self._at == len(self._text)
 
     def kind(self) -> Kind:
-        lower = self.left.lower()
-        for word, parse in (("struct", self._struct), ("array", self._array), ("map", self._map)):
-            if lower.startswith(word) and self.left[len(word) :].lstrip().startswith("<"):
-                self.left = self.left[len(word) :].lstrip()[1:].lstrip()
-                return parse()
-        size, depth = 0, 0
-        while size < len(self.left):
-            sign = self.left[size]
-            depth += {"(": 1, ")": -1}.get(sign, 0)
-            if depth == 0 and sign in ",>":
-                break
-            size += 1
-        name, self.left = self.left[:size].strip(), self.left[size:]
+        nested = _NESTED_TYPE.match(self._text, self._at)
+        if nested is not None:
+            self._at = nested.end()
+            parse = {"struct": self._struct, "array": self._array, "map": self._map}
+            return parse[nested[1].lower()]()
+        name = self._taken(_PLAIN_TYPE)[0].strip()
         # What Spark adds to the field of a struct says nothing of its values.
         words = name.split()
         if [word.lower() for word in words[-2:]] == ["not", "null"]:
@@ -292,24 +300,26 @@ class _TypeParser:
         return pa.map_(key, value)
 
     def _name(self) -> str:
-        if self.left.startswith("`"):
-            at = 1
-            while (at := self.left.find("`", at)) >= 0 and self.left[at : at + 2] == "``":
-                at += 2
-            if at < 0:
-                raise UnknownType(f"`{self.left}` is not the name of a field")
-            name, self.left = self.left[1:at].replace("``", "`"), self.left[at + 1 :].lstrip()
-            return name
-        size = next((at for at, sign in enumerate(self.left) if sign in ": ,<>"), len(self.left))
-        name, self.left = self.left[:size], self.left[size:].lstrip()
+        if self._text.startswith("`", self._at):
+            if _QUOTED_NAME.match(self._text, self._at) is None:
+                raise UnknownType(f"`{self._text[self._at :]}` is not the name of a field")
+            return self._taken(_QUOTED_NAME)[1].replace("``", "`")
+        name = self._taken(_PLAIN_NAME)[1]
         if not name:
             raise UnknownType("a field of a struct has no name")
         return name
 
+    def _taken(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self._text, self._at)
+        assert found is not None  # noqa: S101 - patterns that match anything
+        self._at = found.end()
+        return found
+
     def _takes(self, sign: str) -> bool:
-        if not self.left.startswith(sign):
+        if not self._text.startswith(sign, self._at):
             return False
-        self.left = self.left[1:].lstrip()
+        self._at += len(sign)
+        self._taken(_SPACES)
         return True
 
     def _expect(self, sign: str) -> None:
@@ -415,7 +425,7 @@ class JsonEvidence:
             return type_name(recorded)
         return type_name(self._kind(mode))
 
-    @property
+    @cached_property
     def _recorded_kind(self) -> Kind | None:
         if self.recorded is None:
             return None
@@ -424,13 +434,17 @@ class JsonEvidence:
         except UnknownType:
             return None
 
+    @cached_property
+    def _recorded_fields(self) -> _Fields:
+        return _Fields(self._recorded_kind)
+
     @property
     def _takes_texts(self) -> bool:
         return self.mode == "FULL" or (self.recorded or "string") != "string"
 
     def _field(self, name: str) -> JsonEvidence:
         if name not in self.fields:
-            self.fields[name] = self._inner(_field_of(self._recorded_kind, name))
+            self.fields[name] = self._inner(self._recorded_fields.kind(name))
         return self.fields[name]
 
     def _inner(self, recorded: Kind | None) -> JsonEvidence:
@@ -463,18 +477,19 @@ def _only(column: Column, flags: Flags) -> Column:
     return column if flags.all() else column.filter(to_arrow(flags))
 
 
-def _field_of(kind: Kind | None, name: str) -> Kind | None:
-    """Return the type of a field of the table's struct: names there are normalised."""
-    if kind is None or not pt.is_struct(kind):
-        return None
-    own = normalize(name, lower=True)
-    for number in range(kind.num_fields):
-        if kind.field(number).name == name:
-            return kind.field(number).type
-    for number in range(kind.num_fields):
-        if kind.field(number).name.lower() == own:
-            return kind.field(number).type
-    return None
+class _Fields:
+    """The types of the fields of the table's struct: names there are normalised."""
+
+    def __init__(self, kind: Kind | None) -> None:
+        fields = list(kind) if kind is not None and pt.is_struct(kind) else []
+        self._by_name = {field.name: field.type for field in reversed(fields)}
+        self._by_lower_name = {field.name.lower(): field.type for field in reversed(fields)}
+
+    def kind(self, name: str) -> Kind | None:
+        """Return the type of a field, as the source names it; None where it is new."""
+        if name in self._by_name:
+            return self._by_name[name]
+        return self._by_lower_name.get(normalize(name, lower=True)) if self._by_name else None
 
 
 def _element_of(kind: Kind | None) -> Kind | None:
