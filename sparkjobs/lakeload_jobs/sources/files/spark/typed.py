@@ -106,12 +106,8 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     columns = unite(schemas, [name for name in in_files if _is_read(table, name)])
     known = types_of(named, earlier)
     columns = tuple(_in_table(column, table, known) for column in columns)
-    schema = StructType([_spark_field(column) for column in columns])
     only_spark = _only_spark(table, schemas, columns)
-    by_spark = None
-    if only_spark or base is not None:
-        by_spark = _by_spark(table, schema)
-        schema = by_spark.schema
+    schema = _schema(table, columns, has_folders=base is not None, by_spark=bool(only_spark))
     names = (*named, *(name for name in schema.names if name not in named))
     casts = _casts(table, names, schema)
     if not only_spark:
@@ -124,7 +120,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
         else:
             return _by_arrow(table, read, splits, names, casts)
     _check_spark_reads(table, columns, only_spark)
-    frame = by_spark if by_spark is not None else _by_spark(table, schema)
+    frame = _by_spark(table, columns, by_spark=True)
     if casts:
         frame = cast_types(with_places(frame), casts, table.spec.on_bad_value)
     return FilesRows(
@@ -138,9 +134,24 @@ def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
     return read_footers(table.files, _opener(table), _settings(table.spark))
 
 
-def _by_spark(table: TypedTable, schema: StructType) -> DataFrame:
+def _schema(
+    table: TypedTable, columns: Sequence[Column], *, has_folders: bool, by_spark: bool
+) -> StructType:
+    """Return the columns in the types in which they are read, and those of `column=value` folders,
+    whose types Spark knows."""
+    if has_folders:
+        return _by_spark(table, columns, by_spark=by_spark).schema
+    return _struct_type(columns, by_spark=by_spark)
+
+
+def _struct_type(columns: Sequence[Column], *, by_spark: bool) -> StructType:
+    return StructType([_spark_field(column, by_spark=by_spark) for column in columns])
+
+
+def _by_spark(table: TypedTable, columns: Sequence[Column], *, by_spark: bool) -> DataFrame:
     """Return the rows as Spark reads these columns, and those of `column=value` folders: these
-    alone are of use where Spark does not read the format."""
+    alone are of use where Spark does not read the format, or the columns."""
+    schema = _struct_type(columns, by_spark=by_spark)
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         # With a schema no file is opened before rows are read, whatever its format.
@@ -231,9 +242,14 @@ def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:
 
 def _is_read(table: TypedTable, name: str) -> bool:
     """Whether a column is loaded, or may be asked for by a condition: others are not opened."""
-    columns, quoted = table.table.columns, name.replace("`", "``")
+    columns = table.table.columns
     if (not columns.include or name in columns.include) and name not in columns.exclude:
         return True
+    return _in_condition(table, name)
+
+
+def _in_condition(table: TypedTable, name: str) -> bool:
+    quoted = name.replace("`", "``")
     conditions = (table.table.where, table.table.deleted_when)
     return any(quoted in condition for condition in conditions if condition is not None)
 
@@ -243,7 +259,7 @@ def _in_table(column: Column, table: TypedTable, earlier: Mapping[str, str]) -> 
     that is how it can be read."""
     types = table.table.columns.types or {}
     wanted = types.get(column.name, earlier.get(column.name))
-    kind = None if wanted is None or column.spark_type is not None else _arrow_type(wanted)
+    kind = None if wanted is None or column.only_spark else _arrow_type(wanted)
     return replace(column, kind=kind_in_table(column, kind, declared=column.name in types))
 
 
@@ -255,8 +271,8 @@ def _arrow_type(kind: str) -> Kind | None:
         return None
 
 
-def _spark_field(column: Column) -> StructField:
-    if column.spark_type is not None:
+def _spark_field(column: Column, *, by_spark: bool) -> StructField:
+    if by_spark and column.spark_type is not None:
         return StructField(column.name, _parse_datatype_json_value(column.spark_type))
     (field,) = from_arrow_schema(pa.schema([(column.name, column.kind)]), prefer_timestamp_ntz=True)
     return StructField(field.name, field.dataType)
@@ -309,6 +325,8 @@ def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Seque
         return "`spark.reader` is `JVM`"
     if reason := next((column.only_spark for column in columns if column.only_spark), None):
         return reason
+    if reason := next((text for column in columns if (text := _sparks_variant(table, column))), ""):
+        return reason
     conf = table.spark.conf
     for option, name in _CALENDARS.items():
         if table.options.get(option, str(conf.get(name))).upper() != "CORRECTED":
@@ -316,6 +334,17 @@ def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Seque
     if str(conf.get(_SHIFTED)).lower() != "false":
         return f"`{_SHIFTED}` is set"
     return julian
+
+
+def _sparks_variant(table: TypedTable, column: Column) -> str:
+    """Return why a VARIANT has to be one of Spark's, as a clause; '' where it is text."""
+    if column.spark_type is None:
+        return ""
+    if column.name in (table.table.columns.types or {}):
+        return f"`columns.types` casts the VARIANT `{column.name}`"
+    return (
+        f"a condition has the VARIANT `{column.name}`" if _in_condition(table, column.name) else ""
+    )
 
 
 def _has_dates(kind: Kind) -> bool:

@@ -24,6 +24,8 @@ from lakeload_jobs.sources.files.listing import changed
 
 _AT_ONCE = 16
 INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
+VARIANT: Kind = pa.json_()
+"""JSON text made of a VARIANT: the same as text, but not to be mixed with it (`settled`)."""
 _INTEGERS: Mapping[Kind, int] = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 19}
 """How many digits a decimal needs to hold what they are stored as: Spark's reader asks for them."""
 MAX_DIGITS = 38
@@ -39,6 +41,7 @@ TYPE_NAMES: Mapping[Kind, str] = {
     pa.date32(): "date",
     INSTANT: "timestamp",
     LOCAL: "timestamp_ntz",
+    VARIANT: "variant",
 }
 
 
@@ -51,7 +54,8 @@ class Column:
     """A column of one file, or of all files.
 
     `not_spark` says why Spark's reader cannot read it, and `only_spark` why nothing else can, each
-    as a sentence with the file; '' where it is not so. `spark_type` is then Spark's type, as JSON.
+    as a sentence with the file; '' where it is not so. `spark_type` is the type that Spark reads it
+    as, in JSON, where its kind is another.
     `refused` says why nobody can read it. `may_be_bad`: values are converted, and some may have no
     place in the kind. `stored` is the type without what its logical type says, as which earlier
     versions loaded it; None where they knew it.
@@ -185,7 +189,7 @@ def kind_in_table(column: Column, wanted: Kind | None, *, declared: bool = False
         both_instants = pt.is_timestamp(wanted) and pt.is_timestamp(column.kind)
         if wanted == column.stored or (both_instants and declared):
             return wanted
-        if widened(column.kind, wanted) == wanted:
+        if widened(_with_text(column.kind), wanted) == wanted:
             return wanted
     return settled(column.kind)
 
@@ -218,7 +222,7 @@ class _NoCommonType(Exception):
 def _united(one: Column, other: Column) -> Column:
     try:
         kind = _widened(one.kind, other.kind, one.name)
-        if one.spark_type != other.spark_type:
+        if one.spark_type != other.spark_type and (one.only_spark or other.only_spark):
             raise _NoCommonType(
                 one.name, one.spark_type or one.kind, other.spark_type or other.kind
             )
@@ -229,12 +233,15 @@ def _united(one: Column, other: Column) -> Column:
             f"`{other.path}`",
             hint="load the files as two tables, or leave the column out with `columns.exclude`",
         ) from None
+    not_spark = one.not_spark or other.not_spark
+    if one.spark_type != other.spark_type:
+        not_spark = not_spark or f"column `{one.name}` has VARIANT of several writers in it"
     return replace(
         one,
         kind=kind,
         # So the next one that does not fit is compared with the file that made the type what it is.
         path=other.path if kind == other.kind != one.kind else one.path,
-        not_spark=one.not_spark or other.not_spark,
+        not_spark=not_spark,
         only_spark=one.only_spark or other.only_spark,
         may_be_bad=one.may_be_bad or other.may_be_bad,
         stored=one.stored if one.stored == other.stored else None,
@@ -285,13 +292,23 @@ def _digits(kind: Kind) -> tuple[int, int] | None:
 
 
 def settled(kind: Kind) -> Kind:
-    """Return the kind with `int` for what has no value in any file, as which it is stored."""
-    if pt.is_null(kind):
-        return pa.int32()
+    """Return the kind as it is stored: `int` for what has no value in any file, and text for
+    VARIANT."""
+    return _replaced(_with_text(kind), pa.null(), pa.int32())
+
+
+def _with_text(kind: Kind) -> Kind:
+    return _replaced(kind, VARIANT, pa.string())
+
+
+def _replaced(kind: Kind, old: Kind, new: Kind) -> Kind:
+    """Return a kind with another one in place of `old`, at every depth."""
+    if kind == old:
+        return new
     if pt.is_struct(kind):
-        return pa.struct([(child.name, settled(child.type)) for child in kind])
+        return pa.struct([(child.name, _replaced(child.type, old, new)) for child in kind])
     if pt.is_map(kind):
-        return pa.map_(settled(kind.key_type), settled(kind.item_type))
+        return pa.map_(_replaced(kind.key_type, old, new), _replaced(kind.item_type, old, new))
     if pt.is_list(kind):
-        return pa.list_(settled(kind.value_type))
+        return pa.list_(_replaced(kind.value_type, old, new))
     return kind

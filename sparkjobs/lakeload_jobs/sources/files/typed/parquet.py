@@ -24,6 +24,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     LOCAL,
     MAX_DIGITS,
     TYPE_NAMES,
+    VARIANT,
     Column,
     FileSchema,
     OpenFile,
@@ -32,6 +33,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     without_twins,
 )
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 
 _BUFFER = 1 << 20
 _BATCH_BYTES = 2 << 20
@@ -39,6 +41,7 @@ _MAX_BATCH_ROWS = 1 << 16
 _MIN_BATCH_ROWS = 1 << 10
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_VERSION = b"org.apache.spark.version"
+_VARIANT_GROUP = re.compile(r" .* group .*\(Variant(\(\d+\))?\) \{$")
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _UNSIGNED: Mapping[Kind, Kind] = {
     pa.uint8(): pa.int16(),
@@ -103,17 +106,29 @@ def _counts_as_julian(notes: Mapping[bytes, bytes]) -> bool:
 
 
 def _spark_types(notes: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """Return the types of columns that Spark wrote as another and reads as its own."""
+    """Return the types of columns as Spark wrote them, in JSON."""
     try:
         fields = json.loads(notes[_SPARK_SCHEMA])["fields"]
     except (KeyError, ValueError, TypeError):
         return {}
-    types = {field["name"]: field["type"] for field in fields}
-    return {name: kind for name, kind in types.items() if _is_sparks_own(kind)}
+    return {field["name"]: field["type"] for field in fields}
 
 
-def _is_sparks_own(kind: Any) -> bool:
-    return bool(re.search(r'"(variant|interval [a-z ]+)"', json.dumps(kind)))
+def _has_spark_type(kind: Any, pattern: str) -> bool:
+    """Whether a type of Spark, or one inside of it, is called so."""
+    return bool(re.search(f'"({pattern})"', json.dumps(kind)))
+
+
+def _variant_places(schema: pq.ParquetSchema) -> frozenset[int]:
+    """Return the numbers of the leaves that groups begin with which are VARIANT: Arrow shows of
+    such groups what they consist of."""
+    places, leaves = set(), 0
+    for line in str(schema).splitlines():
+        leaves += line.startswith(" ") and line.endswith(";")
+        if _VARIANT_GROUP.match(line):
+            places.add(leaves)
+    # Names with line breaks in them are shown as they are.
+    return frozenset(places) if leaves == len(schema) else frozenset()
 
 
 class _Walk:
@@ -122,29 +137,26 @@ class _Walk:
     def __init__(self, path: str, schema: pq.ParquetSchema, settings: ParquetSettings) -> None:
         self._path = path
         self._schema = schema
-        self._leaves = (schema.column(number) for number in range(len(schema)))
+        self._variants = _variant_places(schema)
+        self._leaves_read = 0
         self._settings = settings
         self._not_spark = self._refused = ""
-        self._variant = self._may_be_bad = False
+        self._may_be_bad = False
 
     def column(self, own: Kind, spark_type: Any) -> Column:
         """Return the next column. `own` is its Arrow field, `spark_type` what Spark wrote it as."""
         self._not_spark = self._refused = ""
-        self._variant = self._may_be_bad = False
-        kind = self._kind(own.name, own.type)
+        self._may_be_bad = False
+        kind = self._kind(own.name, own.type, spark_type)
         where = f"column `{own.name}` of `{self._path}`"
         only_spark = ""
-        if self._variant and spark_type is None:
-            if self._is_variant(own.name, own.type):
-                spark_type = "variant"
-            else:
-                self._refused = "VARIANT inside of other values"
-        if spark_type == "variant":
-            # What is inside depends on the values: two files may have the same in other types.
-            kind, self._not_spark, self._may_be_bad = pa.string(), "", False
-        if spark_type is not None:
+        if _has_spark_type(spark_type, "interval [a-z ]+"):
             shown = spark_type if isinstance(spark_type, str) else "type of Spark's own"
             only_spark = f"{where} is a {shown}"
+        elif kind == VARIANT:
+            spark_type, self._not_spark = "variant", ""
+        elif not _has_spark_type(spark_type, "variant"):
+            spark_type = None
         return Column(
             own.name,
             kind,
@@ -156,36 +168,48 @@ class _Walk:
             may_be_bad=self._may_be_bad,
         )
 
-    def _kind(self, name: str, own: Kind) -> Kind:
+    def _kind(self, name: str, own: Kind, spark_type: Any = None) -> Kind:
+        within = spark_type if isinstance(spark_type, dict) else {}
         if isinstance(own, pa.BaseExtensionType):
             return self._extension(name, own)
         if pt.is_dictionary(own):
             return self._kind(name, own.value_type)
+        if is_variant(own) and (spark_type == "variant" or self._leaves_read in self._variants):
+            return self._variant(own, spark_type)
         if pt.is_struct(own):
-            self._variant = self._variant or self._is_variant(name, own)
             if not own.num_fields:
                 self._refused = f"the group `{name}`, which has no fields"
             if len({child.name for child in own}) < own.num_fields:
                 self._refused = f"two fields of one name in `{name}`"
-            return pa.struct([(child.name, self._kind(child.name, child.type)) for child in own])
+            types = {field["name"]: field["type"] for field in within.get("fields", ())}
+            return pa.struct(
+                [
+                    (child.name, self._kind(child.name, child.type, types.get(child.name)))
+                    for child in own
+                ]
+            )
         if pt.is_map(own):
             self._may_be_bad = True
             key = self._kind("key", own.key_type)
-            return pa.map_(key, self._kind("value", own.item_type))
+            return pa.map_(key, self._kind("value", own.item_type, within.get("valueType")))
         if _is_list(own):
-            return pa.list_(self._kind("element", own.value_type))
-        return self._leaf(own, next(self._leaves))
+            return pa.list_(self._kind("element", own.value_type, within.get("elementType")))
+        place = self._leaves_read
+        self._leaves_read += 1
+        return self._leaf(own, self._schema.column(place))
 
-    def _is_variant(self, name: str, own: Kind) -> bool:
-        """Whether a group is a VARIANT: Arrow shows what it consists of."""
-        if not pt.is_struct(own) or own.get_field_index("metadata") < 0:
-            return False
-        group = rf"group (field_id=\S+ )?{re.escape(name)} \(Variant"
-        return re.search(group, str(self._schema)) is not None
+    def _variant(self, own: Kind, spark_type: Any) -> Kind:
+        self._leaves_read += _leaf_count(own)
+        self._may_be_bad = True
+        if spark_type is None:
+            self._not_spark = "VARIANT inside of other values"
+        if (unknown := unknown_type(own)) is not None:
+            self._refused = f"a VARIANT with a `typed_value` of the type `{unknown}`"
+        return VARIANT
 
     def _extension(self, name: str, own: Kind) -> Kind:
         if own.extension_name == "arrow.uuid":
-            next(self._leaves)
+            self._leaves_read += 1
             self._not_spark = "UUID"
             return pa.string()
         return self._kind(name, own.storage_type)
@@ -240,6 +264,13 @@ class _Walk:
         stored = json.loads(leaf.logical_type.to_json())
         is_instant = stored.get("isAdjustedToUTC", own.tz is not None)
         return INSTANT if is_instant or self._settings.local_times_are_instants else LOCAL
+
+
+def _leaf_count(own: Kind) -> int:
+    """Return how many columns of the file a type is."""
+    if not pt.is_nested(own):
+        return 1
+    return sum(_leaf_count(own.field(place).type) for place in range(own.num_fields))
 
 
 def _is_list(own: Kind) -> bool:

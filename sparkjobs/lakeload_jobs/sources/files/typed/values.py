@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from lakeload_jobs.rows.row_id import Column, Kind, pc, with_child
 from lakeload_jobs.sources.files.source_bytes import is_utf8
+from lakeload_jobs.sources.files.typed.variant import variant_texts
 
 _DAY = 86_400_000_000
 _TOO_FINE = "it has digits below a microsecond"
@@ -109,7 +110,19 @@ class Conversion:
             return self._map(column, kind)
         if pt.is_list(kind):
             return self._list(column, kind)
+        if pt.is_struct(own):
+            return self._variant(column)
         return self._value(column, kind)
+
+    def _variant(self, column: Column) -> Column:
+        texts, bad = variant_texts(column)
+        values = pa.array(texts, pa.string())
+        hexes = [_hex(column, row) if row in bad else None for row in range(len(texts))]
+        shown = pa.array(hexes, pa.string())
+        for reason in dict.fromkeys(bad.values()):
+            mask = pa.array([bad.get(row) == reason for row in range(len(texts))])
+            values = self._without(values, mask, shown, f"as a VARIANT {reason}")
+        return values
 
     def _value(self, column: Column, kind: Kind) -> Column:
         own = column.type
@@ -296,6 +309,13 @@ def _plain_list(column: Column) -> Column:
     lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     return pa.ListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
+
+
+def _hex(column: Column, row: int) -> str:
+    """Return the bytes of a VARIANT as messages show them."""
+    place = column.type.get_field_index("value")
+    value = None if place < 0 else column.field(place)[row].as_py()
+    return "" if value is None else f"0x{value.hex()}"
 
 
 def _parents(column: Column) -> Translate:
