@@ -132,7 +132,7 @@ def runtime_of(master: str) -> Runtime:
     """Return the runtime of a master that was checked when it was read."""
     if found := find_runtime(master):
         return found
-    raise ValueError(f"no runtime accepts the master {master}")
+    raise ValueError(f"no runtime supports the master {master}")
 
 
 def misspelt(master: str) -> bool:

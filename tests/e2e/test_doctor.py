@@ -80,7 +80,7 @@ def test_a_machine_that_lacks_something_is_told_what_mends_it(
     mended = {name: found[name]["command"] for name in ("spark-home", "secrets")}
     assert mended == {"spark-home": "unset SPARK_HOME", "secrets": "export SHOP_SECRET=…"}
     assert found["java-home"]["status"] == "warning"
-    assert "problem  spark-home       SPARK_HOME is `/gone`, and no Spark is there" in text.stdout
+    assert "problem  spark-home       SPARK_HOME is `/gone`, which has no Spark" in text.stdout
     assert "→ export SHOP_SECRET=…" in text.stdout
     assert "canary" not in text.stdout + answer.stdout
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["destination.yml"]

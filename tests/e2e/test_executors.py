@@ -76,6 +76,6 @@ def test_an_executor_loads_with_an_identity_of_its_own_and_without_one_says_what
     assert refused.code == 1, refused.stdout + refused.stderr
     error = refused.tables["orders"]["error"]
     assert "this executor finds no AWS identity" in error["message"]
-    assert "a base identity of its own" in error["hint"]
+    assert "its own base identity" in error["hint"]
     assert lake.data_keys() == before
     assert lake.uploads() == []

@@ -83,7 +83,7 @@ def test_a_catalog_that_a_sync_may_not_change_is_brought_into_step_by_recover(
     allow_glue(lake)
     recovered = lakeload(lake, folder, "recover", "pipeline.yml")
     assert recovered.code == 0, recovered.stderr
-    assert "brought the catalog up to date with job job-1" in recovered.stdout
+    assert "updated the catalog for job job-1" in recovered.stdout
     day = query(lake)[0]["lakeload_partition"]
     expected = [
         {"id": 1, "name": "a", "lakeload_partition": day},

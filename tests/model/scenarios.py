@@ -37,10 +37,10 @@ SCENARIOS: dict[str, Scenario] = {
     "a job that loses uploads": Scenario(
         (_writer("A", "a"), _writer("B", "b"), _RECOVER), files=2, lifecycle=2, lost=0
     ),
-    "a person voids what is half visible": Scenario(
+    "a person voids what is only partially published": Scenario(
         (_writer("A", "a"), _RECOVER, Process("operator", "O")), files=2, lifecycle=1, kills=2
     ),
-    "a person accepts what is half visible": Scenario(
+    "a person accepts what is only partially published": Scenario(
         (_writer("A", "a"), _RECOVER, Process("operator", "O", decision="partial")),
         files=2,
         lifecycle=1,
@@ -123,7 +123,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "publish_from_record": ("one job in two attempts", "UNCOMMITTED"),
     "look_after_no_such_upload": ("two jobs and a recover", "NEEDLESS VOID"),
     "wait_for_late_completion": ("completions that take long", "VOID VISIBLE"),
-    "clean_after_void": ("a person voids what is half visible", "VOID VISIBLE"),
+    "clean_after_void": ("a person voids what is only partially published", "VOID VISIBLE"),
     "fence_before_abort": ("a clean-up against slow writers", "NEEDLESS VOID"),
     "success_after_end": ("one job in two attempts, and uploads are lost", "LIE"),
     "leave_after_record": ("Ctrl-C", "NEEDLESS VOID"),

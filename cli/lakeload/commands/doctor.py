@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 def doctor(
     file: Annotated[
         Path | None,
-        typer.Argument(help="A pipeline or destination: look only at what it needs."),
+        typer.Argument(help="A pipeline or destination: check only what it needs."),
     ] = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no network: neither endpoint nor metadata.")
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="Give up what takes longer.")
+        str, typer.Option("--timeout", metavar="TIME", help="Time limit of each check.")
     ] = "5s",
     output: Output = OutputFormat.TEXT,
 ) -> None:

@@ -37,11 +37,13 @@ from lakeload_jobs.contract.errors import InvalidInput, Refused
 if TYPE_CHECKING:
     from lakeload.sources.files.inspected_tables import InspectedTable
 
-Folder = Annotated[Path, typer.Argument(help="Where to write; made if it is not there.")]
-NoInput = Annotated[bool, typer.Option("--no-input", help="Ask nothing, at a terminal either.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite documents that are there.")]
+Folder = Annotated[Path, typer.Argument(help="The folder to write to; created if missing.")]
+NoInput = Annotated[
+    bool, typer.Option("--no-input", help="Do not ask questions, even in a terminal.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+    bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
 ]
 
 
@@ -200,7 +202,7 @@ def table_files(
     good = [table for table in inspected if table.error is None]
     if name and len(good) > 1:
         raise InvalidInput(
-            f"`--table` names one table, and the files make {len(good)}",
+            f"`--table` names one table, but the files make up {len(good)}",
             hint="leave it out, and change the names in pipeline.yml",
         )
     tables = tuple(
@@ -259,6 +261,6 @@ def _check(texts: dict[str, str]) -> None:
             for problem in inspection.problems:
                 if problem.severity == "error":
                     raise InvalidInput(
-                        f"these choices make no valid {inspection.kind}: {problem.message}",
+                        f"these choices do not make a valid {inspection.kind}: {problem.message}",
                         hint=problem.hint,
                     )

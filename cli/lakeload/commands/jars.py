@@ -72,7 +72,7 @@ def jars(
         ),
     ] = None,
     archive: Annotated[
-        bool, typer.Option("--archive/--no-archive", help="Whether to make a class-data archive.")
+        bool, typer.Option("--archive/--no-archive", help="Build a class-data archive (AppCDS).")
     ] = True,
     output: Output = OutputFormat.TEXT,
 ) -> None:
@@ -95,7 +95,7 @@ def jars(
         )
     if repository and folder:
         raise InvalidInput(
-            "`--repository` and `--from` exclude each other", hint="leave one of them out"
+            "`--repository` and `--from` cannot be used together", hint="remove one of them"
         )
     cache = cache_directory(os.environ)
     wanted, with_archive, conf = _wanted(file, sets or [])
@@ -117,7 +117,7 @@ def jars(
     elif not console.quiet():
         show_fetched(state, made, already, console.out)
     if code:
-        console.note("`lakeload jars fetch` fetches what is broken or missing")
+        console.note("`lakeload jars fetch` fetches broken and missing jars")
         raise typer.Exit(code)
 
 
@@ -186,7 +186,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
 
     def waiting() -> None:
         if not waits:
-            console.note("another process is making the class-data archive: waiting for it")
+            console.note("another process is making the class-data archive; waiting for it")
             waits.append(True)
 
     def run(target: Path, folder: Path) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _STEPS = FORMATS["ICEBERG"].maintenance_steps
 
 
-Apply = Annotated[bool, typer.Option("--apply", help="Do it; without, only say what would be.")]
+Apply = Annotated[bool, typer.Option("--apply", help="Apply the changes (default: dry run).")]
 
 
 OnlySteps = Annotated[
@@ -49,13 +49,19 @@ OnlySteps = Annotated[
 
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="SQL", help="compact: only files that may hold such rows."),
+    typer.Option(
+        "--where", metavar="SQL", help="compact: only files that can contain matching rows."
+    ),
 ]
 
 
 MaxBytes = Annotated[
     str | None,
-    typer.Option("--max-bytes", metavar="SIZE", help="compact: at most this of a table: 50GiB."),
+    typer.Option(
+        "--max-bytes",
+        metavar="SIZE",
+        help="compact: rewrite at most this much of a table, such as 50GiB.",
+    ),
 ]
 
 
@@ -71,14 +77,14 @@ OlderThan = Annotated[
 
 RetainLast = Annotated[
     int | None,
-    typer.Option("--retain-last", metavar="N", min=1, help="expire: never the last N snapshots."),
+    typer.Option("--retain-last", metavar="N", min=1, help="expire: keep the last N snapshots."),
 ]
 
 
 OrphansOlderThan = Annotated[
     str,
     typer.Option(
-        "--orphans-older-than", metavar="AGE", help="orphans: files of this age, 24h or more."
+        "--orphans-older-than", metavar="AGE", help="orphans: only files of this age, at least 24h."
     ),
 ]
 
@@ -88,8 +94,8 @@ AbortOlderThan = Annotated[
     typer.Option(
         "--abort-older-than",
         metavar="AGE",
-        help="Branches (Iceberg) and uploads (Parquet) of this age are of dead runs. Longer than "
-        "your longest load.",
+        help="Remove branches (Iceberg) and uploads (Parquet) of unfinished attempts of this age. "
+        "Choose more than your longest load takes.",
     ),
 ]
 
@@ -105,7 +111,7 @@ RegisterOptimizers = Annotated[
 
 OptimizerRole = Annotated[
     str | None,
-    typer.Option("--optimizer-role", metavar="ARN", help="The role in which Glue does that."),
+    typer.Option("--optimizer-role", metavar="ARN", help="The role that Glue assumes for that."),
 ]
 
 
@@ -128,9 +134,9 @@ def maintain(
 ) -> None:
     """Keep a pipeline's tables small and quick to read; loads may go on meanwhile.
 
-    Iceberg: drops branches of dead runs, compacts small files, rewrites
+    Iceberg: drops branches of abandoned attempts, compacts small files, rewrites
     deletes and manifests, expires old snapshots, removes orphans. Parquet:
-    aborts uploads of dead runs. Without --apply it says what it would do.
+    aborts uploads of abandoned attempts. Without --apply it says what it would do.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads came first.
     """
     from lakeload.documents.load import load_pipeline
@@ -302,7 +308,7 @@ def with_steps(
             if step not in possible:
                 why = f"tables of {table_format} have no such step"
             raise InvalidInput(
-                f"`{flag}` belongs to the step `{step}`: {why}", hint=f"leave `{flag}` out"
+                f"`{flag}` is an option of the step `{step}`: {why}", hint=f"leave `{flag}` out"
             )
     return replace(wanted, steps=steps)
 

@@ -18,8 +18,10 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput
 
-Output = Annotated[OutputFormat, typer.Option("--output", help="How to answer.")]
-PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE", help="The pipeline document.")]
+Output = Annotated[OutputFormat, typer.Option("--output", help="Output format.")]
+PipelineFile = Annotated[
+    Path, typer.Argument(metavar="PIPELINE", help="The pipeline's configuration file.")
+]
 EitherFile = Annotated[
     Path,
     typer.Argument(
@@ -29,7 +31,9 @@ EitherFile = Annotated[
 ]
 Tables = Annotated[
     list[str] | None,
-    typer.Option("--table", metavar="GLOB", help="Only tables whose name matches; repeatable."),
+    typer.Option(
+        "--table", metavar="GLOB", help="Only tables whose names match this glob; repeatable."
+    ),
 ]
 JobId = Annotated[
     str | None,
@@ -40,11 +44,12 @@ JobId = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Load at most N rows a table.")
+    int | None,
+    typer.Option("--limit", metavar="N", min=1, help="Load at most N rows of each table."),
 ]
 Reload = Annotated[
     bool,
-    typer.Option("--reload", help="Load all files again, whatever was loaded before: appends."),
+    typer.Option("--reload", help="Append all files again, including those loaded before."),
 ]
 
 Schema = Annotated[
@@ -62,20 +67,24 @@ Sample = Annotated[
 
 Master = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="Spark's master instead of the document's."),
+    typer.Option("--master", metavar="URL", help="Spark master; overrides the pipeline."),
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="K=V", help="A property of Spark; repeatable."),
+    typer.Option("--conf", metavar="K=V", help="A Spark property, NAME=VALUE; repeatable."),
 ]
 
 _Verbose = Annotated[
     int,
     typer.Option(
-        "-v", "--verbose", count=True, help="Say more; -vv says most.", show_default=False
+        "-v",
+        "--verbose",
+        count=True,
+        help="Increase verbosity; repeat for debug output.",
+        show_default=False,
     ),
 ]
-_Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say only errors and the answer.")]
+_Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show only the result and errors.")]
 _LogFile = Annotated[
     Path | None, typer.Option("--log-file", help="Append a detailed log to this file.")
 ]

@@ -31,7 +31,7 @@ def plan(
     """Show what `sync` would do, table by table; writes nothing.
 
     Targets, modes, input files, the first key at this instant, columns that
-    change, and what is left of dead runs. Exit code 0; 2 when a document or a
+    change, and what is left of abandoned attempts. Exit code 0; 2 when a document or a
     flag is wrong; 3 when AWS, the lake, the input or the columns would refuse.
     """
     from lakeload.commands.spark_job import Context

@@ -87,7 +87,7 @@ def policy(
             metavar="ARN",
             help="Who may assume the role: an account, user or role; repeatable. "
             "`ARN,external-id=env:NAME` gives one an ExternalId of its own. "
-            "Default: who you are, as STS says.",
+            "Default: your own identity (sts:GetCallerIdentity).",
         ),
     ] = None,
     format_: Annotated[
@@ -101,7 +101,7 @@ def policy(
         ),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="For those who query: nothing is written.")
+        bool, typer.Option("--read-only", help="Permissions for querying only: nothing is written.")
     ] = False,
     account: Annotated[
         str | None,

@@ -20,7 +20,7 @@ def recover(
     file: EitherFile,
     table: Tables = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing; say what would be done.")
+        bool, typer.Option("--dry-run", help="Write nothing; show what would be done.")
     ] = False,
     abort_older_than: Annotated[
         str,
@@ -33,20 +33,25 @@ def recover(
     ] = "24h",
     void: Annotated[
         str | None,
-        typer.Option("--void", metavar="JOB", help="Remove what there is of a damaged job."),
+        typer.Option(
+            "--void", metavar="JOB", help="Discard a damaged job: remove its remaining rows."
+        ),
     ] = None,
     accept: Annotated[
         str | None,
-        typer.Option("--accept", metavar="JOB", help="Keep what there is of a damaged job."),
+        typer.Option("--accept", metavar="JOB", help="Keep the remaining rows of a damaged job."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do what --void shows without it.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Apply --void. Without it, only show what would be removed."),
+    ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Finish what killed runs left in the tables of a pipeline or a destination.
 
     Publishes committed jobs, cleans up void ones, repairs the catalog, removes
-    uploads of dead runs. `sync` does the same for its own tables before it loads.
-    Of Iceberg tables it drops the branches of dead runs: nothing else is left.
+    uploads of abandoned attempts. `sync` does the same for its own tables before it loads.
+    Of Iceberg tables it drops the branches of abandoned attempts: nothing else is left.
     Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
     AWS refuses, 5 when the data is in and the catalog still lags behind.
     """
@@ -79,7 +84,7 @@ def recover(
 def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:
     if void is not None and accept is not None:
         raise InvalidInput(
-            "`--void` and `--accept` are two answers to one question",
+            "`--void` and `--accept` cannot be used together",
             hint="`--void` removes the job's rows, `--accept` keeps those that are there",
         )
     if yes and void is None:

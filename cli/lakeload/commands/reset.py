@@ -15,14 +15,16 @@ from lakeload.ui.console import OutputFormat
 
 TableNames = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE", help="Tables by the pipeline's names for them; globs."),
+    typer.Argument(metavar="TABLE", help="Tables to reset, by their names in the pipeline; globs."),
 ]
 
 
 def reset(
     pipeline: PipelineFile,
     tables: TableNames,
-    yes: Annotated[bool, typer.Option("--yes", help="Do what is shown without it.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Apply. Without it, only show what would be removed.")
+    ] = False,
     with_log: Annotated[
         bool,
         typer.Option(

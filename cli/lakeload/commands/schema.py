@@ -22,7 +22,7 @@ class DocumentKind(StrEnum):
 
 
 def schema(
-    kind: Annotated[DocumentKind, typer.Argument(help="The document to describe.")],
+    kind: Annotated[DocumentKind, typer.Argument(help="The configuration file to describe.")],
 ) -> None:
     """Print the JSON Schema of a document, for editors that complete and check.
 

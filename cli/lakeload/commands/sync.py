@@ -47,7 +47,9 @@ def sync(
         typer.Option(
             "--retry-rejected",
             metavar="JOB",
-            help="Load what that job has rejected, read under the settings of now, not the files.",
+            help=(
+                "Load the records that this job rejected, with today's settings, instead of files."
+            ),
             show_default=False,
         ),
     ] = None,

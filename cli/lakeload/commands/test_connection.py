@@ -21,20 +21,23 @@ from lakeload_jobs.contract.errors import ExitCode
 def test_connection(
     file: Annotated[Path, typer.Argument(help="A destination, or a pipeline for its destination.")],
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Leave out the probes that write.")
+        bool, typer.Option("--read-only", help="Skip the checks that write.")
     ] = False,
     skip: Annotated[
-        list[str] | None, typer.Option("--skip", metavar="PROBE", help="Take a probe for granted.")
+        list[str] | None,
+        typer.Option(
+            "--skip", metavar="PROBE", help="Skip this check and treat it as passed; repeatable."
+        ),
     ] = None,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="Be done within this time.")
+        str, typer.Option("--timeout", metavar="TIME", help="Time limit of all checks.")
     ] = "30s",
     wait: Annotated[
         str,
         typer.Option(
             "--wait",
             metavar="TIME",
-            help="Repeat a denied AssumeRole this long: IAM takes up to a minute to know a role.",
+            help="Retry a denied AssumeRole for this long: a new role takes IAM up to a minute.",
         ),
     ] = "0s",
     output: Output = OutputFormat.TEXT,

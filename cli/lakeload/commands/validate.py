@@ -15,10 +15,14 @@ from lakeload_jobs.contract.errors import ExitCode
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Destinations and pipelines.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Configuration files of destinations and pipelines.")
+    ],
     output: Annotated[
         ValidationFormat,
-        typer.Option("--output", help="How to answer; `github` annotates a pull request's lines."),
+        typer.Option(
+            "--output", help="Output format; `github` annotates the lines of a pull request."
+        ),
     ] = ValidationFormat.TEXT,
 ) -> None:
     """Check documents: every problem, with line, column and a hint. No network.

@@ -23,7 +23,7 @@ class Credentials(Model):
     role_arn: RoleArn | None = None
     """The role to assume; the keys or the profile below, else the default chain, assume it."""
     external_id: Secret = None
-    """The ExternalId that the role's trust policy demands. Secret; with `role_arn` only."""
+    """The ExternalId that the role's trust policy requires. Secret; with `role_arn` only."""
     session_duration: Annotated[int, Field(ge=900, le=43_200)] = 3600
     """Seconds a role's credentials live; they are renewed in time. With `role_arn` only."""
     session_tags: dict[Text, str] | None = None
@@ -33,7 +33,7 @@ class Credentials(Model):
     access_key_id: Secret = None
     """An access key's id. Secret; needs `secret_access_key`."""
     secret_access_key: Secret = None
-    """The access key itself. Secret; needs `access_key_id`."""
+    """The secret access key. Secret; needs `access_key_id`."""
     session_token: Secret = None
     """The token of temporary keys. Secret; needs both keys."""
 
@@ -62,8 +62,10 @@ class Credentials(Model):
         given = [name for name in _KEYS if getattr(self, name) is not None]
         found = []
         if given and self.profile is not None:
-            hint = "keep one of the two"
-            found.append(Finding("`profile` and keys are two identities", hint, ("profile",)))
+            hint = "remove one of them"
+            found.append(
+                Finding("`profile` cannot be combined with `access_key_id`", hint, ("profile",))
+            )
         for name in _KEYS[:2]:
             if given and name not in given:
                 hint = f"add `{name}: {{env: LAKELOAD_{name.upper()}}}`"

@@ -202,7 +202,7 @@ class TreeReader:
                 "duplicate-key",
                 f"`{shown(name)}` is given twice, on lines {first.line + 1} and {again.line + 1}",
                 again,
-                hint="keep one of them",
+                hint="remove one of them",
                 label="again here",
                 before=((first, "first here"),),
             )
@@ -272,7 +272,7 @@ def fill(text: str, environment: Mapping[str, str]) -> tuple[str, tuple[Unfilled
         if len(unfilled) == _MAX_UNFILLED:
             return match[0]
         if name is None:
-            message = "`${` begins a reference to an environment variable, and this is none"
+            message = "`${` begins a reference to an environment variable, but this is not one"
             hint = "write `${NAME}` or `${NAME:-default}`; a literal `${` is written `$${`"
         else:
             value = environment.get(name)

@@ -51,7 +51,7 @@ def refusal(message: str, hint: str | None = None, *, code: str = "invalid") -> 
 
 def refusals(findings: Sequence[Finding]) -> PydanticCustomError:
     """Build one error that carries several findings, each with its own place."""
-    return PydanticCustomError("findings", "refused by a rule", {FINDINGS: tuple(findings)})
+    return PydanticCustomError("findings", "rejected by a rule", {FINDINGS: tuple(findings)})
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def read_page(path: Path) -> Page:
     except OSError as error:
         raise Unreadable(_unreadable(path, error)) from error
     if max(size, len(data)) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES >> 20} MiB and is not read"
+        message = f"the file is larger than {MAX_BYTES >> 20} MiB and was not read"
         raise Unreadable(
             Problem("error", "too-large", message, shown, hint="check that this is the right file")
         )

@@ -90,7 +90,7 @@ def check_url(value: str, secrets: str, hint: str, what: str = "a URL") -> Split
     """Return the parts of a URL with scheme and host; `secrets` says where those belong instead."""
     if has_userinfo(value):
         raise refusal(
-            "the URL carries a user name or password, and secrets are references only",
+            "the URL carries a user name or password; secrets must be references",
             f"remove the part before `@`; {secrets}",
             code="secret-literal",
         )
@@ -131,7 +131,7 @@ def _role(value: str) -> str:
 def _glue_prefix(value: str) -> str:
     if "*" in value:
         raise refusal(
-            f"`{shown(value)}` is taken as it is written, and `*` is no part of a name",
+            f"`{shown(value)}` is used literally, and a name cannot contain `*`",
             f"write `{shown(value.replace('*', '').rstrip('_-'))}`; "
             "the `*` belongs in an IAM policy",
         )

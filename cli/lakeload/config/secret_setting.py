@@ -86,7 +86,7 @@ def _headers(given: Any) -> dict[str, SecretReference]:
 def literal_finding(name: str) -> Finding:
     """Refuse a literal value, with the two lines to write instead. The value is not shown."""
     return Finding(
-        f"`{name}` is a secret and takes a reference, not its value",
+        f"`{name}` is a secret: use a reference, not its value",
         f"keep the value outside the file and write:\n  {name}:\n    env: {_variable(name)}",
         code="secret-literal",
     )

@@ -113,9 +113,9 @@ def read_nodes(text: str) -> yaml.Node | None:
         if not loader.check_event(yaml.StreamEndEvent):
             raise YamlRefused(
                 "several-documents",
-                "a second document begins here",
+                "a second YAML document begins here",
                 span_of(loader.peek_event()),
-                "write one document in each file; remove the line `---`",
+                "remove the line `---`: each file has one YAML document",
             )
     except yaml.MarkedYAMLError as error:
         raise syntax_refusal(error, text) from error
@@ -178,7 +178,7 @@ class _Loader(yaml.SafeLoader):
     def _check_limits(self, event: Any) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
-            message = f"the document has more than {MAX_VALUES:,} values"
+            message = f"the file has more than {MAX_VALUES:,} values"
             raise YamlRefused("too-large", message, span_of(event))
         if self._depth > MAX_DEPTH:
             message = f"values are nested more than {MAX_DEPTH} levels deep"

@@ -129,7 +129,7 @@ def _element(answer: str, name: str) -> str:
     """Return the text of the first element of that name in the emulator's own answer."""
     found = re.search(f"<{name}>([^<]*)</{name}>", answer)
     if found is None:
-        raise Refused(f"the emulated AWS answered without `{name}`")
+        raise Refused(f"the emulated AWS sent a response without `{name}`")
     return found.group(1)
 
 

@@ -198,7 +198,7 @@ class Columns(Model):
                 message = f"`{shown(source)}` is renamed but not loaded"
                 found.append(Finding(message, hint, at))
             if normalize(target).lower() in RESERVED_COLUMNS:
-                message = f"`{shown(target)}` is a name lakeload and its readers use themselves"
+                message = f"`{shown(target)}` is reserved by lakeload or by query engines"
                 found.append(Finding(message, "choose another name", at))
         found += _one_target_twice(self.rename)
         if found:
@@ -212,8 +212,8 @@ def repeated(names: tuple[str, ...], field: str) -> list[Finding]:
     found = []
     for i, name in enumerate(names):
         if name in seen:
-            message = f"`{shown(name)}` is in the list twice"
-            found.append(Finding(message, "keep one of them", (field, i)))
+            message = f"`{shown(name)}` is listed twice"
+            found.append(Finding(message, "remove one of them", (field, i)))
         seen.add(name)
     return found
 

@@ -226,8 +226,8 @@ def _without_schema(tables: Numbered, found: list[TableTarget], *, glue: bool) -
         what = "Glue database" if glue else "namespace in the catalog"
         prefix = "`glue_database_prefix` in the destination, or " if glue else ""
         yield Finding(
-            f"the table `{shown(table.table)}`{more} would have no {what}: all parts of "
-            "its name are blank",
+            f"the table `{shown(table.table)}`{more} would have no {what}: all parts of its "
+            "name are empty",
             f"set {prefix}`destination_prefix` or `namespace` in the pipeline",
             ("tables", i, "table" if table.namespace is None else "namespace"),
             "no-database" if glue else "no-namespace",

@@ -119,7 +119,7 @@ class Destination(Model):
     def _one_s3_endpoint(self) -> Destination:
         if self.endpoint_url and self.endpoints.s3:
             message = "`endpoint_url` and `endpoints.s3` are the same setting"
-            raise refusals([Finding(message, "keep one of them", ("endpoint_url",))])
+            raise refusals([Finding(message, "remove one of them", ("endpoint_url",))])
         return self
 
 

@@ -100,7 +100,7 @@ def _identity(catalog: Mapping[str, Any], region: Any) -> Iterator[Finding]:
     given = [name for name in _IDENTITIES if name in catalog]
     for other in given[1:]:
         message = f"`{given[0]}` and `{other}` are two identities"
-        yield Finding(message, "keep one of them", (*_CATALOG, other), "two-identities")
+        yield Finding(message, "remove one of them", (*_CATALOG, other), "two-identities")
     for name in ("scope", "oauth2_server_uri"):
         if name in catalog and not {"credential", "token"} & set(given):
             yield Finding(
@@ -131,7 +131,7 @@ def _warehouse(
     if not CATALOGS[kind].located:
         located = tuple(name for name, traits in CATALOGS.items() if traits.located)
         message = f"`warehouse_location` is a setting of {_listed(located)}"
-        hint = "remove the line: this catalog decides itself where tables lie"
+        hint = "remove the line: this catalog chooses the locations of tables"
         yield Finding(f"{message}, and the catalog is {kind}", hint, at, "other-catalog")
         return
     bucket, prefix = data.get("bucket"), data.get("prefix", "")
@@ -140,8 +140,8 @@ def _warehouse(
     root = f"s3://{bucket}/{prefix.strip('/')}".rstrip("/")
     if given.startswith("s3://") and not f"{given.rstrip('/')}/".startswith(f"{root}/"):
         yield Finding(
-            f"`{shown(given)}` lies outside of the destination, `{shown(root)}`",
-            "choose a location inside, or leave it out: that is the default",
+            f"`{shown(given)}` is outside of the destination, `{shown(root)}`",
+            "choose a location inside of it, or remove the line to use the default",
             at,
             "outside-destination",
         )
@@ -159,10 +159,10 @@ def destination_notes(model: Destination) -> Iterator[Finding]:
     could_sign = "sigv4" in CATALOG_SETTINGS[catalog.type].names and catalog.sigv4 is None
     if could_sign and name.endswith(AWS_DOMAINS):
         message = f"`{shown(name)}` is a service of AWS, and `sigv4` is not set"
-        hint = "AWS's own catalogs take signed requests only: add `sigv4: {signing_name: …}`"
+        hint = "catalogs of AWS accept only signed requests: add `sigv4: {signing_name: …}`"
         yield Finding(message, hint, at, "unsigned")
     if name.endswith(".snowflakecomputing.com") and not host.path.endswith("/polaris/api/catalog"):
-        message = "Open Catalog answers under `/polaris/api/catalog`, which this URL lacks"
+        message = "this is not the URL of Open Catalog, which ends with `/polaris/api/catalog`"
         hint = "write `https://ORG-ACCOUNT.snowflakecomputing.com/polaris/api/catalog`"
         yield Finding(message, hint, at, "catalog-path")
 
@@ -310,7 +310,7 @@ def _table(table: Table, at: Location, *, incremental: bool) -> Iterator[Finding
 def _upsert(table: Table, at: Location) -> Iterator[Finding]:
     if not table.primary_key:
         yield Finding(
-            "`mode: UPSERT` needs `primary_key`: files do not tell which columns identify a row",
+            "`mode: UPSERT` needs `primary_key`: files do not define which columns identify a row",
             "add `primary_key: [id]` with the names of those columns",
             (*at, "mode"),
             "missing-key",
@@ -325,12 +325,12 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
         if not _is_loaded(table, name):
             yield _not_loaded(name, "identifies the rows", (*at, "primary_key", i))
     if table.cursor is not None and not _is_loaded(table, table.cursor):
-        yield _not_loaded(table.cursor, "tells versions of a row apart", (*at, "cursor"))
+        yield _not_loaded(table.cursor, "orders versions of a row", (*at, "cursor"))
 
 
 def _without_upsert(table: Table, at: Location) -> Iterator[Finding]:
     if table.cursor is not None:
-        hint = f"`mode: UPSERT` tells versions of a row apart by it; {FILES_ONCE}"
+        hint = f"`mode: UPSERT` orders versions of a row by it; {FILES_ONCE}"
         yield Finding(CURSOR, hint, (*at, "cursor"), NOT_YET)
     if "deletes" in table.model_fields_set:
         yield Finding(
@@ -348,7 +348,7 @@ def _partitions(table: Table, at: Location) -> Iterator[Finding]:
         if not _is_loaded(table, part.column):
             yield _not_loaded(part.column, "lays out the table", here)
         if (problem := duplicate_field(fields[: i + 1])) and not duplicate_field(fields[:i]):
-            yield Finding(shown(problem, 200), "keep one of the two", here)
+            yield Finding(shown(problem, 200), "remove one of them", here)
 
 
 def _is_loaded(table: Table, name: str) -> bool:
@@ -369,8 +369,8 @@ def _tracking(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
         marks = table.mode == "UPSERT" and table.deleted_when and table.deletes == "MARK"
         if marks and "_supa_deleted" not in given:
             yield Finding(
-                f"`_supa_deleted` is missing, and deleted rows of `{shown(table.table)}` are "
-                "marked in it",
+                "`_supa_deleted` is missing, and it marks the deleted rows of "
+                f"`{shown(table.table)}`",
                 "add it to the list, or write `deletes: DELETE`",
                 ("tracking_columns",),
                 "tracking-column",
@@ -384,8 +384,8 @@ def mode_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
     listed = isinstance(given, tuple) and "_supa_job_id" not in given
     if listed or given == "NONE":
         yield Finding(
-            "without `_supa_job_id` a table knows its latest 1,000 jobs and no older ones",
-            "an older job id that is given again would be loaded again",
+            "without `_supa_job_id` a table remembers only its latest 1,000 jobs",
+            "a job with an older id would be loaded again",
             ("tracking_columns",),
             "tracking-column",
         )

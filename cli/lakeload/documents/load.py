@@ -55,7 +55,7 @@ def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -
                 page.problem(
                     "warning",
                     "white-space",
-                    f"the value of `{name}` in {where} begins or ends with white space",
+                    f"the value of `{name}` in {where} begins or ends with whitespace",
                     entry.value.span if isinstance(entry.value, Leaf) else entry.key,
                     hint="remove it there unless it belongs to the secret",
                     key=path,
@@ -130,13 +130,13 @@ def parse(
     if isinstance(tree, Branch) and tree.entries:
         return page, tree
     empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
-    message = "the document is empty" if empty else "the document is not a mapping of keys"
+    message = "the file is empty" if empty else "the file is not a mapping of keys"
     span = None if tree is None or empty else tree.span
     problems.append(page.problem("error", "not-a-mapping", message, span, hint=_STARTS))
     return None
 
 
-_STARTS = "a document begins with `version: 1`; `lakeload schema` describes the rest"
+_STARTS = "begin the file with `version: 1`; `lakeload schema` describes the rest"
 
 
 def kind_of(tree: Branch) -> Kind | None:

@@ -35,7 +35,7 @@ def property_problem(name: str, value: str) -> tuple[str, str] | None:
         )
     if lower.startswith("lakeload."):
         return (
-            f"`{name}` is lakeload's own: it remembers there what was loaded",
+            f"`{name}` is reserved: lakeload records there what it has loaded",
             "remove the line",
         )
     if lower in _NAMES["refused"]:
@@ -47,12 +47,12 @@ def property_problem(name: str, value: str) -> tuple[str, str] | None:
     plain = lower.startswith(tuple(_NAMES["for_tables"]))
     if (not plain and _SECRET.search(name)) or _SECRET_VALUE.search(value):
         return (
-            f"`{name}` looks like a secret, and whoever reads a table sees its properties",
+            f"`{name}` looks like a secret, and everyone who can read a table sees its properties",
             "secrets go under `credentials` and `iceberg.catalog`, as references",
         )
     if lower.startswith(tuple(_NAMES["for_catalogs"])) or lower in _NAMES["of_catalogs"]:
         return (
-            f"`{name}` is a property of catalogs, and tables do not have it",
+            f"`{name}` is a property of catalogs, not of tables",
             "the settings of the catalog are under `iceberg.catalog`",
         )
     return None

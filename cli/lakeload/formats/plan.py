@@ -244,11 +244,11 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
 
 def _nothing_there(found: InputFound) -> ErrorInfo:
     """Return the error of a load whose input is not there, in the words of the load."""
-    message = found.why.message if found.why else f"there is no input at {quoted(found.missing)}"
+    message = found.why.message if found.why else f"no input files at {quoted(found.missing)}"
     hint = found.why.hint if found.why else None
     more = len(found.missing) - 1
     message += f" (nor at {more} other paths)" if more > 0 else ""
-    start = "relative paths start at the folder of the pipeline document"
+    start = "relative paths start at the folder of the pipeline's file"
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
@@ -283,10 +283,10 @@ def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[Tabl
         if result.missing or ending.exit_status != 0:
             cause = ended.cause
             raise _error_of(cause.exit_code)(
-                f"finding the columns: the Spark job died: {cause.message}",
+                f"reading the columns: the Spark job crashed: {cause.message}",
                 hint=cause.hint or WITHOUT,
             )
-        raise LoadFailed(f"finding the columns: {result.message}", hint=result.hint or WITHOUT)
+        raise LoadFailed(f"reading the columns: {result.message}", hint=result.hint or WITHOUT)
     if result.error is not None:
         kind = _error_of(result.error.exit_code)
         raise kind(result.error.message, hint=result.error.hint or WITHOUT)

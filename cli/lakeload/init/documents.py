@@ -135,11 +135,11 @@ class Variable:
 
 VARIABLES = {
     "credentials.external_id": Variable(
-        "LAKELOAD_EXTERNAL_ID", "The ExternalId that the role's trust policy demands."
+        "LAKELOAD_EXTERNAL_ID", "The ExternalId that the role's trust policy requires."
     ),
     "credentials.access_key_id": Variable("LAKELOAD_ACCESS_KEY_ID", "The id of the access key."),
     "credentials.secret_access_key": Variable(
-        "LAKELOAD_SECRET_ACCESS_KEY", "The access key itself."
+        "LAKELOAD_SECRET_ACCESS_KEY", "The secret access key."
     ),
     "iceberg.catalog.client_id": Variable(
         "LAKELOAD_CLIENT_ID", "The client id of the service connection."

@@ -50,8 +50,8 @@ def require_room(
     if there := _documents_there(folder, names):
         names = " and ".join(f"`{folder / name}`" for name in there)
         raise InvalidInput(
-            f"{names} {'is' if len(there) == 1 else 'are'} there already, and nothing was written",
-            hint=f"`--force` overwrites; or name another folder: `{elsewhere}`",
+            f"{names} already {'exists' if len(there) == 1 else 'exist'}; nothing was written",
+            hint=f"use `--force` to overwrite, or another folder: `{elsewhere}`",
         )
 
 
@@ -83,7 +83,7 @@ def write_files(files: Sequence[PlannedFile], *, elsewhere: str = INIT) -> None:
             reason = (error.strerror or type(error).__name__).lower()
             raise InvalidInput(
                 f"`{file.path}` cannot be written: {reason}",
-                hint=f"name a folder that is yours: `{elsewhere}`",
+                hint=f"choose a folder that you can write to: `{elsewhere}`",
             ) from error
 
 
@@ -210,8 +210,10 @@ def next_steps(
     if secrets:
         dotenv = shell_path(folder / DOTENV)
         found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
-    found.append(Step(f"lakeload policy {destination}", "what has to be allowed in AWS"))
-    found.append(Step(f"lakeload test-connection {destination}", "whether it is"))
+    found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
+    found.append(
+        Step(f"lakeload test-connection {destination}", "check bucket, role and permissions")
+    )
     for name in pipelines:
         pipeline = shlex.quote(str(folder / name))
         found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))

@@ -128,7 +128,7 @@ def carry_over(trees: Sequence[Branch]) -> Imported:
     found = [_product_of(tree) for tree in trees]
     if len({product.name for product in found}) > 1:
         raise InvalidInput(
-            f"these are configurations of {' and of '.join(p.title for p in found)}",
+            f"the file has configurations of {' and of '.join(p.title for p in found)}",
             hint="import those of one product at a time",
         )
     done = Imported(found[0])
@@ -277,7 +277,7 @@ class _Reader:
             found = TheirValue(both.upper())
         if found is None:
             for name, _ in order:
-                self._leave(name, "no mode of a table is like it: write `mode`")
+                self._leave(name, "lakeload has no such mode: write `mode`")
             return
         table.incremental = found.incremental
         note = found.note if found.here == "UPSERT" else ""
@@ -503,7 +503,7 @@ def _catalog(done: Imported) -> None:
     branch = settings.get("iceberg.branch")
     if branch and "ref" in names:
         del settings["iceberg.branch"]
-        note = "It names the catalog's branch, and not that of each table (`iceberg.branch`)."
+        note = "It names the catalog's branch, not of each table (`iceberg.branch`)."
         settings["iceberg.catalog.ref"] = replace(branch, differs=note)
     if "access_delegation" in names and "credentials.access_key_id" in settings:
         note = "As there, the keys above are used for the files, and not the catalog's credentials."

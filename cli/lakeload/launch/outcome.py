@@ -49,7 +49,7 @@ def read_result_of(kind: type[R], path: Path, attempt_id: str) -> R | ResultProb
     """The same for the job whose result is of this kind."""
     try:
         if path.stat().st_size > LARGEST:
-            return ResultProblem("Spark finished and its result is too large to be one")
+            return ResultProblem("Spark finished, but its result file is too large")
         data = json.loads(path.read_bytes())
     except FileNotFoundError:
         return ResultProblem("Spark finished but reported no result", missing=True)
@@ -58,13 +58,13 @@ def read_result_of(kind: type[R], path: Path, attempt_id: str) -> R | ResultProb
     contract = data.get("contract") if isinstance(data, dict) else None
     if contract != CONTRACT_VERSION:
         return ResultProblem(
-            f"the job speaks contract {contract!r} and this command line {CONTRACT_VERSION}",
-            hint="install one version of lakeload on every machine that takes part",
+            f"the job uses contract {contract!r} and this command line uses {CONTRACT_VERSION}",
+            hint="install the same version of lakeload on every machine",
         )
     try:
         result = from_json(kind, data)
     except CodecError as error:
-        return ResultProblem(f"Spark finished but its result is not a result: {error}")
+        return ResultProblem(f"Spark finished but its result file is not valid: {error}")
     if result.attempt_id != attempt_id:
         return ResultProblem(f"the result belongs to another attempt, `{result.attempt_id}`")
     return result
@@ -101,8 +101,8 @@ def probable_cause(log: str, exit_status: int, opened: bool) -> Cause:
     code = ExitCode.TABLE_FAILED if opened else ExitCode.MACHINE
     if exit_status in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return Cause(
-            "it was killed, most likely by the system for lack of memory",
-            "lower `spark.driver_memory` if the machine is short of memory (look with `dmesg`)",
+            "it was killed, probably by the operating system because memory ran out",
+            "lower `spark.driver_memory` (`dmesg` shows whether memory ran out)",
             ExitCode.MACHINE,
         )
     if exit_status in (-signal.SIGTERM, 128 + signal.SIGTERM):
@@ -250,7 +250,7 @@ def decide(
         return Outcome("FAILED", ExitCode(result.error.exit_code), tables, result.error)
     code = exit_code_of(tables)
     if code == ExitCode.OK:
-        error = ErrorInfo("UnknownFailure", "the job failed and did not say why", ExitCode.BUG)
+        error = ErrorInfo("UnknownFailure", "the job failed without an error message", ExitCode.BUG)
         return Outcome("FAILED", ExitCode.BUG, tables, error)
     return Outcome("INTERRUPTED" if code == ExitCode.INTERRUPTED else "FAILED", code, tables)
 
@@ -265,7 +265,7 @@ def _without_result(
     if ending.exit_status == 0 or not result.missing:
         error = ErrorInfo("NoResult", result.message, ExitCode.TABLE_FAILED, result.hint)
         return Outcome("NO_RESULT", ExitCode.TABLE_FAILED, tables, error)
-    how = "the Spark driver died" if observed.opened else "the Spark job never started"
+    how = "the Spark driver crashed" if observed.opened else "the Spark job never started"
     message = f"{how} ({_status(ending.exit_status)}): {cause.message}"
     kind = "DriverDied" if observed.opened else "NeverStarted"
     error = ErrorInfo(kind, message, cause.exit_code, cause.hint)
@@ -303,7 +303,7 @@ def _disagreeing(ending: Ending, tables: tuple[TableResult, ...]) -> Outcome:
     code = exit_code_of(tables)
     code = ExitCode.FOLLOW_UP_FAILED if code == ExitCode.OK else code
     message = f"the job reported success and then {_status(ending.exit_status)}"
-    hint = "the tables above are in; running again with the same `--job-id` loads nothing twice"
+    hint = "the tables above are loaded; a rerun with the same `--job-id` loads nothing twice"
     return Outcome(
         "RESULT_MISMATCH", code, tables, ErrorInfo("ResultMismatch", message, code, hint)
     )
@@ -313,7 +313,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
     """Say what the interruption left: the job's own words where it had time for them."""
     how = f"stopped by {ending.stopped_by.name}" if ending.stopped_by else "stopped"
     if ending.killed:
-        how += ", and killed because it did not end within its time"
+        how += " and killed because it did not stop in time"
     done = sum(table.status in _IN for table in tables)
     unknown = [table for table in tables if _in_commit(table)]
     if unknown:
@@ -339,7 +339,7 @@ def _presume(
     table = TableResult(spec.source, spec.target, status)
     said = observed.ended.get(spec.source)
     if said in _IN:
-        lost = "the job ended before its result was written: rows and files are not known here"
+        lost = "the job ended before it wrote its result: rows and files are not known"
         return replace(table, status=_IN[said], warnings=(lost,))
     committing = spec.source in observed.committing and said is None
     code = ExitCode.INTERRUPTED if status == "INTERRUPTED" else ExitCode.TABLE_FAILED

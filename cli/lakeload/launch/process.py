@@ -284,7 +284,10 @@ class Running:
             time.sleep(POLL_SECONDS)
 
     def _stopping(self, number: signal.Signals) -> Event:
-        message = f"stopping after {number.name}: the job aborts its uploads; again to kill it"
+        message = (
+            f"stopping after {number.name}: the job aborts its uploads; press Ctrl-C "
+            "again to kill it"
+        )
         return Event("note", datetime.now(UTC), level="info", message=message)
 
     def _look(self) -> Iterator[Event]:

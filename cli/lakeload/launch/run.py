@@ -99,7 +99,7 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
             launcher.show(event)
         ending, observed = running.ending, running.observed
         if running.unreadable_events:
-            logger.warning("%d lines of events.jsonl are no events", running.unreadable_events)
+            logger.warning("%d lines of events.jsonl are not events", running.unreadable_events)
     cause = probable_cause(read_log(folder.log), ending.exit_status, observed.opened)
     return Ended(ending, observed, cause)
 
@@ -159,14 +159,14 @@ def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
     if not tables or not all(absent):
         return
     first = tables[0]
-    more = f", nor those of {len(absent) - 1} other tables" if len(absent) > 1 else ""
+    more = f", and none for {len(absent) - 1} other tables" if len(absent) > 1 else ""
     raise Refused(
-        f"the input files of `{first.source}` are not there: {quoted(absent[0])}{more}",
-        hint="relative paths start at the folder of the pipeline document",
+        f"no input files for table `{first.source}`: {quoted(absent[0])}{more}",
+        hint="relative paths start at the folder of the pipeline's file",
     )
 
 
-AGAIN = "run it again: what was done stays, and a step that was not finished has changed nothing"
+AGAIN = "run it again: finished steps keep their effect, and the others have changed nothing"
 
 
 @dataclass(frozen=True)
@@ -215,14 +215,14 @@ def decide_maintenance(ended: Ended, result: MaintainResult | ResultProblem) -> 
         message, hint, code = result.message, result.hint, ExitCode.TABLE_FAILED
         if not ran_well:
             cause = ended.cause
-            message, code = f"the Spark job died: {cause.message}", cause.exit_code
+            message, code = f"the Spark job crashed: {cause.message}", cause.exit_code
             hint = cause.hint or AGAIN
         return Maintained(code, (), ErrorInfo("NoResult", message, int(code), hint))
     if result.error is not None:
         return Maintained(ExitCode(result.error.exit_code), tables, result.error)
     if result.status == "SUCCEEDED" and ending.exit_status != 0:
         code = ExitCode.FOLLOW_UP_FAILED
-        message = f"the job reported success and Spark ended with status {ending.exit_status}"
+        message = f"the job reported success but Spark ended with status {ending.exit_status}"
         return Maintained(code, tables, ErrorInfo("ResultMismatch", message, int(code)))
     return Maintained(exit_code_of(tables), tables)
 

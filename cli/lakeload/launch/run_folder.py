@@ -102,7 +102,7 @@ def create_run_folder(runs: Path, synced: datetime, attempt_id: str) -> RunFolde
     except OSError as error:
         raise MachineNotReady(
             f"making the run folder `{path}` failed: {error.strerror}",
-            hint="set LAKELOAD_RUN_DIR to a folder that can be written to",
+            hint="set LAKELOAD_RUN_DIR to a writable folder",
         ) from error
     return RunFolder(path)
 

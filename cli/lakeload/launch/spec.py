@@ -106,8 +106,8 @@ def _check_full_refresh(
     """A table that is appended to keeps its rows: what else there is, is offered."""
     if options.reload:
         raise InvalidInput(
-            "`--full-refresh` and `--reload` exclude each other",
-            hint="the one replaces the rows of a table, the other adds to them",
+            "`--full-refresh` and `--reload` cannot be used together",
+            hint="use `--full-refresh` to replace rows, or `--reload` to append them again",
         )
     if FORMATS[table_format].append_only:
         raise InvalidInput(
@@ -118,8 +118,8 @@ def _check_full_refresh(
     if appended:
         verb = "is" if len(appended) == 1 else "are"
         raise InvalidInput(
-            f"`--full-refresh`: {quoted(appended, 10)} {verb} appended to, and a refresh would "
-            "take rows away",
+            f"`--full-refresh`: {quoted(appended, 10)} {verb} append-only, and a full "
+            "refresh would remove rows",
             hint=f"{_INSTEAD}; `--table` chooses the tables with another mode",
         )
 
@@ -141,8 +141,8 @@ def retry_tables(
     }
     if other := next((name for name, is_given in given.items() if is_given), None):
         raise InvalidInput(
-            f"`{_RETRY}` and `{other}` exclude each other",
-            hint="the one reads rejected records, the other files",
+            f"`{_RETRY}` and `{other}` cannot be used together",
+            hint="remove `{other}`: rejected records are read, not files",
         )
     return tuple(_retried(table, job) for table in tables)
 
@@ -154,7 +154,7 @@ def _retried(table: TableSpec, job: str) -> TableSpec:
     if table.mode == "OVERWRITE":
         raise InvalidInput(
             f"`{_RETRY}`: a load of `{table.source}` replaces all of its rows (`mode: OVERWRITE`)",
-            hint="run `lakeload sync` without it, which reads the files under the settings of now; "
+            hint="run `lakeload sync` without it, which reads the files with today's settings; "
             "`--table` chooses other tables",
         )
     return replace(

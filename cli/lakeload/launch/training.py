@@ -106,15 +106,18 @@ def check_class_path(installation: Installation, environment: Mapping[str, str])
     """
     if " " in str(installation.spark_home):
         raise MachineNotReady(
-            f"Java uses none for jars in a folder with a blank: `{installation.spark_home}`",
-            hint="loads work without; to make one, install lakeload in a folder without blanks, "
-            "or set SPARK_HOME to a Spark in one",
+            "Java does not use a class-data archive for jars in a folder with a space: "
+            f"`{installation.spark_home}`",
+            hint="loads work without it; to build one, install lakeload in a folder without "
+            "spaces, "
+            "or set SPARK_HOME to such a folder",
         )
     conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
     if conf.is_dir() and any(conf.iterdir()):
         raise MachineNotReady(
-            f"Java makes none with a folder of files on its class path, and `{conf}` has some",
-            hint="loads work without; the Spark of the pyspark package has no such folder",
+            "Java builds no class-data archive when the class path has a folder with files "
+            f"(`{conf}`)",
+            hint="loads work without it; the Spark of the pyspark package has no such folder",
         )
 
 
@@ -124,11 +127,11 @@ def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineN
         return MachineNotReady(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
     if not any(java_home.glob("lib/server/classes*.jsa")):
         return MachineNotReady(
-            f"{what} made none: the Java in `{java_home}` lacks its own archive",
+            f"{what} failed: the Java in `{java_home}` has no default archive",
             hint=f"`{java_home / 'bin' / 'java'} -Xshare:dump` makes it, where that Java can",
         )
     if status == 0:
-        return MachineNotReady(f"{what} ended well and left none behind")
+        return MachineNotReady(f"{what} succeeded but wrote no archive")
     lines = [line for line in read_log(run.log).splitlines() if not _CHATTER.match(line)]
     cause = probable_cause("\n".join(lines), status, opened=False)
     return MachineNotReady(f"{what} ended with status {status}: {cause.message}", hint=cause.hint)

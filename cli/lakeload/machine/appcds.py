@@ -135,7 +135,7 @@ class ArchiveState:
 
 
 def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
-    """Return the archive made for `key`, None where there is none or it was written to since.
+    """Return the archive made for `key`, None where there is none or it was modified since.
 
     Size and time tell, as for the jars that Java maps with it; `archive_states` reads all of it.
     """
@@ -167,8 +167,8 @@ def make_archive(
     part = folder / f".{key.name}.part"
     if ":" in str(folder):
         raise MachineNotReady(
-            f"Java takes no class-data archive from `{folder}`: its path has a colon",
-            hint="set LAKELOAD_CACHE_DIR to a folder without one",
+            f"Java cannot read a class-data archive from `{folder}`: the path has a colon",
+            hint="set LAKELOAD_CACHE_DIR to a folder without that character",
         )
     if (there := _whole(folder, key)) is not None:
         return there
@@ -185,7 +185,7 @@ def make_archive(
     except OSError as error:
         raise MachineNotReady(
             f"writing a class-data archive into `{folder}` failed: {error.strerror}",
-            hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
+            hint="set LAKELOAD_CACHE_DIR to a folder on a writable disk",
         ) from error
 
 
@@ -266,15 +266,15 @@ def _alteration(archive: Archive) -> str | None:
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     if status.st_size != archive.size:
-        return "its size is not what it was"
-    return None if int(status.st_mtime) == archive.modified else "it was written to since"
+        return "its size has changed"
+    return None if int(status.st_mtime) == archive.modified else "it was modified since"
 
 
 def _damage(archive: Archive) -> str | None:
     if why := _alteration(archive):
         return why
     try:
-        return None if digest(archive.path) == archive.sha256 else "its bytes have changed"
+        return None if digest(archive.path) == archive.sha256 else "its content has changed"
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
 

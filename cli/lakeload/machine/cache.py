@@ -168,8 +168,8 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
     """
     if "," in str(cache):
         raise MachineNotReady(
-            f"Spark cannot take files from `{cache}`: it parts their names at commas",
-            hint="set LAKELOAD_CACHE_DIR to a folder without one",
+            f"Spark cannot use files in `{cache}`: it splits names at commas",
+            hint="set LAKELOAD_CACHE_DIR to a folder without that character",
         )
     root = source or jobs_directory()
     files = {
@@ -195,7 +195,7 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
     except OSError as error:
         raise MachineNotReady(
             f"writing `{target}` failed: {error.strerror}",
-            hint="set LAKELOAD_CACHE_DIR to a folder that can be written to",
+            hint="set LAKELOAD_CACHE_DIR to a writable folder",
         ) from error
     remove_unused(cache, f"{root.name}-{'[0-9a-f]' * _DIGITS}.zip", f".{root.name}-*.part")
     return target

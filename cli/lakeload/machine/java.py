@@ -136,5 +136,5 @@ def _no_java(found: tuple[Java, ...]) -> MachineNotReady:
     listed = ", ".join(f"Java {java.version} in `{java.home}`" for java in found)
     return MachineNotReady(
         f"Spark needs Java 17 or 21 and this machine has only {listed}",
-        hint=f"{hint}  (or point JAVA_HOME at one that is already there)",
+        hint=f"{hint}  (or set JAVA_HOME to an installed one)",
     )

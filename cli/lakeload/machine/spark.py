@@ -44,9 +44,9 @@ def find_spark(environment: Mapping[str, str]) -> SparkInstallation:
         hint = "unset SPARK_HOME to use the pyspark that was installed with lakeload"
     version = read_version(home)
     if version is None or not (home / "bin" / "spark-submit").is_file():
-        missing = f"the pyspark in `{home}` has no Spark in it"
+        missing = f"the pyspark in `{home}` does not contain Spark"
         if configured:
-            missing = f"SPARK_HOME is `{home}`, and no Spark is there"
+            missing = f"SPARK_HOME is `{home}`, which has no Spark"
         raise MachineNotReady(missing, hint=hint)
     if not version.startswith(f"{SUPPORTED}."):
         found = f"the installed pyspark is {version}"

@@ -59,7 +59,7 @@ class PolicyOptions:
     maintain: bool = False
     """Also allow what `maintain` removes from Iceberg tables, and Glue's optimizers."""
     read_only: bool = False
-    """For those who query: nothing is written."""
+    """Permissions for querying only: nothing is written."""
 
 
 _LOADING = PolicyOptions()
@@ -259,7 +259,7 @@ def base_policy(
     statements: list[Statement] = []
     credentials = destination.credentials
     if credentials.role_arn and assumes:
-        why = "the base identity becomes the role; the role's trust policy has to say so too"
+        why = "the base identity becomes the role; the role's trust policy has to allow it too"
         assume = Statement("AssumeRole", ("sts:AssumeRole",), (credentials.role_arn,), why)
         statements.append(assume)
         if tags := tuple(credentials.session_tags or ()):

@@ -149,14 +149,15 @@ def _caller(destination: DestinationSpec) -> str:
     hint = "say who may assume the role: --principal arn:aws:iam::123456789012:user/NAME"
     if role_is_catalogs(destination):
         raise InvalidInput(
-            "the catalog vends credentials, so the role is for its principals, which only it knows",
+            "the catalog vends credentials, so the role is for its principals, which only "
+            "the catalog knows",
             hint="give each one with its own ExternalId: --principal ARN,external-id=env:NAME; "
             "before the catalog exists give the number of your account, and run it again later",
         )
     from lakeload_jobs.aws import aws_call
 
     try:
-        with aws_call("asking STS who you are"):
+        with aws_call("getting your identity from STS"):
             return _session(destination).base_sts.get_caller_identity()["Arn"]
     except LakeloadError as error:
         error.hint = hint

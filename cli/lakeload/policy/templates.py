@@ -192,7 +192,7 @@ _GLOBALS = {
     "LAKE": "lake",  # what engines with several catalogs call this one
     "ANY_SNAPSHOT": "1234567890123456789",
     "METADATA_LOCATION": "`SELECT file FROM lake.SCHEMA.TABLE.metadata_log_entries "
-    "ORDER BY timestamp DESC LIMIT 1` tells in Spark.",
+    "ORDER BY timestamp DESC LIMIT 1` shows it in Spark.",
     "FILE_SUFFIX": FILE_SUFFIX,
     "PARTITION_KEY": PARTITION_KEY,
     "SUMMARY_JOB": SUMMARY_JOB,

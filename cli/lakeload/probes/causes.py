@@ -69,9 +69,12 @@ class Refusal:
         about = self.action or "this action"
         if self.explicit:
             where = self.policy or "some policy"
-            return f"{where} has a Deny for {about}: no Allow elsewhere outweighs it"
+            return f"{where} has a Deny for {about}, which overrides every Allow"
         if self.policy and not self.policy.startswith("a policy"):
-            return f"{self.policy} does not allow {about}: it has to, beside the role's own policy"
+            return (
+                f"{self.policy} does not allow {about}: it must, in addition to the "
+                "role's own policy"
+            )
         return ""
 
 
@@ -136,9 +139,9 @@ def known_causes() -> KnownCauses:
 
 
 _LAKE_FORMATION = (
-    "Lake Formation governs this database or the catalog and has no grant for the role: IAM allows "
-    "the call, and both have to",
-    "the grant is for another role, or for a database of another name: it knows no prefixes",
+    "Lake Formation governs this database or the catalog and has no grant for the role: IAM "
+    "and Lake Formation both have to allow the call",
+    "the grant is for another role or database: Lake Formation has no prefixes",
 )
 
 

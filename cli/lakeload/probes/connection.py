@@ -77,8 +77,8 @@ def _addressing(code: str, service: str, destination: DestinationSpec) -> Iterat
     host = _host(endpoint)
     if code in _NO_SERVER and host.startswith(f"{destination.bucket}."):
         yield (
-            "the endpoint begins with the bucket's name, which is added again: write it "
-            f"without (`{host.partition('.')[2]}`)"
+            "the endpoint begins with the bucket's name, which lakeload adds: remove it "
+            f"from the URL (`{host.partition('.')[2]}`)"
         )
     elif destination.addressing_style == "VIRTUAL" and code in _NO_SERVER:
         yield (
@@ -134,7 +134,7 @@ class ConnectionOptions:
     attempts: int = 2
     """How often a request is sent that the server or the network fails."""
 
-    # All tries fit, so that AWS's own error comes before "no answer within …".
+    # All tries fit, so that AWS's own error comes before "no response within …".
     @property
     def connect_timeout(self) -> float:
         """How long a connection is waited for, in seconds."""
@@ -223,8 +223,8 @@ def _check_skip(skip: frozenset[str], probes: tuple[Probe, ...]) -> None:
     names = [probe.name for probe in probes]
     for name in sorted(skip - set(names)):
         raise InvalidInput(
-            f"there is no probe `{name}` to skip",
-            hint=did_you_mean(name, names) or f"the probes are {', '.join(names)}",
+            f"there is no check `{name}` to skip",
+            hint=did_you_mean(name, names) or f"the checks are {', '.join(names)}",
         )
 
 
@@ -331,9 +331,11 @@ def conditional_writes(connections: Connections) -> str | None:
         return WHAT_IS_LOST
     raise ConditionalWritesUnsupported(
         f"writing below `{objects.url(destination.prefix)}`: this store has no conditional writes, "
-        "so two writers at once could damage a table",
-        hint="use a store that has them (`If-None-Match`); or set `single_writer: true` and make "
-        "sure that there is never more than one writer at a time",
+        "so two concurrent writers could damage a table",
+        hint=(
+            "use a store with conditional writes (`If-None-Match`), or set `single_writer: "
+            "true` and never run two writers at a time"
+        ),
     )
 
 

@@ -78,19 +78,21 @@ def denied_causes(
         "Glue checks each of them"
     ]
     if operation == "DeleteDatabase":
-        causes.append("the policy has no `userDefinedFunction` in it, which this action needs too")
+        causes.append(
+            "the policy does not list `userDefinedFunction`, which this action also needs"
+        )
     if scope != "catalog" and database_prefix(destination):
         causes.append(
             f"the policy is for databases of another prefix than the test's own `{database}`"
         )
     elif scope != "catalog":
         causes.append(
-            "the policy is for certain databases, and without `glue_database_prefix` the test's "
-            f"own `{database}` is none of them: set the prefix, or use --skip {name}"
+            "the policy is for certain databases and, without `glue_database_prefix` the test's "
+            f"own `{database}` is not one of them: set the prefix, or use --skip {name}"
         )
     causes.append(
-        "Lake Formation governs the database or the catalog, and the role has no grant there: it "
-        "refuses with the same code as IAM"
+        "Lake Formation governs the database or the catalog, and the role has no grant "
+        "there: its error code is that of IAM"
     )
     causes.append("a permissions boundary, an SCP or the catalog's own policy denies it")
     return tuple(causes)
@@ -280,7 +282,7 @@ class ProbeTables:
             succeeds(partial(self._calls.delete_table, self.database, TABLE), deadline)
             if self._remove_database(deadline):
                 return ()
-        unclear = ", whose making got no clear answer" if self._unanswered else ""
+        unclear = ", which may have been created" if self._unanswered else ""
         place = f"--region {self.destination.region}"
         command = f"aws glue delete-database --name {self.database} {place}"
         return (f"Glue's database `{self.database}`{unclear} (`{command}`)",)
@@ -338,7 +340,7 @@ class ProbeTables:
                 f"Glue did not register a partition of its table `{wanted.full_name}`: "
                 f"{problem.code}: {problem.message}",
                 code=problem.code,
-                hint="see what AWS says about this code",
+                hint="search the AWS documentation for this code",
             )
 
     def _delete_database(self) -> bool:

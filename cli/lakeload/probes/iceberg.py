@@ -76,16 +76,16 @@ def catalog_causes(error: Exception, catalog: CatalogSpec) -> tuple[str, ...]:
     if error.code == "NoSuchReferenceException":
         return (no_branch,)
     if error.status is not None and error.status >= 500:
-        fails = "the catalog fails by itself: look into its log, and try again later"
+        fails = "the catalog has an internal error: check its log, and try again later"
         return (*own.failing, fails)
     return known.catalog.get(error.code) or likely_causes(error)
 
 
 def _other_server(path: str, error: CatalogError) -> tuple[str, ...]:
     if error.status == 404:
-        return (path, "the host is another server's: a console, or a proxy before the catalog")
-    scheme = "`uri` begins with http and its server speaks https"
-    return (scheme, path, "a login page or a proxy answers in place of the catalog")
+        return (path, "the host is another server: a console, or a proxy in front of the catalog")
+    scheme = "`uri` begins with http, but the server uses https"
+    return (scheme, path, "a login page or a proxy responds instead of the catalog")
 
 
 def _not_accepted(catalog: CatalogSpec) -> tuple[str, ...]:
@@ -105,12 +105,12 @@ def _denied(catalog: CatalogSpec, error: CatalogError, own: tuple[str, ...]) -> 
         named = f"no catalog role of this principal has {privilege} (or CATALOG_MANAGE_CONTENT)"
         causes.insert(0, named)
     if not causes:
-        causes.append("the catalog gives this identity no right to do it")
-        causes.append("the right is on another warehouse, catalog or namespace")
+        causes.append("the catalog does not allow this identity to do it")
+        causes.append("the privilege is for another warehouse, catalog or namespace")
     if catalog.sigv4:
         causes.append("the signature is that of another service or region: see `sigv4`")
     if vends(catalog) and not privilege.startswith("NAMESPACE"):
-        causes.append("vended credentials need rights on a table's data besides those on the table")
+        causes.append("vended credentials need privileges on the data of a table as well")
     return tuple(causes)
 
 
@@ -200,7 +200,7 @@ class ProbeStorage:
             if not error.denied:
                 raise
             raise CheckSkipped(
-                f"not tried: what is written below `{place}` could not be removed (s3:DeleteObject)"
+                f"skipped: what is written below `{place}` could not be removed (s3:DeleteObject)"
             ) from error
 
     def _put(self, client: S3Client) -> None:
@@ -266,7 +266,7 @@ class ProbeNessie:
             self._tried = True
             self.api.create_branch(self.branch, source, head)
             self.api.commit_namespace(self.branch, head, self.branch)
-        return f"on the branch `{self.branch}`; commits to `{source}` itself stay unproven"
+        return f"on the branch `{self.branch}`; commits to `{source}` itself were not tested"
 
     def drop(self) -> None:
         """The branch can be deleted."""
@@ -434,7 +434,7 @@ class ProbeCatalog:
         """Remove table and namespace; return what could not be removed."""
         left = []
         with self._writing.ended(deadline):
-            unclear = ", whose making got no clear answer" if self._unanswered else ""
+            unclear = ", which may have been created" if self._unanswered else ""
             if self._table_tried and not self._gone(self.drop_table, deadline):
                 name = f"{self.namespace}.{TABLE}"
                 left.append(f"the table `{name}` of the Iceberg catalog{unclear}")

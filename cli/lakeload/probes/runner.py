@@ -201,7 +201,7 @@ def run_probes(
     missing: set[str] = set()
     for probe in probes:
         if probe.name in skip:
-            yield ProbeResult(probe, Status.SKIPPED, detail="skipped as asked")
+            yield ProbeResult(probe, Status.SKIPPED, detail="skipped by --skip")
             continue
         if probe.beside_the_point:
             yield ProbeResult(probe, Status.SKIPPED, detail=probe.beside_the_point)

@@ -69,7 +69,7 @@ def explain(
     """Return the likely causes of a failure of the probe `name`, the likeliest first."""
     code = getattr(error, "code", "")
     if code in ("NotImplemented", "MethodNotAllowed") and name == "list-uploads":
-        return ("the store does not offer this call: let a lifecycle rule remove old uploads",)
+        return ("the store does not support this call: remove old uploads with a lifecycle rule",)
     if code == "NotImplemented" and destination.encryption.type != "NONE":
         lacking = f"the store has no {destination.encryption.type}: leave `encryption` out"
         return (lacking, *likely_causes(error))
@@ -88,7 +88,7 @@ def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) 
     keys = key_permissions(name, destination)
     if told and told.explicit:
         what = told.policy or "one of the policies"
-        return f"find the Deny for `{told.action or action}` in {what}, and remove or narrow it"
+        return f"remove or narrow the Deny for `{told.action or action}` in {what}"
     if told and told.action.startswith("kms:"):
         key = f"`{keys[0].resource}`" if keys else "the bucket's default key"
         return f"allow `{told.action}` on {key} in the role's policy and in the key's own policy"
@@ -105,10 +105,10 @@ def _demanded(told: Refusal, action: str, destination: DestinationSpec) -> Itera
     if not told.of_resource:
         return
     if action == "s3:PutObject" and destination.encryption.type == "NONE":
-        yield "the bucket's policy demands encryption: set `encryption`"
+        yield "the bucket policy requires encryption: set `encryption`"
     if (destination.endpoints.s3 or "").startswith("http://"):
         yield (
-            "the bucket's policy demands https (aws:SecureTransport), and the endpoint begins with "
+            "the bucket policy requires https (aws:SecureTransport), and the endpoint begins with "
             "http: write https"
         )
 
@@ -126,11 +126,11 @@ def _key_causes(told: Refusal, name: str, destination: DestinationSpec) -> tuple
         f"{keys[0].resource}"
     )
     of_key = (
-        "the key's own policy does not let this identity in: for a key of another account both "
+        "the key policy does not allow this identity: for a key of another account both "
         "policies have to allow it"
     )
     first, second = (of_key, of_role) if told.of_resource else (of_role, of_key)
-    return first, second, "a condition there, such as kms:ViaService, is for another region"
+    return first, second, "a condition in it, such as kms:ViaService, is for another region"
 
 
 def _denied(name: str, action: str, destination: DestinationSpec) -> tuple[str, ...]:
@@ -139,19 +139,22 @@ def _denied(name: str, action: str, destination: DestinationSpec) -> tuple[str, 
     causes = [f"no policy of the role or user allows {action} on the resource above"]
     if name == "list" and destination.prefix:
         pattern = f"{destination.prefix}/*"
-        causes.append(f"a condition on s3:prefix does not match `{pattern}`, for example by a typo")
+        causes.append(f"a condition on s3:prefix does not match `{pattern}`")
     if name == "list-uploads":
-        causes.append("the statement has a condition on s3:prefix, which this action does not know")
+        causes.append(
+            "the statement has a condition on s3:prefix, which this action does not support"
+        )
     if of_bucket:
         causes.append("the action is allowed on the bucket's objects (`…/*`) only")
     else:
         causes.append("the prefix in the policy is not the one of the destination")
     if name in _OF_KEY and destination.encryption.type == "SSE_KMS":
         causes.append(
-            "the KMS key does not allow kms:GenerateDataKey and kms:Decrypt: S3 then refuses too"
+            "the KMS key does not allow kms:GenerateDataKey and kms:Decrypt: S3 then denies "
+            "the call"
         )
     if action == "s3:PutObject" and destination.encryption.type == "NONE":
-        causes.append("the bucket's policy demands encryption: set `encryption`")
+        causes.append("the bucket policy requires encryption: set `encryption`")
     causes.append("the bucket's own policy, a permissions boundary or an SCP denies it")
     if of_bucket:
         causes.append("the bucket is another account's: its name is misspelt")
@@ -191,10 +194,10 @@ class ProbeBucket:
         except AwsError as error:
             if error.denied:  # of a bucket that is not there a store may say the same
                 raise CheckSkipped(
-                    "not known: the store names no region, and does not let this identity list "
-                    "the bucket"
+                    "not known: the store reports no region and does not allow this "
+                    "identity to list the bucket"
                 ) from error
-        return "it exists; the store names no region to compare"
+        return "it exists; the store reports no region to compare"
 
     def list_prefix(self) -> str:
         """Objects under the prefix can be listed."""
@@ -252,7 +255,7 @@ class ProbeBucket:
         endpoints = self.destination.endpoints
         if endpoints.s3 and not endpoints.sts:
             raise CheckSkipped("the S3 endpoint is not AWS's: the store has no accounts of AWS")
-        with aws_call("asking AWS whose account this is"):
+        with aws_call("getting the account from STS"):
             return self.session.sts.get_caller_identity()["Account"]
 
 
@@ -421,11 +424,11 @@ def _run(check: Check, run: Callable[[], str | None], destination: DestinationSp
 
 def _beside_the_point(name: str, destination: DestinationSpec) -> str:
     if role_is_catalogs(destination):
-        return "the catalog gives out the credentials for its files"
+        return "the catalog vends the credentials for its files"
     if name == "list-uploads" and not format_of(destination).lists_uploads:
-        return "an Iceberg load finds no uploads of others"
+        return "Iceberg loads do not list uploads"
     if name == "put-again" and destination.single_writer:
-        return "`single_writer: true` does without it"
+        return "not needed with `single_writer: true`"
     if name == "encryption" and destination.encryption.type == "NONE":
         return "no `encryption` is configured"
     return ""

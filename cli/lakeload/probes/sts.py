@@ -27,21 +27,21 @@ WARN_SECONDS = 300.0
 RETRY_SECONDS = 5.0
 
 _ROLE_DENIED = (
-    "the ExternalId is not exactly the one in the role's trust policy: compare letter by letter, "
-    "case and spaces included (AWS does not say which of these causes it is)",
-    "the role does not exist, or its trust policy does not name this base identity: look at the "
-    "account number, the role's name and `Principal`",
+    "the ExternalId is not exactly the one in the role's trust policy: compare them "
+    "literally, with case and spaces (AWS does not report which cause it is)",
+    "the role does not exist, or its trust policy does not name this base identity: check "
+    "the account number, the role's name and `Principal`",
     "the base identity has no policy that allows sts:AssumeRole on this role",
     "the role or its policy was changed less than a minute ago: try again with --wait 120s",
 )
 
 _NO_EXTERNAL_ID = (
-    "the role's trust policy demands an ExternalId and the destination has no `external_id` "
-    "(AWS does not say which of these causes it is)"
+    "the role's trust policy requires an ExternalId and the destination has no `external_id` "
+    "(AWS does not report which cause it is)"
 )
 _SECRET_DENIED = (
-    "the base identity's own policy does not allow to read the secret: what the role may do does "
-    "not count here",
+    "the base identity's own policy does not allow reading the secret; the permissions of "
+    "the role do not apply here",
     "the secret's resource policy, or the KMS key it is encrypted with (kms:Decrypt), denies it",
 )
 _UNTAGGED = (
@@ -65,7 +65,7 @@ class ProbeIdentity:
         credentials = self.destination.credentials
         role = credentials.role_arn or ""
         no_role = "" if role else "the base identity is used as it is: no `role_arn`"
-        unasked = "the catalog gives out the credentials" if self._needs_no_identity else ""
+        unasked = "the catalog vends the credentials" if self._needs_no_identity else ""
         unconditional = "" if credentials.external_id else "no `external_id` is configured"
         beside_the_point = {
             "credentials": unasked,
@@ -113,7 +113,7 @@ class ProbeIdentity:
 
     def find_caller(self) -> str:
         """AWS knows who asks."""
-        with aws_call("asking AWS who the base identity is"):
+        with aws_call("getting the base identity from STS"):
             return self.session.base_sts.get_caller_identity()["Arn"]
 
     def assume(self) -> str:
@@ -174,7 +174,7 @@ class ProbeIdentity:
                 f"the ExternalId in `{reference}` is shorter than 2 characters or longer than 1224",
             )
         if secret != secret.strip():
-            return (f"the ExternalId in `{reference}` begins or ends with white space", *causes)
+            return (f"the ExternalId in `{reference}` begins or ends with whitespace", *causes)
         return causes
 
     @property

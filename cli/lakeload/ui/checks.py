@@ -158,7 +158,7 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> str:
 def _not_asked(names: Sequence[str]) -> str:
     """Say in one line which checks nobody could make after what failed."""
     checks = "1 check was" if len(names) == 1 else f"{len(names)} checks were"
-    return f"{checks} not made, because of what failed: {', '.join(names)}"
+    return f"{checks} skipped, because of the failures: {', '.join(names)}"
 
 
 class ChecksView:

@@ -156,7 +156,7 @@ def _file_handler(path: Path) -> logging.Handler:
         reason = (error.strerror or type(error).__name__).lower()
         raise InvalidInput(
             f"the log file `{path}` cannot be written: {reason}",
-            hint="give `--log-file` a path in a folder that exists and is yours",
+            hint="give `--log-file` a path in a folder that you can write to",
         ) from error
     handler.setLevel(logging.DEBUG)
     return handler

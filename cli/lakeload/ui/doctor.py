@@ -90,5 +90,5 @@ def _conclusion(report: DoctorReport, file: Path | None) -> Text:
     tail = f"{counts} in {report.seconds:.1f} s"
     job = f" for `{file}`" if file else ""
     if problems:
-        return Text.assemble(("this machine lacks something", "bold red"), f"{job}: {tail}")
+        return Text.assemble(("problems found", "bold red"), f"{job}: {tail}")
     return Text.assemble(("this machine is ready", "bold green"), f"{job}: {tail}")

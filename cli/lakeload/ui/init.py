@@ -60,8 +60,8 @@ def ask(
         answer = Prompt.ask(prompt, console=console.err, default=default or "", show_default=False)
     except EOFError as end:
         raise InvalidInput(
-            f"the answers ended at the question for `{question.flag}`",
-            hint="nothing was written; every question has a flag: `lakeload init --help`",
+            f"the input ended at the question for `{question.flag}`",
+            hint="nothing was written; every question has an option: `lakeload init --help`",
         ) from end
     return answer or ""
 
@@ -123,7 +123,10 @@ def _warn(done: Initialized) -> None:
         say(console.err, "warning", warning)
     if done.tracked:
         console.note(
-            Text(f"warning: git tracks {done.dotenv}: `git rm --cached` it before it holds secrets")
+            Text(
+                f"warning: git tracks {done.dotenv}: run `git rm --cached` on it before it "
+                "holds secrets"
+            )
         )
     if done.readable:
-        console.note(Text(f"warning: others can read {done.dotenv}: `chmod 600` it"))
+        console.note(Text(f"warning: other users can read {done.dotenv}: run `chmod 600` on it"))

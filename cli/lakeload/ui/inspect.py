@@ -67,7 +67,7 @@ def _plain(value: OptionValue) -> Any:
 def show_text(
     tables: Sequence[InspectedTable], out: Console, err: Console, *, quiet: bool = False
 ) -> None:
-    """Write what was found to stdout, and what stands in the way of a load to stderr."""
+    """Write what was found to stdout, and the errors of a load to stderr."""
     for place, table in enumerate(tables):
         if place:
             out.print()

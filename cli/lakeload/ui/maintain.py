@@ -106,7 +106,7 @@ def in_words(step: StepResult) -> str:
         return ", ".join(step.items)
     if step.step == "branches":
         number = len(step.items)
-        return f"{number:,} {'branch' if number == 1 else 'branches'} of dead runs"
+        return f"{number:,} {'branch' if number == 1 else 'branches'} of abandoned attempts"
     if step.step == "expire":
         return f"{counted(step.snapshots, 'snapshot')}, {counted(step.files, 'file')}{size}"
     words = f"{counted(step.files, _NOUNS[step.step])}{size}"
@@ -114,7 +114,7 @@ def in_words(step: StepResult) -> str:
         words += f" → {step.files_after:,}"
     if step.delete_files:
         words += f"; {counted(step.delete_files, 'delete')} gone"
-    return f"{words} of dead runs" if step.step == "uploads" else words
+    return f"{words} of abandoned attempts" if step.step == "uploads" else words
 
 
 def _grid(tables: tuple[TableMaintenance, ...]) -> Table:

@@ -33,9 +33,9 @@ COLUMNS_SHOWN = 40
 
 _VERBS = {
     "publish": "publish",
-    "clean": "clean away",
-    "void": "declare void",
-    "catalog": "bring into the catalog",
+    "clean": "clean up",
+    "void": "discard",
+    "catalog": "sync to the catalog",
 }
 """What would be done with a job that was left unfinished, by `Pending.action`."""
 
@@ -64,7 +64,7 @@ def show_text(
     file: str = "pipeline.yml",
     warnings: Sequence[str] = (),
 ) -> None:
-    """Write the tables and where they would go to stdout, what stands in the way to stderr.
+    """Write the tables and where they would go to stdout, the errors to stderr.
 
     `readers` are the engines that queries of these tables can be written for, from `file`;
     `warnings` are about the whole destination.
@@ -158,7 +158,7 @@ def _details(plan: TablePlan) -> list[str]:
     if plan.action == "LOAD":
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
         if plan.side_table:
-            lines.append(f"bad records go to {plan.side_table}, up to {plan.max_rejected}")
+            lines.append(f"rejected records go to {plan.side_table}, up to {plan.max_rejected}")
     for job in plan.recovery:
         lines.append(f"would first {_VERBS[job.action]} what job {job.job_id} left:")
         amount = f"{counted(job.files, 'file')}, {counted(job.rows, 'row')}"
@@ -210,7 +210,7 @@ def _iceberg(found: IcebergPlan, mode: str) -> list[str]:
         if left.drops:
             lines.append(f"would drop branch {left.name}")
         else:
-            lines += [f"leaves branch {left.name}", "  its attempt may be at work"]
+            lines += [f"leaves branch {left.name}", "  its attempt may be running"]
     if mode == "OVERWRITE" and found.exists and found.already is None:
         lines.append("all of its rows would be replaced, in one snapshot")
     return lines
@@ -218,11 +218,11 @@ def _iceberg(found: IcebergPlan, mode: str) -> list[str]:
 
 def _iceberg_state(found: IcebergPlan) -> str:
     if found.exists is None:
-        return "Iceberg; only Spark can ask Nessie's native interface what is there"
+        return "Iceberg; only Spark can read Nessie's native interface"
     if not found.exists:
         return f"Iceberg, would be created (format version {found.format_version})"
     if found.already is not None:
-        return f"Iceberg, this job is in: snapshot {found.already}"
+        return f"Iceberg, this job is committed: snapshot {found.already}"
     if found.snapshot_id is None:
         return f"Iceberg, exists; branch {found.branch} is empty"
     at = f"branch {found.branch} at snapshot {found.snapshot_id}"

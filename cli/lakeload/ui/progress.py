@@ -27,7 +27,7 @@ STAGES: Mapping[Stage, str] = {
     "deletes": "rewriting deletes",
     "manifests": "rewriting manifests",
     "expire": "expiring snapshots",
-    "orphans": "looking for orphans",
+    "orphans": "finding orphan files",
 }
 STYLES = {
     "LOADED": "green",

@@ -96,7 +96,7 @@ def show_resolution(report: ResolutionReport, command: str, out: Console, err: C
         if job.error is not None:
             show_trouble(err, target, job.error)
     if not report.done:
-        say(err, "note", f"nothing was written; to do it: `{command}`")
+        say(err, "note", f"nothing was written; to apply: `{command}`")
 
 
 def _grid(report: RecoveryReport) -> Table:

@@ -42,4 +42,4 @@ def show_text(report: ResetReport, command: str, out: Console, err: Console) -> 
         if table.error is not None:
             show_trouble(err, table.target, table.error)
     if not report.done and any(table.pending for table in report.tables):
-        say(err, "note", f"nothing was removed; to do it: `{command}`")
+        say(err, "note", f"nothing was removed; to apply: `{command}`")

@@ -23,7 +23,7 @@ OUTCOMES = {
     "SUCCEEDED": ("succeeded", "green"),
     "FAILED": ("failed", "red"),
     "RUNNING": ("is running", "yellow"),
-    "NO_RESULT": ("no result: it is starting, or was killed", "yellow"),
+    "NO_RESULT": ("no result: it is starting or was killed", "yellow"),
 }
 
 
@@ -138,9 +138,9 @@ def _show_hint(report: RunsReport, command: str, err: Console) -> None:
     states = {run.state for run in report.runs}
     hint = None
     if "damaged" in states:
-        hint = f"`{command}` shows what is lost, and how to decide"
+        hint = f"`{command}` shows what is lost and how to resolve it"
     elif "unfinished" in states or any(run.remarks for run in report.runs):
-        hint = f"`{command}` or the next `lakeload sync` finishes what is unfinished"
+        hint = f"`{command}` or the next `lakeload sync` finishes incomplete jobs"
     if hint:
         err.print(Text.assemble(("hint:", "green"), f" {hint}"), soft_wrap=True)
 

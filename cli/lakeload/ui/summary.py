@@ -94,9 +94,9 @@ def show_what_next(summary: Summary, err: Console) -> None:
     job = f"`--job-id {summary.job_id}`"
     errors = [table.error for table in outcome.tables if table.error is not None]
     if outcome.kind == "INTERRUPTED" or any(error.retryable for error in errors):
-        say(err, "next", f"run again with {job}: what is in stays, the rest is loaded")
+        say(err, "next", f"rerun with {job}: it keeps what is loaded and loads the rest")
     elif any(table.status not in ("FAILED", "SKIPPED") for table in outcome.tables):
-        say(err, "next", f"once that is fixed, {job} loads the rest: what is in stays")
+        say(err, "next", f"then rerun with {job}: it keeps what is loaded and loads the rest")
 
 
 def _grid(summary: Summary) -> Table:

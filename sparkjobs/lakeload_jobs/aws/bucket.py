@@ -19,7 +19,7 @@ def bucket_region(s3: S3Client, bucket: str) -> str | None:
     makes HeadBucket one: a refusal proves that the bucket exists. Raises `AwsError` for a missing
     bucket and for an endpoint that does not answer.
     """
-    with aws_call(f"looking for the bucket `{bucket}`"):
+    with aws_call(f"checking the bucket `{bucket}`"):
         try:
             answer = s3.head_bucket(Bucket=bucket)
         except ClientError as error:
@@ -29,7 +29,7 @@ def bucket_region(s3: S3Client, bucket: str) -> str | None:
                 return named
             if metadata["HTTPStatusCode"] == 404:  # an answer to HEAD has no body to name the error
                 raise AwsError(
-                    f"looking for the bucket `{bucket}`: the bucket does not exist (HTTP 404)",
+                    f"checking the bucket `{bucket}`: the bucket does not exist (HTTP 404)",
                     code="NoSuchBucket",
                     status=404,
                     request_id=metadata.get("RequestId"),

@@ -63,7 +63,7 @@ def credential_source(
         frozen = _fetched(found)
     if not frozen.access_key or not frozen.secret_key:
         raise AwsError(
-            f"reading the base credentials: those of `{found.method}` are not whole",
+            f"reading the base credentials: those of `{found.method}` are incomplete",
             code="PartialCredentialsError",
             hint="give both the access key id and the secret access key",
         )
@@ -169,7 +169,8 @@ def has_keys(session: boto3.Session) -> bool:
         except ValueError:
             # What cannot be parsed may be the keys: it is no cause that anybody may read.
             raise AwsError(
-                f"{doing}: what should give them answers with something else",
+                f"{doing}: `credential_process` or the container endpoint returned an "
+                "invalid response",
                 code="CredentialRetrievalError",
                 hint="run the profile's `credential_process` by hand; "
                 "AWS_CONTAINER_CREDENTIALS_FULL_URI has to be a loopback or metadata address",

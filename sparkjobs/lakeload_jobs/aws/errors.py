@@ -32,8 +32,8 @@ NO_ANSWER = (
 )
 
 _SOURCES = {
-    "custom-process": "run the profile's `credential_process` by hand: it fails, or prints "
-    "something else than the keys",
+    "custom-process": "run the profile's `credential_process` by hand: it fails, or its "
+    "output is not valid",
     "Environment": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: the profile's "
     "`credential_source = Environment` finds none",
     "container-role": "check the container's credentials service "
@@ -78,7 +78,7 @@ def _of_identity(error: botocore_errors.BotoCoreError) -> Explained | None:
     if isinstance(error, botocore_errors.InfiniteLoopConfigError):
         profile = told.get("source_profile")
         hint = f"give `{profile}`, or a profile it leads to, keys of its own"
-        return Explained(name, f"the AWS profile `{profile}` leads back to itself", hint)
+        return Explained(name, f"the AWS profile `{profile}` refers back to itself", hint)
     if isinstance(error, botocore_errors.InvalidConfigError):
         # botocore's own words about names of profiles and sections.
         meaning = f"the AWS configuration is inconsistent: {told.get('error_msg', '')}".rstrip(". ")
@@ -107,11 +107,11 @@ def _of_network(error: botocore_errors.BotoCoreError) -> Explained | None:
     if isinstance(error, botocore_errors.SSLError):
         return _of_certificate(error)
     if isinstance(error, NEVER_SENT):
-        meaning = f"the endpoint{_origin(error)} does not answer"
+        meaning = f"the endpoint{_origin(error)} does not respond"
         hint = "check the endpoint, the region, and the network from here to AWS"
         return Explained(name, meaning, hint, retryable)
     if isinstance(error, NO_ANSWER):
-        meaning = "the connection broke before an answer came"
+        meaning = "the connection broke before a response came"
         return Explained(name, meaning, "check the network and run again", retryable)
     return None
 
@@ -121,7 +121,7 @@ def _of_proxy(error: botocore_errors.ProxyConnectionError) -> Explained:
     refusal = proxy_refusal(error)
     if refusal is None:
         name = type(error).__name__
-        return Explained(name, "the proxy does not answer", hint, retryable=True)
+        return Explained(name, "the proxy does not respond", hint, retryable=True)
     code, meaning = refusal
     return Explained(code, meaning, hint, retryable=code == "ProxyRefused")
 
@@ -134,7 +134,7 @@ def _of_certificate(error: botocore_errors.SSLError) -> Explained:
     if authorities_unreadable(error):
         meaning = "the file of trusted certificates cannot be read"
         return Explained("FileUnreadable", meaning, "correct the path in AWS_CA_BUNDLE")
-    hint = "check that the endpoint speaks https and its certificate is trusted (AWS_CA_BUNDLE)"
+    hint = "check that the endpoint uses https and its certificate is trusted (AWS_CA_BUNDLE)"
     return Explained(type(error).__name__, "the TLS connection failed", hint, True)
 
 
@@ -144,7 +144,7 @@ def _of_request(error: botocore_errors.BotoCoreError) -> Explained:
         meaning = f"`{error.kwargs.get('region_name')}` is not a region"
         return Explained(name, meaning, "write it as AWS does: `us-east-1`")
     if isinstance(error, botocore_errors.ParamValidationError):
-        meaning = "a value does not have the form AWS wants"
+        meaning = "a value does not have the form that AWS requires"
         return Explained(name, meaning, "check bucket, role_arn, external_id and tags")
     return Explained(name, "the call could not be made")
 
@@ -254,7 +254,8 @@ def aws_call(doing: str) -> Iterator[None]:
         # botocore reads the body of a refusal outside its own translation where the operation's
         # answer would have been a stream.
         raise AwsError(
-            f"{doing}: the connection broke before the whole answer came ({type(error).__name__})",
+            f"{doing}: the connection broke before the whole response came "
+            f"({type(error).__name__})",
             code=BROKEN_ANSWER,
             hint="check the network and run again",
             retryable=True,
@@ -262,7 +263,7 @@ def aws_call(doing: str) -> Iterator[None]:
     except (ResponseParserError, KeyError) as error:
         # A KeyError is an answer without what it has to contain, such as a web page's.
         raise AwsError(
-            f"{doing}: the answer cannot be read (ResponseParserError)",
+            f"{doing}: the response cannot be parsed (ResponseParserError)",
             code=ResponseParserError.__name__,
             hint="check that the endpoint is an S3 or AWS endpoint, and run again",
             retryable=True,
@@ -278,7 +279,7 @@ def aws_call(doing: str) -> Iterator[None]:
         ) from error
     except EOFError as error:
         raise AwsError(
-            f"{doing}: the AWS profile asks for a code and there is no terminal to type it",
+            f"{doing}: the AWS profile requires an MFA code and there is no terminal",
             code="MfaNeeded",
             hint="log in first, for example with `aws sts get-session-token`, and use those keys",
         ) from error
@@ -322,26 +323,26 @@ def _meaning(code: str, operation: str) -> str:
     if code in _OTHER_REGION:
         return "the bucket is in another region"
     if code in _BUSY:
-        return "AWS asks to slow down"
+        return "AWS throttles requests"
     if code == "NoSuchBucket":
         return "the bucket does not exist"
     if code == "ValidationError" and operation == "AssumeRole":
-        return "AWS finds a value of the request invalid"
+        return "AWS rejected a value of the request"
     if code in _NOT_AWS:
-        return "the answer is not one of AWS"
-    return "AWS refused"
+        return "the response is not from AWS"
+    return "AWS rejected the request"
 
 
 def _hint(code: str, operation: str, text: str) -> str | None:
     if code in _DENIED and _EXPLICIT_DENY in text:
         action = _IAM_ACTIONS.get(operation, operation)
         return (
-            f"find the Deny for `{action}` in the policies of the role or user, the resource, the "
-            "VPC endpoint and the organization, and remove or narrow it: no Allow outweighs it"
+            f"remove or narrow the Deny for `{action}` in the policies of the role or "
+            "user, the resource, the VPC endpoint or the organization: it overrides every Allow"
         )
     if code in _DENIED and operation == "AssumeRole":
         return (
-            "AWS gives one answer for three causes: check that the ExternalId is the one in the "
+            "AWS returns one error for three causes: check that the ExternalId is the one in the "
             "role's trust policy, that the role exists and trusts this identity, and that this "
             "identity may call sts:AssumeRole on it"
         )
@@ -353,7 +354,7 @@ def _hint(code: str, operation: str, text: str) -> str | None:
     if code in _UNKNOWN_KEY:
         return "check the access key id and session token: AWS does not know them"
     if code in _BAD_SIGNATURE:
-        return "check the secret access key, and that this machine's clock is right"
+        return "check the secret access key, and that this machine's clock is correct"
     if code == "RequestTimeTooSkewed":
         return "set this machine's clock: it is more than 15 minutes off"
     if code in _EXPIRED:

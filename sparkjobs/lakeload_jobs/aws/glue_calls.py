@@ -160,7 +160,7 @@ class GlueCalls:
             operation=operation,
             hint=f"allow `glue:{operation}` on {shown} in the policy of the role or user; where "
             "Lake Formation governs the database, grant the role its permissions there as well "
-            "(IAM and Lake Formation refuse with the same code)",
+            "(IAM and Lake Formation use the same error code)",
         )
 
 

@@ -20,7 +20,7 @@ _CERTIFICATES = {
     62: ("CertificateForAnotherHost", "is for another host name"),
     64: ("CertificateForAnotherHost", "is for another address"),
 }
-_UNTRUSTED = ("CertificateUntrusted", "is signed by no authority that this machine trusts")
+_UNTRUSTED = ("CertificateUntrusted", "is not signed by an authority that this machine trusts")
 
 
 def proxy_refusal(error: BaseException) -> tuple[str, str] | None:
@@ -29,9 +29,9 @@ def proxy_refusal(error: BaseException) -> tuple[str, str] | None:
     if status is None:
         return None
     if status == "407":
-        meaning = "the proxy wants a user name and password (HTTP 407)"
+        meaning = "the proxy requires a user name and password (HTTP 407)"
         return "ProxyAuthenticationRequired", meaning
-    return "ProxyRefused", f"the proxy does not connect (HTTP {status})"
+    return "ProxyRefused", f"the proxy cannot connect (HTTP {status})"
 
 
 def certificate_problem(error: BaseException) -> tuple[str, str] | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sts import STSClient
 
 _EXECUTOR_HINT = (
-    "on this Spark master an executor needs a base identity of its own: an instance profile, IRSA, "
+    "on this Spark master each executor needs its own base identity: an instance profile, IRSA, "
     "or AWS_* variables in the worker's environment; `{env}` and `{file}` do not resolve there, "
     "`{aws_secret}` and `{aws_parameter}` do"
 )
@@ -279,7 +279,9 @@ class AwsSession:
                 answer = client.get_parameter(Name=reference.name, WithDecryption=True)
                 value = answer["Parameter"]["Value"]
         if not value:
-            raise Refused(f"{doing}: it holds no text", hint="store the secret as a plain string")
+            raise Refused(
+                f"{doing}: the secret has no string value", hint="store the secret as a string"
+            )
         return Secret(value)
 
 

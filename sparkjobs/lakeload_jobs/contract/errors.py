@@ -93,7 +93,7 @@ class Interrupted(LakeloadError):
 
 
 DISK_FULL_HINT = (
-    "free space, or name a larger disk: `spark.local.dir` in `spark.conf` for Spark's temporary "
+    "free space, or use a larger disk: `spark.local.dir` in `spark.conf` for Spark's temporary "
     "files, LAKELOAD_RUN_DIR for runs and their logs, LAKELOAD_CACHE_DIR for the cache"
 )
 

@@ -67,8 +67,10 @@ def _from_variable(name: str) -> Secret:
         state = "not set" if value is None else "set and empty"
         raise InvalidInput(
             f"the environment variable `{name}` is {state}",
-            hint=f"export {name}=… before running this command; lakeload reads no `.env`, a shell "
-            "does: `set -a; . ./.env; set +a`",
+            hint=(
+                f"export {name}=… before running this command; lakeload does not read "
+                "`.env`; load it with `set -a; . ./.env; set +a`"
+            ),
         )
     return Secret(value)
 

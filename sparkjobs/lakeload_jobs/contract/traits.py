@@ -71,7 +71,7 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
         modes=("APPEND",),
         nested="NATIVE",
         schema_changes="ADD_COLUMNS",
-        commit_unknown="committed or unknown: the next sync or `lakeload recover` finishes it",
+        commit_unknown="commit state unknown: the next sync or `lakeload recover` finishes it",
         cut_off="the next sync or `recover` finishes it",
         maintenance_steps=("uploads",),
         takes_splits=True,
@@ -86,7 +86,8 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
         schema_changes="EVOLVE",
         # Its commit happened or did not, and leaves nothing to be finished.
         commit_unknown=(
-            "committed or unknown: the same `--job-id`, run again, loads it only if it is not in"
+            "commit state unknown: a rerun with the same `--job-id` loads it only if it is "
+            "not committed"
         ),
         cut_off=(
             "it is in, or it is not; run again with `--job-id {job_id}`, which loads it only if "

@@ -74,10 +74,12 @@ def _uniqueness_problems(pattern: str, used: set[str]) -> list[str]:
     problems = []
     if not used & {"supa_job_id", "uuid"}:
         problems.append(
-            "it must hold `{supa_job_id}` or `{uuid}`, else a later job needs the same names"
+            "it must contain `{supa_job_id}` or `{uuid}`, or later jobs would use the same names"
         )
     if not used & {"seq", "uuid"}:
-        problems.append("it must hold `{seq}` or `{uuid}`, else two files of one job have one name")
+        problems.append(
+            "it must contain `{seq}` or `{uuid}`, or two files of a job would have the same name"
+        )
     # Job `a` with seq 100000 and job `a1` with seq 00000 would both read `a100000`.
     together = re.search(r"\{supa_job_id\}\d*\{seq\}|\{seq\}\d*\{supa_job_id\}", pattern)
     if together and "uuid" not in used:

@@ -168,11 +168,11 @@ def prefix_problem(prefix: str) -> str | None:
     if "" in segments:
         return "it has an empty segment (`//`, or `/` at an end)"
     if any(segment in (".", "..") for segment in segments):
-        return "the segments `.` and `..` are changed or refused by clients of S3"
+        return "S3 clients change or reject the segments `.` and `..`"
     if LOG_NAME in segments:
-        return f"`{LOG_NAME}` is where lakeload keeps its own log"
+        return f"`{LOG_NAME}` is where lakeload stores its own log"
     if not prefix.isprintable() or any(char in prefix for char in '\\{}^%`[]"<>~#|*?'):
-        return "it holds a character that S3's documentation says to avoid"
+        return "it contains a character that the documentation of S3 advises against"
     if len(prefix.encode()) > 400:
         return "it has more than 400 bytes, which leaves too little of S3's 1024 for the rest"
     return None

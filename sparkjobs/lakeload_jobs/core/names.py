@@ -131,12 +131,12 @@ def target_name_problem(schema: str, table: str) -> str | None:
     """Say why a normalised schema and table cannot be a target, or return None."""
     for kind, name in (("schema", schema), ("table", table)):
         if name.lower() == LOG_NAME:
-            return f"the target {kind} `{name}` is where lakeload keeps its own log"
+            return f"the target {kind} `{name}` is where lakeload stores its own log"
     if (schema or table).lower() == PROBE_NAME:
         kind = "schema" if schema else "table without a schema"
         return (
-            f"a target {kind} named `{schema or table}` would have its log where the connection "
-            "test deletes its own objects"
+            f"a target {kind} named `{schema or table}` would have its log where the "
+            "connection test deletes objects"
         )
     return None
 

@@ -60,7 +60,7 @@ def load_table(load: TableLoad) -> TableResult:
             load.reporter.on_message(f"`{target}` is loaded again: {reason}")
             pause(tries + 2)
     raise LoadFailed(
-        f"`{target}` was not loaded, {ROUNDS} times over: {reason}",
+        f"`{target}` was not loaded after {ROUNDS} attempts: {reason}",
         hint="run again when fewer loads commit to the table: nothing was committed",
         retryable=True,
     )
@@ -90,7 +90,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         writer = opened.check(prepared)
     if writer is None:
         rows.check_unchanged()
-        note = "the source has no columns yet, so there is no table to make"
+        note = "the source has no columns yet, so no table was created"
         return TableResult(table.source, table.target, "NO_OP", notes=(note,))
     counted = None
     with explained_by_change(rows.check_unchanged), with_all_bad_values(rows):

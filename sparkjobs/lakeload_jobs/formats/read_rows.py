@@ -36,9 +36,11 @@ class LoadInput:
         state, found, _ = self._spooled
         if bookmark.state != state:
             raise LoadFailed(
-                f"another load of `{self._name}` was committed after this one had "
-                "read its rows, which cannot be read again",
-                hint="run again: nothing was committed, and the next load goes on from the other",
+                f"another load of `{self._name}` was committed after this load had read its "
+                "rows, which cannot be read twice",
+                hint=(
+                    "run again: nothing was committed, and the next load continues after the other"
+                ),
                 retryable=True,
             )
         return found
@@ -50,7 +52,7 @@ class LoadInput:
         rows = found.open(table.spark, earlier, splits=table.takes_splits)
         if rows.repeatable or not rows.names:
             return rows
-        self._reporter.on_message(f"`{self._name}` is read once: its rows are kept on disk")
+        self._reporter.on_message(f"`{self._name}` is read only once: its rows are stored on disk")
         kept = spooled(table.spark, rows)
         self._spooled = (state, found, kept)
         return kept
@@ -107,6 +109,6 @@ def _without_columns(rows: Rows) -> PreparedRows:
     if rows.repeatable and not rows.frame.isEmpty():
         raise LoadFailed(
             "the source has rows but no columns",
-            hint="is it of another `format`, or are all its records empty?",
+            hint="check `format`, and whether all records are empty",
         )
     return PreparedRows(rows, ColumnMapping((), ()), rows.frame)

@@ -80,7 +80,7 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
     ends = {row["part"]: json.loads(row["end"]) for row in ended}
     if sorted(ends) != list(range(len(splits.parts))):
         raise LoadFailed(
-            f"{len(ends)} of {len(splits.parts)} parts of the source were read to their end",
+            f"{len(ends)} of {len(splits.parts)} parts of the source were read completely",
             hint="run again: nothing was committed",
             retryable=True,
         )
@@ -119,8 +119,10 @@ def refuse_second_attempt(context: TaskContext | None) -> None:
     if context is not None and context.attemptNumber() > 0:
         raise LoadFailed(
             "a task that was reading the source failed, and what it had read cannot be read again",
-            hint="run again: nothing was committed, and the next load goes on from the last one "
-            "that was",
+            hint=(
+                "run again: nothing was committed, and the next load continues after the "
+                "last committed one"
+            ),
             retryable=True,
         )
 

@@ -93,7 +93,7 @@ def _check_movable(
             if stays:
                 kind = prepared.frame.schema[column.target].dataType.simpleString()
                 raise LoadFailed(
-                    f"column `{column.target}` is of another type in the table than `{kind}`, and "
+                    f"column `{column.target}` is of another type than `{kind}` in the table, and "
                     f"`on_type_conflict: NEW_COLUMN` cannot move a column of `{setting}`",
                     hint="give it the type of the table with `columns.types`, or load into a table "
                     "of another `name`",

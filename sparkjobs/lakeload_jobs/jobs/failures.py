@@ -140,10 +140,12 @@ def _worker_died(causes: list[_Cause]) -> ErrorInfo | None:
         if "Python worker exited unexpectedly" in cause.text:
             return ErrorInfo(
                 type="WorkerDied",
-                message="a Python worker of Spark was killed, most often by the system because "
-                "memory ran out",
+                message=(
+                    "a Python worker of Spark was killed, usually by the operating "
+                    "system because memory ran out"
+                ),
                 exit_code=int(ExitCode.MACHINE),
-                hint="lower `spark.driver_memory` to leave more to Python, use fewer cores "
+                hint="lower `spark.driver_memory` to leave more memory for Python, use fewer cores "
                 "(`local[2]`), or a larger machine",
                 retryable=True,
             )
@@ -163,7 +165,7 @@ def _bad_file(causes: list[_Cause]) -> ErrorInfo | None:
         return _failed(
             "MalformedRecord",
             f"{where}: the record `{what.rstrip('. ')}` cannot be read{why}",
-            hint="mend the file, give the column another type with `columns.types`, or set "
+            hint="fix the file, give the column another type with `columns.types`, or set "
             "`on_bad_value: 'NULL'`",
         )
     if any((cause.condition or "").startswith("FAILED_READ_FILE") for cause in causes):
@@ -199,17 +201,19 @@ def _python_error(causes: list[_Cause]) -> ErrorInfo | None:
 def _expected(error: BaseException) -> LakeloadError:
     failure = expected_failure(error)
     if failure is None:
-        raise TypeError(f"{type(error).__name__} is no expected failure")
+        raise TypeError(f"{type(error).__name__} is not an expected failure")
     return failure
 
 
 def _java_gone() -> ErrorInfo:
     return ErrorInfo(
         type=JAVA_GONE,
-        message="Spark's Java process ended in the middle of the work; when memory ran out, "
-        "`spark.driver_memory` is too small",
+        message=(
+            "Spark's Java process ended unexpectedly; if memory ran out, "
+            "`spark.driver_memory` is too small"
+        ),
         exit_code=int(ExitCode.MACHINE),
-        hint=f"look at the end of spark.log; for memory, {_MEMORY_HINT}",
+        hint=f"check the end of spark.log; for memory, {_MEMORY_HINT}",
         retryable=True,
     )
 

@@ -49,7 +49,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
     wanted = spec.maintain
     if wanted is None:
         raise InvalidInput(
-            "the spec does not say which maintenance is wanted",
+            "the job spec has no maintenance steps",
             hint="install the same version of lakeload on both sides",
         )
     done: list[TableMaintenance] = []

@@ -109,7 +109,7 @@ class Scheduler:
             # Spark's complaints about its cancelled jobs say nothing the user does not know.
             error = Interrupted("stopped before the commit: nothing of this table is visible")
         elif stopped and not isinstance(error, LakeloadError):
-            error = Interrupted("stopped while it was committed: " + self._finishing())
+            error = Interrupted("stopped during the commit: " + self._finishing())
         told = describe(error, stage)
         if stage == "commit" and told.type == JAVA_GONE:
             ended = f"Spark's Java process ended during the commit: {self._finishing()}"
@@ -141,7 +141,7 @@ class Scheduler:
             self._spark.sparkContext.cancelAllJobs()
         except (Py4JError, OSError):
             # The signal reached the JVM as well; its jobs have ended with it.
-            logger.warning("Spark had ended before its jobs were cancelled")
+            logger.warning("Spark ended before its jobs were cancelled")
         deadline = time.monotonic() + _STOP_SECONDS
         pending = {future for future in futures if not future.cancelled()}
         while pending and (left := deadline - time.monotonic()) > 0:
@@ -155,7 +155,7 @@ class Scheduler:
         if future.cancelled() or stage is None:
             message = "stopped before this table began"
         elif stage == "commit":
-            message = "stopped while it was committed: " + self._finishing()
+            message = "stopped during the commit: " + self._finishing()
         else:
             message = "stopped before the commit: nothing is visible, open uploads may be left"
         return TableResult(

@@ -353,11 +353,11 @@ def _exact_cast(frame: DataFrame, position: str, name: str, own: T.DataType, wan
         kind = T.DataType.fromDDL(wanted)
         if _numbers_as_instants(own, kind):
             raise InvalidInput(
-                f"`columns.types` cannot make column `{name}` `{wanted}`: it holds numbers "
-                f"(`{own.simpleString()}`), and nothing says of which unit",
+                f"`columns.types` cannot make column `{name}` `{wanted}`: it has numbers "
+                f"(`{own.simpleString()}`), whose unit is not known",
                 hint=f"set `{wanted}(ms)`, or `(s)`, `(us)` or `(ns)`"
                 if isinstance(own, T.NumericType)
-                else "leave them numbers: only a column of its own can be given a unit",
+                else "leave them as numbers: only a top-level column can have a unit",
             )
         cast = value.try_cast(wanted)
         frame.select(cast)
@@ -486,7 +486,7 @@ def _with_deleted(frame: DataFrame, deleted_when: str | None) -> DataFrame:
 
 def _refused_condition(setting: str, condition: str, error: PySparkException) -> InvalidInput:
     return InvalidInput(
-        f"Spark refuses `{setting}: {condition}`: {_first_line(error)}",
+        f"Spark rejects `{setting}: {condition}`: {_first_line(error)}",
         hint="write a Spark SQL condition over the source's column names",
     )
 
@@ -495,7 +495,7 @@ def _check_repeatable(frame: DataFrame, setting: str, condition: str) -> None:
     """A retried task must make the same rows again, else the commit doubles or loses some."""
     if not frame._jdf.queryExecution().analyzed().deterministic():
         raise InvalidInput(
-            f"`{setting}: {condition}` can give another answer each time it is asked",
+            f"`{setting}: {condition}` can have another result each time",
             hint="leave out functions such as `rand()` and `uuid()`",
         )
 

@@ -63,7 +63,7 @@ def added_column(name: str) -> str:
 
 def missing_column(name: str) -> str:
     """Return the warning of a column that only the table has."""
-    return f"column `{name}` is not in the source any more: it is null in the rows of this load"
+    return f"column `{name}` is no longer in the source: it is null in the rows of this load"
 
 
 def source_names(given: Iterable[str], names: Collection[str]) -> dict[str, str]:
@@ -123,7 +123,7 @@ def map_columns(
         if (not spec.include or name in spec.include) and name not in spec.exclude
     ]
     if not selected:
-        raise InvalidInput("`columns` leaves no column to load", hint="include one or more")
+        raise InvalidInput("`columns` excludes every column", hint="include one or more")
     taken = (recorded or {}).values()
     recorded, variants = split_variants(recorded or {})
     fixed = _fixed(selected, spec.rename or {}, recorded, lower=lower)
@@ -134,7 +134,7 @@ def map_columns(
         if name not in targets:
             raise InvalidInput(
                 f"the primary key column `{name}` is not among the columns that are loaded",
-                hint="take it out of `exclude`, or put it into `include`",
+                hint="remove it from `exclude`, or add it to `include`",
             )
     columns = tuple(LoadedColumn(name, targets[name]) for name in selected)
     return ColumnMapping(
@@ -210,7 +210,11 @@ def _check_settings(known: Sequence[str], spec: ColumnsSpec, primary_key: Sequen
 def _several(name: str, known: Sequence[str]) -> str | None:
     """Return the hint for a name that is another spelling of several columns."""
     meant = [f"`{one}`" for one in known if spelling(one) == spelling(name)]
-    return f"it may be {' or '.join(meant)}: write the name as it is there" if meant[1:] else None
+    return (
+        f"it may be {' or '.join(meant)}: write the name exactly as in the source"
+        if meant[1:]
+        else None
+    )
 
 
 def _fixed(
@@ -235,7 +239,7 @@ def _fixed(
             raise InvalidInput(
                 f"column `{name}` was loaded as `{fixed[name]}` before and `rename` now says "
                 f"`{target}`",
-                hint="take the `rename` back, or load into a table of another name",
+                hint="remove the `rename`, or load into a table of another name",
             )
         owner = owners.setdefault(target.lower(), name)
         if owner != name:
@@ -266,7 +270,7 @@ def _continued(
             raise InvalidInput(
                 f"column `{name}` is another spelling of more than one column of the table: "
                 f"{listed}",
-                hint=f"say which one it is with `columns: {{rename: {{{name}: {free[0]}}}}}`, or "
+                hint=f"choose one with `columns: {{rename: {{{name}: {free[0]}}}}}`, or "
                 "give it a name of its own there",
             )
         if free:
@@ -317,7 +321,7 @@ def _check_reserved(targets: Mapping[str, str]) -> None:
     for source, target in targets.items():
         if target.lower() in RESERVED_COLUMNS:
             raise InvalidInput(
-                f"column `{source}` would become `{target}`, a name that lakeload keeps for itself",
+                f"column `{source}` would become `{target}`, a name that lakeload reserves",
                 hint=f"give it another name with `columns: {{rename: {{{source}: …}}}}`",
             )
 

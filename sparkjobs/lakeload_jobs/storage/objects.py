@@ -98,8 +98,8 @@ def until_answered(once: Callable[[], T | None], doing: str, waits: Waits) -> T:
     if last is not None and not unclear:
         raise last
     raise UnknownOutcome(
-        f"{doing}: no clear answer came in {waits.answer:.0f} s; it may have happened or not",
-        hint="leave everything as it is and run again with the same --job-id",
+        f"{doing}: state unknown: no clear response in {waits.answer:.0f} s",
+        hint="run again with the same `--job-id`, and change nothing before",
         retryable=True,
     ) from last
 
@@ -110,8 +110,10 @@ def plainer(error: AwsError) -> Refused:
         return error
     return ConditionalWritesUnsupported(
         f"{error.message}: this store has no conditional writes",
-        hint="without them two writers can damage a table: set `single_writer: true` only if there "
-        "is never more than one at a time",
+        hint=(
+            "set `single_writer: true` only if you never run two writers at a time: they "
+            "could damage a table"
+        ),
     )
 
 
@@ -161,8 +163,8 @@ Create = Callable[[], bool]
 MARKER = b"lakeload asks here whether this store has conditional writes; keep it\n"
 
 WHAT_IS_LOST = (
-    "this store has no conditional writes (`single_writer: true`): a second sync, recover or reset "
-    "of this table at the same time is not noticed, and rows of either may be lost or doubled"
+    "this store has no conditional writes (`single_writer: true`): a concurrent "
+    "sync, recover or reset of this table is not detected, and rows may be lost or duplicated"
 )
 
 
@@ -279,7 +281,7 @@ class Objects:
 
         HEAD cannot tell: for a missing key it answers 403 under a prefix-scoped policy.
         """
-        with aws_call(f"looking for `{self.url(key)}`"):
+        with aws_call(f"checking for `{self.url(key)}`"):
             answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1)
         found = [item for item in answer.get("Contents", []) if item["Key"] == key]
         if not found:
@@ -357,7 +359,7 @@ class Objects:
 
     def create_upload(self, key: str, metadata: Mapping[str, str]) -> str:
         """Begin a multipart upload and return its id. Nothing is visible at `key`."""
-        with aws_call(f"beginning the upload of `{self.url(key)}`"):
+        with aws_call(f"starting the upload of `{self.url(key)}`"):
             answer = self._session.s3.create_multipart_upload(
                 Bucket=self._bucket,
                 Key=key,

@@ -151,7 +151,7 @@ aws iam attach-role-policy \
   --policy-arn arn:aws:iam::123456789012:policy/SupaflowS3Role-glue
 
 # AssumeRole: the base identity becomes the role; the role's trust policy has to
-# say so too.
+# allow it too.
 # To be run in account 111122223333.
 aws iam put-user-policy \
   --user-name loader \

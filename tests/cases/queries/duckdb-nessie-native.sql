@@ -19,7 +19,7 @@ CREATE OR REPLACE SECRET lakeload (
 -- DuckDB does not speak Nessie's own interface. After each load, replace
 -- <METADATA_LOCATION> again by what `SELECT file FROM
 -- lake.SCHEMA.TABLE.metadata_log_entries ORDER BY timestamp DESC LIMIT 1`
--- tells in Spark.
+-- shows it in Spark.
 CREATE SCHEMA IF NOT EXISTS "supaflow_shop";
 CREATE OR REPLACE VIEW "supaflow_shop"."orders" AS
 SELECT *

@@ -120,7 +120,7 @@ def test_nothing_is_loaded_through_a_catalog_that_compares_nothing(shop: Shop) -
         assert isinstance(table.error, Refused)
         assert shop.world.catalog.uri is not None
         assert shop.world.catalog.uri.removesuffix("/api/catalog") in table.error.message
-        assert f"a commit to `{shop.schema}.orders` that it has to refuse" in table.error.message
+        assert f"a commit to `{shop.schema}.orders` whose requirement" in table.error.message
         assert "`requirements`" in (table.error.hint or "")
     outcome = outcome_without_spark(seen)
     assert outcome is not None
@@ -154,7 +154,7 @@ def test_an_answer_that_tells_nothing_refuses_nothing_and_is_told(
     shop.proxy.on("*", refusing(status, kind))
     (seen,) = shop.look("orders")
     assert seen.error is None
-    assert "it is not known whether the catalog compares commits" in seen.caveat
+    assert "it is not known whether the catalog validates commit requirements" in seen.caveat
     assert kind in seen.caveat
 
 
@@ -192,7 +192,7 @@ def test_the_command_ends_before_spark_with_3(shop: Shop, folder: Path) -> None:
     document = CliRunner().invoke(app, ["sync", "pipeline.yml", "--output", "json"])
     (table,) = json.loads(document.stdout)["tables"]
     assert (document.exit_code, table["status"], table["error"]["exit_code"]) == (3, "FAILED", 3)
-    assert "answered with success" in table["error"]["message"]
+    assert "accepted a commit" in table["error"]["message"]
     assert not (folder / "runs").exists(), "Spark's run folder was made"
 
 
@@ -207,7 +207,7 @@ def test_a_load_warns_of_what_could_not_be_asked(
     assert ended.exit_code == 0, ended.output
     (table,) = json.loads(ended.stdout)["tables"]
     (warning,) = table["warnings"]
-    assert warning.startswith("it is not known whether the catalog compares commits: ")
+    assert warning.startswith("it is not known whether the catalog validates commit requirements: ")
 
 
 def _pipeline(shop: Shop) -> dict[str, Any]:

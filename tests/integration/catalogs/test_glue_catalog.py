@@ -159,5 +159,5 @@ def test_a_denial_of_glue_is_awss_own_error(catalog: IcebergCatalog, base_identi
 def test_nessies_native_interface_is_refused(base_identity: Lake) -> None:
     native = CatalogSpec(type="NESSIE", uri="http://127.0.0.1:9", api="NATIVE")
     wanted = replace(destination(base_identity), iceberg=IcebergSpec(catalog=native))
-    with pytest.raises(InvalidInput, match="from Spark alone"):
+    with pytest.raises(InvalidInput, match="only be used from Spark"):
         open_catalog(wanted, AwsSession(wanted))

@@ -107,7 +107,7 @@ CASES = [
     Case(
         "path of another server, natively",
         lambda world: world.change(uri=f"{world.catalog.uri}/other", api="NATIVE"),
-        *("catalog", "NotACatalog", 404, "check `uri`: Nessie does not answer at"),
+        *("catalog", "NotACatalog", 404, "check `uri`: Nessie does not respond at"),
     ),
     Case(
         "nobody listens there",

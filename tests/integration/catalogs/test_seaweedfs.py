@@ -95,7 +95,7 @@ CASES = [
     Case(
         "no identity",
         lambda world: world.change(credential=None, scope=None),
-        *("catalog-namespaces", "ForbiddenException", 403, "gives this identity no right"),
+        *("catalog-namespaces", "ForbiddenException", 403, "does not allow this identity"),
     ),
     Case(
         "token of another catalog",

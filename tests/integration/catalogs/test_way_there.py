@@ -82,7 +82,7 @@ def _bundle(text: str | None) -> Bend:
         (_tls(expired=True), "CertificateExpired", "has to be renewed"),
         (_bundle(None), "FileUnreadable", "the path in REQUESTS_CA_BUNDLE"),
         (_bundle(""), "FileUnreadable", "the path in REQUESTS_CA_BUNDLE"),
-        (_proxy("407 Wanted"), "ProxyAuthenticationRequired", "wants a user name and password"),
+        (_proxy("407 Wanted"), "ProxyAuthenticationRequired", "requires a user name and password"),
         (_proxy("403 Forbidden"), "ProxyRefused", "does not let this host through"),
         (_no_proxy_there, "ProxyConnectionError", "a proxy that does not answer"),
     ],

@@ -108,7 +108,7 @@ def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:
     changed = load(world, world.table(world.file("b.parquet", [{"id": 2, "new": "x"}])))
 
     assert changed.status == "LOADED"
-    assert any("`old` is not in the source any more" in warning for warning in changed.warnings)
+    assert any("`old` is no longer in the source" in warning for warning in changed.warnings)
     assert "column `new` is new: it is null in the rows of earlier loads" in changed.notes
     found = {row["id"]: (row.get("old"), row.get("new")) for row in world.rows()}
     assert found == {1: (1, None), 2: (None, "x")}

@@ -39,7 +39,7 @@ def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> N
         loads.table(loads.file([two | {"place": {"street": "y", "ZIP": 2}}], wide)), nested="NATIVE"
     )
 
-    assert any("`old` is not in the source" in warning for warning in result.warnings)
+    assert any("`old` is no longer in the source" in warning for warning in result.warnings)
     assert loads.rows() == [
         one | {"new": None, "place": {"city": "x", "zip": 1, "street": None}},
         two | {"old": None, "place": {"city": None, "zip": 2, "street": "y"}},

@@ -46,7 +46,7 @@ def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identit
     assert (good.rows, again.rows) == (1, 1)
     assert lake.environment[EXTERNAL_ID_VARIABLE] not in str(settings)
     loads.schema = "lakes_hive"
-    assert "no Iceberg table" in told(loads.load(loads.table(loads.file([{"id": 1}]))))
+    assert "not an Iceberg table" in told(loads.load(loads.table(loads.file([{"id": 1}]))))
     loads.schema = "lakes_away"
     away = told(loads.load(loads.table(loads.file([{"id": 1}]))))
     assert "s3://other/away" in away
@@ -54,7 +54,7 @@ def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identit
     loads.schema = world.schema
     loads.destination = replace(loads.destination, prefix=f"{lake.seeded.prefix}/moved")
     moved = told(loads.load(loads.table(loads.file([{"id": 3}]))))
-    assert "it was moved after the first load" in moved
+    assert "the destination has changed since the first load" in moved
 
 
 def test_every_call_names_the_account_and_every_object_the_key(

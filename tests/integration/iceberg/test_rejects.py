@@ -169,6 +169,6 @@ def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(loads: Loads) ->
     result = loads.load(table(loads, "id,n\n1,10\n2\n"), **QUARANTINE)
 
     assert result.error is not None
-    assert "which is a table of its own" in result.error.message
+    assert "which is another table" in result.error.message
     assert loads.read().current_snapshot() is None
     assert len(loads.read().metadata.refs) == 0

@@ -40,7 +40,7 @@ def test_a_first_load_through_a_catalog_that_compares_nothing_leaves_an_empty_ta
     refused = loads.load(table)
     assert refused.error is not None
     assert refused.status == "FAILED"
-    assert "answered with success to a commit" in refused.error.message
+    assert "accepted a commit" in refused.error.message
     assert "`requirements`" in (refused.error.hint or "")
     assert loads.read().metadata.refs == {}
     assert loads.rows() == []

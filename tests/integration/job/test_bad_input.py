@@ -215,7 +215,7 @@ def test_a_truncated_parquet_file_is_named(job: Job) -> None:
 
 @pytest.mark.parametrize(
     ("where", "said"),
-    [("nope = 1", "nope"), ("id ==== 1 )", "Syntax error"), ("rand() < 0.5", "another answer")],
+    [("nope = 1", "nope"), ("id ==== 1 )", "Syntax error"), ("rand() < 0.5", "another result")],
 )
 def test_a_condition_that_spark_refuses_is_shown(job: Job, where: str, said: str) -> None:
     error = failure(job, job.table(job.file("a.csv", "id\n1\n"), where=where))
@@ -296,4 +296,4 @@ def test_a_column_without_values_keeps_the_type_it_had(job: Job) -> None:
     gone = job.load_one(job.table(job.file("a.csv", "id\n4\n")))
 
     assert job.values(later) == [{"id": 2, "n": None}, {"id": 3, "n": 7.0}]
-    assert "`n` is not in the source any more" in warning(gone)
+    assert "`n` is no longer in the source" in warning(gone)

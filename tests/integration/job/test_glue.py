@@ -123,7 +123,7 @@ def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None
     result = load(glue_job, third)
     assert result.status == "LOADED_CATALOG_OUT_OF_DATE"
     # The reason is told once, by the error.
-    assert "the catalog does not show all of earlier jobs yet" in result.warnings
+    assert "the catalog is not up to date with earlier jobs" in result.warnings
 
     allow_glue(glue_job.lake)
     fourth = load(glue_job, glue_job.table(glue_job.file("4.csv", "ID\n4\n")))

@@ -118,7 +118,7 @@ def test_reload_loads_everything_again_says_so_and_remembers_it(job: Job) -> Non
     result = job.load_one(orders, options=RunOptions(reload=True, table_handling="APPEND"))
     assert (result.status, result.rows) == ("LOADED", 2)
     assert (
-        "`--reload` appended all files (2) whatever had been loaded before (1 of them had)"
+        "`--reload` appended all files (2) including files that were loaded before (1 of them had)"
         in result.warnings[0]
     )
     assert job.load_one(orders).status == "NO_OP"
@@ -225,7 +225,7 @@ def test_what_was_loaded_without_account_of_files_is_not_loaded_again_by_acciden
     job.load_one(job.table(path))
     result = job.load_one(table(job))
     assert result.error is not None
-    assert "nobody knows which files are in it" in result.error.message
+    assert "it is not known which files are loaded" in result.error.message
     assert "--reload" in (result.error.hint or "")
     assert (
         job.load_one(table(job), options=RunOptions(reload=True, table_handling="APPEND")).rows == 1

@@ -226,7 +226,7 @@ def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(job: Job) -> Non
     )
 
     assert result.error is not None
-    assert "`orders_rejected`, which is a table of its own" in result.error.message
+    assert "`orders_rejected`, which is another table" in result.error.message
     assert job.lake.uploads_left() == []
     assert len(side_keys(job)) == 1
 

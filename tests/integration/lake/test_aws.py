@@ -107,7 +107,7 @@ def test_an_executor_without_an_identity_is_told_what_it_needs(
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(AwsError, match="this executor finds no AWS identity") as caught:
         listing(AwsSession(destination, on_executor=True), destination)
-    assert "base identity of its own" in (caught.value.hint or "")
+    assert "each executor needs its own base identity" in (caught.value.hint or "")
     with pytest.raises(AwsError, match="no AWS credentials were found"):
         listing(AwsSession(destination), destination)
 
@@ -163,7 +163,7 @@ def test_a_proxy_of_the_environment_is_used(destination: DestinationSpec) -> Non
     # The variable is gone before any fixture uses the emulator again.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-        with pytest.raises(AwsError, match="the proxy does not answer") as caught:
+        with pytest.raises(AwsError, match="the proxy does not respond") as caught:
             listing(AwsSession(destination, max_attempts=1), destination)
     assert caught.value.code == "ProxyConnectionError"
 

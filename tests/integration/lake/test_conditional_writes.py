@@ -69,7 +69,7 @@ def test_a_store_without_conditional_writes_is_refused(
     lacking(fault_proxy, action)
 
     for _ in range(2):
-        with pytest.raises(ConditionalWritesUnsupported, match="two writers at once") as caught:
+        with pytest.raises(ConditionalWritesUnsupported, match="two concurrent writers") as caught:
             conditional_writes(Connections(store, "test"))
         assert "single_writer: true" in (caught.value.hint or "")
 
@@ -82,7 +82,7 @@ def test_a_single_writer_goes_on_without_them_and_hears_what_is_lost(
     single = replace(store, single_writer=True)
     objects = Objects(AwsSession(single), single, waits=QUICK)
 
-    assert "lost or doubled" in (conditional_writes(Connections(single, "test")) or "")
+    assert "lost or duplicated" in (conditional_writes(Connections(single, "test")) or "")
     assert objects.put_if_absent(KEY, b"first")
     assert not objects.put_if_absent(KEY, b"second")
     assert objects.get(KEY) == b"first"

@@ -157,7 +157,7 @@ def test_a_source_does_not_move_to_another_table_unnoticed(objects: Objects) -> 
         refused = refusal(call)
         assert refused.message == (
             "pipeline `shop` loads `orders` into `data-lake/test/shop/orders/` (record 1), and "
-            "would load it into `data-lake/test/shop/orders_2/` now"
+            "would now load it into `data-lake/test/shop/orders_2/`"
         )
         for setting in ("glue_database_prefix", "destination_prefix", "namespace", "`name`"):
             assert setting in (refused.hint or "")
@@ -195,7 +195,7 @@ def test_of_two_first_loads_into_two_tables_the_later_one_stops(
 
     refused = refusal(lambda: slow.log.commit(record))
 
-    assert "orders_2/` (record 1), and would load it into" in refused.message
+    assert "orders_2/` (record 1), and would now load it into" in refused.message
     assert lake.uploads() == []
     assert all("/orders_2/" in key for key in lake.data_keys())
 
@@ -283,4 +283,4 @@ def test_two_sources_of_one_pipeline_never_share_a_table(objects: Objects) -> No
     refused = refusal(Loader(objects, "job-2", source="returns").open)
 
     assert "loads `orders` into" in refused.message
-    assert "`returns` cannot be loaded into it as well" in refused.message
+    assert "`returns` cannot be loaded into the same table" in refused.message

@@ -52,7 +52,7 @@ def test_a_write_that_never_gets_an_answer_is_unknown(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.on("PutObject", drop_request)
-    with pytest.raises(UnknownOutcome, match="may have happened or not") as caught:
+    with pytest.raises(UnknownOutcome, match="state unknown") as caught:
         proxied.put_if_absent(KEY, b"mine")
     assert caught.value.retryable
 

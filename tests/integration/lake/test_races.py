@@ -91,7 +91,7 @@ def test_a_record_that_cannot_be_read_after_a_412_may_be_ours(
 ) -> None:
     fault_proxy.on("PutObject", drop_answer, key=RECORD, times=1)
     fault_proxy.on("GetObject", answer(403, "AccessDenied"), key="*/log/0*.json")
-    with pytest.raises(UnknownOutcome, match="perhaps by this very job"):
+    with pytest.raises(UnknownOutcome, match="perhaps from this job"):
         Writer(proxied).run()
     assert len(lake.uploads()) == 2
 
@@ -116,7 +116,7 @@ def test_an_outage_after_the_commit_says_what_it_means(
     opened = again.open()
     assert opened.already is not None
     assert [(p.number, p.action) for p in opened.settled] == [(1, "publish")]
-    assert "left unfinished" in again.notes[0]
+    assert "did not finish" in again.notes[0]
     assert rows(lake) == ["job-1 0", "job-1 1"]
 
 

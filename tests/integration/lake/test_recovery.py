@@ -118,7 +118,7 @@ def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
     writer.open()
     void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
     admin_objects.put_if_absent(writer.location.end_key(1), encode(void))
-    with pytest.raises(LoadFailed, match="declared void"):
+    with pytest.raises(LoadFailed, match="was discarded"):
         writer.log.commit(writer.stage())
     assert lake.data_keys() == []
 
@@ -128,7 +128,7 @@ def test_an_author_that_may_not_delete_is_told_that_its_job_is_void(objects: Obj
     writer.open()
     void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
     objects.put_if_absent(writer.location.end_key(1), encode(void))
-    with pytest.raises(LoadFailed, match=r"declared void .* could not be removed") as caught:
+    with pytest.raises(LoadFailed, match=r"was discarded .* could not be removed") as caught:
         writer.log.commit(writer.stage())
     assert "s3:DeleteObject" in (caught.value.hint or "")
 

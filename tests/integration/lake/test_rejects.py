@@ -130,7 +130,7 @@ def test_a_table_of_that_name_with_a_log_keeps_its_uploads(objects: Objects, lak
 
     assert cleaner(objects).remove(NOW) == ()
     assert len(lake.uploads()) == 2
-    with pytest.raises(InvalidInput, match="a table of its own"):
+    with pytest.raises(InvalidInput, match="another table"):
         Writer(objects, "job-2", rejects=1).run()
     assert len(lake.uploads()) == 2
 

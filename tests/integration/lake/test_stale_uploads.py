@@ -207,7 +207,7 @@ def test_a_sync_that_may_not_list_uploads_says_so_and_loads(
     fault_proxy.on("ListMultipartUploads", answer(403, "AccessDenied"))
     writer = Writer(proxied)
     assert isinstance(writer.run(), Committed)
-    assert any("stay for now" in note and "denied" in note for note in writer.notes)
+    assert any("were not removed" in note and "denied" in note for note in writer.notes)
 
 
 @pytest.mark.parametrize(

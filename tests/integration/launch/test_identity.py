@@ -53,8 +53,8 @@ def test_tables_that_changed_are_refused_before_spark(lake: Lake, folder: Path) 
     assert "restore `update_glue_catalog: false`" in orders["error"]["hint"]
     prefix = f"{lake.seeded.prefix}/shop"
     assert returns["error"]["message"] == (
-        f"pipeline `shop` loads `returns` into `{prefix}/returns/` (record 1), and would load it "
-        f"into `{prefix}/returns_2/` now"
+        f"pipeline `shop` loads `returns` into `{prefix}/returns/` (record 1), and would now load "
+        f"it into `{prefix}/returns_2/`"
     )
 
     ended = sync(lake, folder)

@@ -132,7 +132,7 @@ def test_a_store_without_conditional_writes_is_refused_before_spark(
     ended = run(lake, folder, "success", "--output", "json")
     assert ended.code == 0, ended.stderr
     for table in ended.document["tables"]:
-        assert "rows of either may be lost or doubled" in " ".join(table["warnings"])
+        assert "rows may be lost or duplicated" in " ".join(table["warnings"])
 
 
 def test_the_chosen_tables_and_the_limit_reach_the_job(lake: Lake, folder: Path) -> None:
@@ -190,7 +190,7 @@ def test_the_same_job_id_for_another_load_is_invalid_before_spark(lake: Lake, fo
         _commit(lake, folder, table, "job-1")
     ended = run(lake, folder, "success", "--job-id", "job-1", "--limit", "1")
     assert ended.code == 2
-    assert "give this run another --job-id" in ended.stderr
+    assert "choose another `--job-id`" in ended.stderr
     assert not (folder / "argv").exists()
 
 

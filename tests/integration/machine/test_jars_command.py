@@ -175,7 +175,7 @@ def test_a_jar_that_cannot_be_had_is_exit_code_4_with_ways_out(cache: dict[str, 
     ("arguments", "about"),
     [
         (["list", "--from", "/x"], "go with `jars fetch`"),
-        (["fetch", "--from", "/x", "--repository", "https://x"], "exclude each other"),
+        (["fetch", "--from", "/x", "--repository", "https://x"], "cannot be used together"),
         (["fetch", "--from", "/no/such/folder"], "is not a folder"),
         (["fetch", "--repository", "https://me:canary@x"], "every user of this machine"),
         (["burn"], "burn"),

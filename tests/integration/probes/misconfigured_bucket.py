@@ -85,7 +85,7 @@ BUCKETS = [
     Case(
         "listing uploads denied",
         lambda world: world.deny("s3:ListBucketMultipartUploads"),
-        *("list-uploads", "AccessDenied", "which this action does not know"),
+        *("list-uploads", "AccessDenied", "which this action does not support"),
         warning=True,
     ),
     Case(
@@ -112,7 +112,11 @@ BUCKETS = [
     Case(
         "role whose own policy forbids what it allows",
         lambda world: world.forbid("s3:GetObject"),
-        *("get", "AccessDenied", "find the Deny for `s3:GetObject` in a policy of the role"),
+        *(
+            "get",
+            "AccessDenied",
+            "remove or narrow the Deny for `s3:GetObject` in a policy of the role",
+        ),
     ),
     Case(
         "session token that a program has cut",
@@ -151,14 +155,14 @@ BUCKETS = [
         lambda world: world.refuse(
             "PutObject", "s3:PutObject", "with an explicit deny in a resource-based policy"
         ),
-        *("put", "AccessDenied", "the bucket's policy demands encryption: set `encryption`"),
+        *("put", "AccessDenied", "the bucket policy requires encryption: set `encryption`"),
     ),
     Case(
         "organization that forbids to write",
         lambda world: world.refuse(
             "PutObject", "s3:PutObject", "with an explicit deny in a service control policy: arn"
         ),
-        *("put", "AccessDenied", "find the Deny for `s3:PutObject` in an SCP"),
+        *("put", "AccessDenied", "remove or narrow the Deny for `s3:PutObject` in an SCP"),
     ),
     Case(
         "organization that forbids the resource",

@@ -59,7 +59,7 @@ IDENTITIES = [
     Case(
         "external id with a space after it",
         _trailing_space,
-        *("assume-role", "AccessDenied", "begins or ends with white space"),
+        *("assume-role", "AccessDenied", "begins or ends with whitespace"),
     ),
     Case(
         "no external id for a role that demands one",

@@ -54,7 +54,7 @@ KEYS = [
     Case(
         "key whose own policy does not know the role",
         lambda world: _no_right_to(world, "PutObject", "kms:GenerateDataKey", "resource-based"),
-        *("put", "AccessDenied", "the key's own policy does not let this identity in"),
+        *("put", "AccessDenied", "the key policy does not allow this identity"),
     ),
     Case(
         "key that may encrypt and not decrypt",

@@ -104,7 +104,7 @@ PROFILES = [
     Case(
         "credential_process that prints something else than keys",
         lambda world: world.profile("credential_process = /bin/echo logged in"),
-        *("credentials", "CredentialRetrievalError", "answers with something else"),
+        *("credentials", "CredentialRetrievalError", "returned an invalid response"),
     ),
     Case(
         "source_profile that does not exist",
@@ -121,7 +121,7 @@ PROFILES = [
         lambda world: world.profile(
             f"{_ROLE}\nsource_profile = other\n[profile other]\n{_ROLE}\nsource_profile = lake"
         ),
-        *("credentials", "InfiniteLoopConfigError", "leads back to itself"),
+        *("credentials", "InfiniteLoopConfigError", "refers back to itself"),
     ),
     Case(
         "profile of a login that nobody made",

@@ -48,10 +48,10 @@ def test_a_catalog_that_lags_behind_is_repaired_and_its_table_dropped_with_the_r
     load("monday", glue=ORDERS)
     assert "done, catalog out of date" in command("runs", "pipeline.yml").out
     foreseen = command("recover", "pipeline.yml", "--dry-run")
-    assert "would bring the catalog up to date with job monday" in foreseen.out
+    assert "would update the catalog for job monday" in foreseen.out
     ended = command("recover", "pipeline.yml")
     assert ended.code == 0
-    assert "brought the catalog up to date with job monday" in ended.out
+    assert "updated the catalog for job monday" in ended.out
     assert tables(glue) == ["orders"]
     assert "catalog out of date" not in command("runs", "pipeline.yml").out
 

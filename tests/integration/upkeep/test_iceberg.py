@@ -136,7 +136,7 @@ def test_recover_settles_the_rejected_records_of_dead_attempts(
 
     assert done.code == 0, done.err
     told = (
-        "dropped 1 branch of dead runs; removed the rejected records of 1 dead run; "
+        "dropped 1 branch of abandoned attempts; removed the rejected records of 1 dead run; "
         "the rejected records of 1 load stay: it is in"
     )
     assert told in " ".join(done.out.split())

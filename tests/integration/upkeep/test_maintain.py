@@ -1,4 +1,4 @@
-"""`lakeload maintain` of tables of Parquet files: uploads of dead runs."""
+"""`lakeload maintain` of tables of Parquet files: uploads of abandoned attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def test_uploads_of_dead_runs_are_aborted_when_they_are_old_enough(
         "shop.visits          NOTHING_TO_DO  nothing to do",
         "shop.payments        NOTHING_TO_DO  nothing to do",
     ]
-    assert said.lines()[1] == "shop.orders    uploads  WOULD_DO       2 uploads of dead runs"
+    assert (
+        said.lines()[1] == "shop.orders    uploads  WOULD_DO       2 uploads of abandoned attempts"
+    )
     assert "nothing was written; the same command with `--apply` does it" in said.err
     assert (before, lake.uploads()) == (2, [])
     (step,) = done.document["tables"][0]["steps"]

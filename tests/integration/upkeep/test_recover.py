@@ -137,18 +137,18 @@ def test_uploads_of_dead_runs_go_when_they_are_old_enough(
     assert command("recover", "destination.yml").code == 0
     assert len(lake.uploads()) == 2
     shown = command("recover", "destination.yml", "--abort-older-than", "0", "--dry-run")
-    assert "would remove 2 uploads of dead runs" in shown.out
+    assert "would remove 2 uploads of abandoned attempts" in shown.out
     assert len(lake.uploads()) == 2
     ended = command("recover", "destination.yml", "--abort-older-than", "0")
     assert (ended.code, lake.uploads()) == (0, [])
-    assert "removed 2 uploads of dead runs" in ended.out
+    assert "removed 2 uploads of abandoned attempts" in ended.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["--abort-older-than", "soon"], "is not an age"),
-        (["--void", "a", "--accept", "b"], "two answers to one question"),
+        (["--void", "a", "--accept", "b"], "cannot be used together"),
         (["--yes"], "`--yes` belongs to `--void`"),
         (["--void", "not an id"], "a job id consists of"),
         (["--table", "oders"], "did you mean `orders`?"),

@@ -146,12 +146,12 @@ def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
     opened = Writer(admin_objects, "job-2", table_handling="FAIL", source="renamed").open()
     assert (opened.first_run, opened.next_number) == (True, 3)
     assert (opened.state, opened.column_map, opened.columns) == (None, {}, ())
-    with pytest.raises(InvalidInput, match="its id cannot be reused"):
+    with pytest.raises(InvalidInput, match="the job id cannot be reused"):
         Writer(admin_objects, "job-1").open()
     load("job-2", table_handling="FAIL")
     load("job-3")
     # From the checkpoint the same is known.
-    with pytest.raises(InvalidInput, match="its id cannot be reused"):
+    with pytest.raises(InvalidInput, match="the job id cannot be reused"):
         Writer(admin_objects, "job-1").open()
     assert Writer(admin_objects, "job-2").open().already is not None
 
@@ -252,7 +252,7 @@ def test_a_removal_of_the_log_that_stopped_half_way_is_finished(
     admin_objects.delete(first.key, first.etag)
     without = command("reset", "pipeline.yml", "orders", "--yes")
     assert without.code == 1
-    assert "run it again with `--with-log --yes`" in without.err
+    assert "finish it with `lakeload reset --with-log --yes`" in without.err
     assert command("reset", "pipeline.yml", "orders", "--with-log", "--yes").code == 0
     assert lake.keys(ORDERS.log_path) == []
     load("job-1", table_handling="FAIL")

@@ -48,11 +48,11 @@ def test_a_catalog_that_spark_alone_can_ask_is_said_with_the_way_out(
 ) -> None:
     ended = CliRunner().invoke(app, list(words))
     assert ended.exit_code == 2
-    assert "Spark alone has a client" in ended.stderr
+    assert "only Spark has a client" in ended.stderr
     assert instead in ended.stderr
 
 
 def test_a_destination_names_no_iceberg_tables(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["recover", "destination.yml"])
     assert ended.exit_code == 2
-    assert "give it the pipeline document" in ended.stderr
+    assert "give the pipeline's configuration file" in ended.stderr

@@ -86,12 +86,12 @@ def test_the_secrets_file_is_its_owners_and_git_ignores_it(
         "wrote .gitignore",
         "",
         "Fill in .env:",
-        "  LAKELOAD_EXTERNAL_ID: The ExternalId that the role's trust policy demands.",
+        "  LAKELOAD_EXTERNAL_ID: The ExternalId that the role's trust policy requires.",
         "",
         "Next:",
         "  set -a; . ./.env; set +a",
-        "  lakeload policy destination.yml           # what has to be allowed in AWS",
-        "  lakeload test-connection destination.yml  # whether it is",
+        "  lakeload policy destination.yml           # the IAM policies that this needs",
+        "  lakeload test-connection destination.yml  # check bucket, role and permissions",
         "  lakeload plan pipeline.yml                # what sync would load",
     ]
 
@@ -109,7 +109,7 @@ def test_nobody_is_asked_for_documents_that_are_there(tmp_path: Path) -> None:
     result = init(str(tmp_path))
 
     assert result.exit_code == 2
-    assert "is there already, and nothing was written" in " ".join(result.stderr.split())
+    assert "already exists; nothing was written" in " ".join(result.stderr.split())
 
 
 def test_documents_that_are_there_stay_unless_forced(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_documents_that_are_there_stay_unless_forced(tmp_path: Path) -> None:
     result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE)
 
     assert result.exit_code == 2
-    assert "is there already, and nothing was written" in " ".join(result.stderr.split())
+    assert "already exists; nothing was written" in " ".join(result.stderr.split())
     assert [path.name for path in tmp_path.iterdir()] == ["pipeline.yml"]
     assert (tmp_path / "pipeline.yml").read_text() == "mine"
 
@@ -156,7 +156,7 @@ def test_a_secrets_file_that_others_can_read_is_told(tmp_path: Path) -> None:
 
     result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE)
 
-    assert f"others can read {tmp_path}/.env" in result.stderr
+    assert f"other users can read {tmp_path}/.env" in result.stderr
 
 
 def test_git_is_asked_whether_it_ignores_or_tracks_the_secrets(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_one_name_for_several_tables_is_refused(tmp_path: Path) -> None:
     done = init(str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "data"), "--table", "t")
 
     assert done.exit_code == 2
-    assert "`--table` names one table, and the files make 4" in done.stderr
+    assert "`--table` names one table, but the files make up 4" in done.stderr
 
 
 def test_a_file_that_cannot_be_loaded_is_left_out_with_a_warning(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_answers_that_end_early_write_nothing(tmp_path: Path) -> None:
     code, screen = at_a_terminal(["init"], ["my-data-lake", "\x04"], tmp_path)
 
     assert code == 2, screen
-    assert "the answers ended at the question for `--region`" in " ".join(screen.split())
+    assert "the input ended at the question for `--region`" in " ".join(screen.split())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -33,7 +33,7 @@ def pipeline(tmp_path: Path) -> Path:
         (["--only", "compakt"], "`--only compakt` is no step"),
         (["--only", "compact"], "is no step for tables of PARQUET"),
         (["--where", "x = 1"], "tables of PARQUET have no such step"),
-        (["--retain-last", "3"], "belongs to the step `expire`"),
+        (["--retain-last", "3"], "is an option of the step `expire`"),
         (["--max-bytes", "lots"], "`--max-bytes`: `lots` is not a size"),
         (["--max-bytes", "0"], "leaves nothing to rewrite"),
         (["--older-than", "soon"], "`--older-than soon` is not an age"),
@@ -41,7 +41,7 @@ def pipeline(tmp_path: Path) -> Path:
         (["--optimizer-role", "arn"], "belongs to `--register-glue-optimizers`"),
         (["--register-glue-optimizers", "--only", "compact"], "what lakeload does itself"),
         (["--register-glue-optimizers"], "there is no role"),
-        (["--register-glue-optimizers", "--optimizer-role", "me"], "is no ARN of a role"),
+        (["--register-glue-optimizers", "--optimizer-role", "me"], "is not the ARN of a role"),
         (["--table", "nothing"], "matches no table of the pipeline"),
     ],
 )

@@ -79,11 +79,11 @@ def test_names_collide_within_one_schema_only() -> None:
         ("[{table: a, path: x}, {table: a, path: y}]", "the table `a` is listed twice"),
         (
             "[{table: _lakeload, path: x}]",
-            "the target table `_lakeload` is where lakeload keeps its own log",
+            "the target table `_lakeload` is where lakeload stores its own log",
         ),
         (
             "[{table: t, namespace: _LakeLoad, path: x}]",
-            "the target schema `_LakeLoad` is where lakeload keeps its own log",
+            "the target schema `_LakeLoad` is where lakeload stores its own log",
         ),
     ],
 )

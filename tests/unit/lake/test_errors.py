@@ -78,7 +78,7 @@ def test_an_explicit_deny_is_to_be_found_and_not_outweighed(operation: str, acti
     )
     error = translated(client_error("AccessDenied", 403, operation, text))
     assert error.explicit_deny
-    assert f"find the Deny for `{action}`" in (error.hint or "")
+    assert f"remove or narrow the Deny for `{action}`" in (error.hint or "")
     assert "allow" not in (error.hint or "")
 
 
@@ -171,7 +171,7 @@ def test_a_call_that_could_not_be_made_says_what_is_missing(error: Exception, sa
 def test_an_endpoint_that_does_not_answer_is_named_without_path_query_or_password() -> None:
     url = "https://me:hunter2@s3.example.com:8443/lake/key?X-Amz-Signature=abc"
     error = translated(botocore_errors.EndpointConnectionError(endpoint_url=url))
-    assert "the endpoint `https://s3.example.com:8443` does not answer" in error.message
+    assert "the endpoint `https://s3.example.com:8443` does not respond" in error.message
     assert "hunter2" not in error.message
     assert "X-Amz" not in error.message
     assert error.retryable

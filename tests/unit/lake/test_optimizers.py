@@ -110,5 +110,5 @@ def test_what_glue_refuses_is_told() -> None:
 
 
 def test_other_catalogs_have_none() -> None:
-    with pytest.raises(InvalidInput, match="its own catalog alone"):
+    with pytest.raises(InvalidInput, match="only tables of its own catalog"):
         Glue(type="REST", glue_id=None)

@@ -150,7 +150,7 @@ def test_columns_that_change_are_named(tmp_path: Path) -> None:
     assert found is not None
     assert found.error is None
     assert "adds `new` as `string`" in found.changes
-    assert "keeps `old`, null in new rows" in found.changes
+    assert "keeps `old`, which is null in new rows" in found.changes
 
 
 def test_the_type_of_the_table_is_kept_as_a_load_keeps_it(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
         "the load",
         "  adds `new` as `decimal(12, 2)`",
         "  widens `id` from `int` to `long`",
-        "  keeps `old`, null in new rows",
+        "  keeps `old`, which is null in new rows",
     ]
     assert exit_code_of([plan]) == ExitCode.OK
 
@@ -149,7 +149,7 @@ def test_parquet_tables_are_judged_by_their_own_rules(
     assert found is not None
     assert (found.error is not None) is refused
     if not refused:
-        assert found.changes == ("adds `new` as `date`", "keeps `old`, null in new rows")
+        assert found.changes == ("adds `new` as `date`", "keeps `old`, which is null in new rows")
 
 
 def test_a_source_that_cannot_be_read_is_an_error_of_its_table(spec: JobSpec) -> None:

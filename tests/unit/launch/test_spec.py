@@ -99,13 +99,13 @@ def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
     tables = [replace(table(mode), mode=mode) for mode in ("OVERWRITE", "UPSERT")]
 
     check_options(tables, "ICEBERG", REFRESH)
-    with pytest.raises(InvalidInput, match="`orders`, `customers` are appended to") as refused:
+    with pytest.raises(InvalidInput, match="`orders`, `customers` are append-only") as refused:
         check_options([*tables, TABLES[0], TABLES[2]], "ICEBERG", REFRESH)
     assert "`--reload`" in (refused.value.hint or "")
     assert "`lakeload reset`" in (refused.value.hint or "")
     with pytest.raises(InvalidInput, match="table of Parquet files"):
         check_options(TABLES, "PARQUET", REFRESH)
-    with pytest.raises(InvalidInput, match="exclude each other"):
+    with pytest.raises(InvalidInput, match="cannot be used together"):
         check_options(tables, "ICEBERG", replace(REFRESH, reload=True))
 
 
@@ -121,9 +121,9 @@ def test_rejected_records_are_read_in_the_place_of_files() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (RunOptions(reload=True), "`--retry-rejected` and `--reload` exclude each other"),
-        (REFRESH, "`--retry-rejected` and `--full-refresh` exclude each other"),
-        (RunOptions(limit=0), "`--retry-rejected` and `--limit` exclude each other"),
+        (RunOptions(reload=True), "`--retry-rejected` and `--reload` cannot be used together"),
+        (REFRESH, "`--retry-rejected` and `--full-refresh` cannot be used together"),
+        (RunOptions(limit=0), "`--retry-rejected` and `--limit` cannot be used together"),
     ],
 )
 def test_rejected_records_are_read_without_what_is_about_files(

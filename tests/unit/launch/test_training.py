@@ -52,7 +52,7 @@ def test_a_folder_of_files_on_the_class_path_is_refused(tmp_path: Path, named: b
     conf.mkdir(parents=True)
     (conf / "spark-defaults.conf").touch()
 
-    with pytest.raises(MachineNotReady, match=re.escape(f"`{conf}` has some")):
+    with pytest.raises(MachineNotReady, match=re.escape(f"a folder with files (`{conf}`)")):
         check_class_path(installed(tmp_path), {"SPARK_CONF_DIR": str(conf)} if named else {})
 
 
@@ -65,10 +65,10 @@ def test_a_spark_in_a_folder_with_a_blank_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_that_ends_well_without_an_archive_is_no_success(tmp_path: Path) -> None:
     lack = trained(tmp_path, f"echo '{CHATTER}'")
-    assert lack.message.endswith("ended well and left none behind")
+    assert lack.message.endswith("succeeded but wrote no archive")
 
 
 def test_a_java_without_its_own_archive_is_told_how_to_make_it(tmp_path: Path) -> None:
     lack = trained(tmp_path, "exit 1", own_archive=False)
-    assert f"the Java in `{tmp_path}/java` lacks its own archive" in lack.message
+    assert f"the Java in `{tmp_path}/java` has no default archive" in lack.message
     assert f"`{tmp_path}/java/bin/java -Xshare:dump`" in (lack.hint or "")

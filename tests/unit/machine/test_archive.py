@@ -163,8 +163,8 @@ def shorten(path: Path) -> None:
 @pytest.mark.parametrize(
     ("alter", "why"),
     [
-        (touch, "it was written to since"),
-        (shorten, "its size is not what it was"),
+        (touch, "it was modified since"),
+        (shorten, "its size has changed"),
         (Path.unlink, "it cannot be read: No such file or directory"),
     ],
 )
@@ -187,7 +187,7 @@ def test_a_damage_that_leaves_size_and_time_is_seen_by_whoever_reads_it_all(
     damage(archive.path)
 
     (state,) = archive_states(tmp_path, lambda features: KEY)
-    assert (state.state, state.why) == ("broken", "its bytes have changed")
+    assert (state.state, state.why) == ("broken", "its content has changed")
     assert made(tmp_path).sha256 == archive.sha256
     (state,) = archive_states(tmp_path, lambda features: KEY)
     assert state.state == "usable"

@@ -185,7 +185,7 @@ def test_a_repository_that_is_busy_is_asked_again(
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [(401, "it may want a login"), (403, "it may want a login"), (404, "org.example:thing:1.2")],
+    [(401, "it may need a login"), (403, "it may need a login"), (404, "org.example:thing:1.2")],
 )
 def test_a_refusal_is_told_at_once_with_what_to_do(
     repository: MavenRepository, tmp_path: Path, status: int, advice: str
@@ -287,7 +287,7 @@ def test_the_login_of_a_url_is_sent_and_shown_nowhere(
     other = dataclasses.replace(JAR, version="9")
     with pytest.raises(MachineNotReady) as caught:
         fetch([other], tmp_path, {REPOSITORY_VARIABLE: url.replace("canary", "canary2")})
-    assert "its login was refused" in (caught.value.hint or "")
+    assert "its login was rejected" in (caught.value.hint or "")
     assert "canary" not in caught.value.message + (caught.value.hint or "")
 
 

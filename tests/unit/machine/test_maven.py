@@ -203,6 +203,6 @@ def test_a_spark_built_for_another_repository_brings_it_along(tmp_path: Path) ->
 
 
 def test_a_spark_that_names_none_asks_for_the_setting(tmp_path: Path) -> None:
-    with pytest.raises(MachineNotReady, match="names no Maven repository") as caught:
+    with pytest.raises(MachineNotReady, match="does not name a Maven repository") as caught:
         spark_repository(spark_with_ivy(tmp_path, b"nothing"))
     assert REPOSITORY_VARIABLE in (caught.value.hint or "")

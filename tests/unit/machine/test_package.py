@@ -79,7 +79,7 @@ def test_the_package_holds_the_contract_and_the_entry_script_is_there(tmp_path: 
 
 
 def test_a_cache_that_spark_cannot_take_the_package_from_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MachineNotReady, match=r"`.*a, b`: it parts their names at commas") as lacks:
+    with pytest.raises(MachineNotReady, match=r"`.*a, b`: it splits names at commas") as lacks:
         jobs_package(tmp_path / "a, b")
     assert "LAKELOAD_CACHE_DIR" in (lacks.value.hint or "")
     assert list(tmp_path.iterdir()) == []

@@ -45,7 +45,7 @@ def test_another_spark_in_spark_home_is_refused(tmp_path: Path, version: str) ->
 
 
 def test_a_spark_home_without_spark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineNotReady, match="no Spark is there"):
+    with pytest.raises(MachineNotReady, match="which has no Spark"):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 

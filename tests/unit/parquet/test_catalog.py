@@ -34,7 +34,7 @@ class Answering:
 def test_a_catalog_that_cannot_be_asked_is_a_warning() -> None:
     away = Answering(AwsError("reading: access denied", code="AccessDeniedException", status=400))
     assert check_catalog(away, TARGET, ()) == (
-        "the catalog could not be asked before the load: reading: access denied",
+        "the catalog could not be checked before the load: reading: access denied",
     )
     assert check_catalog(Answering(None), TARGET, ()) == ()
 
@@ -53,7 +53,7 @@ def test_a_table_without_a_catalog_asks_none() -> None:
 def test_a_stale_catalog_says_that_the_data_is_in() -> None:
     stale = catalog_stale(AwsError("denied", code="403", hint="allow `glue:GetTable`"))
     assert stale.exit_code == ExitCode.FOLLOW_UP_FAILED
-    assert stale.message.startswith("the data is in")
+    assert stale.message.startswith("the data is committed")
     assert stale.hint is not None
     assert stale.hint.startswith("allow `glue:GetTable`; then run `lakeload recover`")
     assert lagging(None) == ()

@@ -149,7 +149,7 @@ def test_without_a_network_the_flag_to_give_is_named(
     result = policy(destination)
 
     assert result.exit_code == 3
-    assert "asking STS who you are" in result.stderr
+    assert "getting your identity from STS" in result.stderr
     assert "--principal arn:aws:iam::" in result.stderr
     assert result.stdout == ""
 

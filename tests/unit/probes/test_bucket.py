@@ -43,7 +43,7 @@ def find(*, head: bool, listing: bool) -> str:
 
 @pytest.mark.parametrize("head", [True, False])
 def test_a_bucket_that_can_be_listed_exists(head: bool) -> None:
-    assert find(head=head, listing=True) == "it exists; the store names no region to compare"
+    assert find(head=head, listing=True) == "it exists; the store reports no region to compare"
 
 
 def test_nothing_is_claimed_of_a_bucket_that_refuses_and_names_no_region() -> None:

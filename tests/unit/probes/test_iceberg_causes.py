@@ -28,7 +28,7 @@ def refusal(status: int, said: str, code: str = "ForbiddenException") -> Catalog
         (400, "The bucket is in a different region", "Glue as the catalog"),
         (403, "Invalid locations '[s3://lake/x]' for identifier 'a.b'", "storage configuration"),
         (403, "Principal 'p' … is not authorized for op DROP_NAMESPACE", "NAMESPACE_DROP"),
-        (503, "", "fails by itself"),
+        (503, "", "has an internal error"),
     ],
 )
 def test_what_open_catalog_says_leads_to_its_cause(status: int, said: str, cause: str) -> None:

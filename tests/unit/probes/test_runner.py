@@ -81,7 +81,7 @@ def test_a_probe_skipped_on_purpose_or_beside_the_point_is_taken_for_granted() -
     ]
     results = list(run_probes(probes, Deadline(5), skip={"a"}))
     assert _statuses(results) == {"a": "skipped", "b": "skipped", "c": "passed"}
-    assert [result.detail for result in results[:2]] == ["skipped as asked", "no role"]
+    assert [result.detail for result in results[:2]] == ["skipped by --skip", "no role"]
 
 
 def test_a_failure_carries_code_causes_and_hint() -> None:

@@ -26,6 +26,6 @@ def test_each_catalog_compares_what_it_was_seen_to(
 
 
 def test_only_a_catalog_that_compares_nothing_is_not_loaded_into() -> None:
-    assert "no branches" in (loading_problem(CatalogSpec(type="NESSIE", api="REST")) or "")
+    assert "not keep branches" in (loading_problem(CatalogSpec(type="NESSIE", api="REST")) or "")
     assert loading_problem(CatalogSpec(type="NESSIE")) is None
     assert loading_problem(CatalogSpec(type="REST")) is None

@@ -62,7 +62,7 @@ def test_a_field_is_read_and_written(text: str, field: PartitionField) -> None:
         ("day()", "`day()` does not name one column; write `day(created_at)`"),
         ("day(a, b)", "`day(a, b)` does not name one column"),
         ("day(a", "`day(a` is not a partition field; write `country`"),
-        ("bucket(id)", "`bucket(id)` lacks a number or a column; write `bucket(16, id)`"),
+        ("bucket(id)", "`bucket(id)` needs a number and a column; write `bucket(16, id)`"),
         ("bucket(x, id)", "`bucket(x, id)` is not a number and one column"),
         ("bucket(4, day(a))", "`bucket(4, day(a))` is not a number and one column"),
         ("bucket(-1, id)", "`bucket(-1, id)` is not a number and one column"),

@@ -30,8 +30,8 @@ def test_properties_of_tables_are_allowed(name: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("lakeload.jobs", "", "is lakeload's own"),
-        ("LakeLoad.x", "", "is lakeload's own"),
+        ("lakeload.jobs", "", "is reserved"),
+        ("LakeLoad.x", "", "is reserved"),
         ("format-version", "3", "is the setting `format_version`"),
         ("location", "s3://other", "follows from bucket, prefix"),
         ("write.data.path", "s3://other", "outside its own folder"),

@@ -75,7 +75,7 @@ def test_another_load_has_moved_the_state() -> None:
     load.table.publish(job("j2"), state=2)
     verdict = load.ask()
     assert verdict.decision is Decision.RUN_AGAIN
-    assert "job `j2` of the same pipeline has moved the state" in verdict.reason
+    assert "job `j2` of the same pipeline has advanced the state" in verdict.reason
     assert load.ask(sets_state=False).decision is Decision.GO
 
 
@@ -128,7 +128,7 @@ def test_the_other_attempt_is_expired_and_only_the_data_can_tell() -> None:
     load.table.expire([1, 2, 3])
     verdict = load.ask()
     assert verdict.decision is Decision.RUN_AGAIN
-    assert "published snapshot 2, which is expired since" in verdict.reason
+    assert "published snapshot 2, which has expired since" in verdict.reason
     load.start = replace(load.start, listed=2)
     assert load.ask().decision is Decision.GO
 
@@ -147,7 +147,7 @@ def test_the_list_of_jobs_has_turned_over(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_properties_were_set_back() -> None:
     load = _Load(_table())
     del load.table.properties["lakeload.seq"]
-    assert "set back by hand" in load.ask().reason
+    assert "changed by hand" in load.ask().reason
 
 
 def test_the_staging_branch_is_gone() -> None:
@@ -157,7 +157,7 @@ def test_the_staging_branch_is_gone() -> None:
     verdict = load.ask(unknown=55)
     assert verdict.decision is Decision.FAIL
     assert verdict.error is not None
-    assert "its rows are in, or they are not" in str(verdict.error)
+    assert "commit state unknown" in str(verdict.error)
     assert "`--job-id j9`" in str(verdict.error.hint)
 
 

@@ -101,7 +101,7 @@ def test_the_steps_are_told_in_one_sentence() -> None:
         "partitions new files by `day(at)`, `id`, no longer by `a`",
     )
     assert told([], "a") == ("partitions new files by `a`",)
-    assert told(["a"]) == ("leaves new files without partitions, no longer by `a`",)
+    assert told(["a"]) == ("writes new files without partitions, no longer by `a`",)
 
 
 def test_columns_made_anew_keep_the_partitions_that_they_can_have() -> None:

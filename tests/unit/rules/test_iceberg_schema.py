@@ -238,7 +238,7 @@ def test_a_plan_tells_each_step_in_words() -> None:
         "lets `r` be null",
         "makes `id` required",
         "sets the identifier fields to `id`",
-        "keeps `old`, null in new rows",
+        "keeps `old`, which is null in new rows",
     )
 
 

@@ -191,7 +191,7 @@ def test_names_that_are_no_utf_8_are_names() -> None:
 
 
 def test_a_state_of_something_else_is_refused() -> None:
-    with pytest.raises(ValueError, match="no state of a source of files"):
+    with pytest.raises(ValueError, match="not the state of a source of files"):
         read_state({"cursor": 7})
     with pytest.raises(ValueError, match="KAFKA"):
         read_state(state_json(FilesState(1)) | {"kind": "KAFKA"})

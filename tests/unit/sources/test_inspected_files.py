@@ -251,7 +251,7 @@ def test_a_zip_file_of_several_files_is_an_error(tmp_path: Path) -> None:
         archive.writestr("a.csv", CSV)
         archive.writestr("b.csv", CSV)
 
-    assert "holds 2 files" in str(only(tmp_path).error)
+    assert "contains 2 files" in str(only(tmp_path).error)
 
 
 def test_a_large_file_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,4 +85,4 @@ def test_an_explicit_deny_is_not_answered_with_an_allow() -> None:
     with pytest.raises(AwsError) as caught:
         list(SourceObjects(cast(AwsSession, SimpleNamespace(s3=store))).find(["s3://b/a.csv"]))
 
-    assert (caught.value.hint or "").startswith("find the Deny for `s3:ListBucket`")
+    assert (caught.value.hint or "").startswith("remove or narrow the Deny for `s3:ListBucket`")

@@ -107,6 +107,6 @@ def test_what_could_not_be_asked_is_one_line_after_the_reason(
 
     assert shown[0].startswith("failed   list ")
     about = [line for line in shown if line.startswith("skipped")]
-    assert about[0].startswith("skipped  25 checks were not made, because of what failed: check-0,")
+    assert about[0].startswith("skipped  25 checks were skipped, because of the failures: check-0,")
     assert len(about) == 1
     assert len(shown) < 10

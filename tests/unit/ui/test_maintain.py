@@ -55,7 +55,7 @@ def test_each_step_that_has_work_is_a_line() -> None:
     out, err = shown(maintained(TABLES))
     assert [" ".join(line.split()) for line in out.splitlines()] == [
         "table step status what",
-        "shop.orders branches WOULD_DO 1 branch of dead runs",
+        "shop.orders branches WOULD_DO 1 branch of abandoned attempts",
         "compact WOULD_DO 412 files, 3.0 GiB → 7; 3 deletes gone",
         "manifests CONFLICT other commits came first",
         "expire WOULD_DO 23 snapshots, 120 files, 2.0 GiB",
@@ -79,7 +79,7 @@ def test_what_was_done_is_told_as_done() -> None:
         "orders", "shop.orders", (StepResult("uploads", "DONE", 2, bytes=None, items=("a", "b")),)
     )
     out, err = shown(maintained([table]), applied=True)
-    assert "2 uploads of dead runs" in out
+    assert "2 uploads of abandoned attempts" in out
     assert "nothing was written" not in err
 
 

@@ -159,4 +159,4 @@ def test_it_is_said_who_reads_and_what_passes_through_spark() -> None:
 
 def test_where_bad_records_would_go_is_said() -> None:
     out, _ = shown(replace(ORDERS, side_table="shop.orders_rejected", max_rejected="0.1 %"))
-    assert "  bad records go to shop.orders_rejected, up to 0.1 %" in out
+    assert "  rejected records go to shop.orders_rejected, up to 0.1 %" in out

@@ -109,7 +109,7 @@ def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
         f"error: shop.[red]{'x' * 90}: it\\x1b broke",
         " hint: mend it",
         "log: /runs/r1/spark.log",
-        "next: once that is fixed, `--job-id job-1` loads the rest: what is in stays",
+        "next: then rerun with `--job-id job-1`: it keeps what is loaded and loads the rest",
     ]
 
 
@@ -123,9 +123,9 @@ def test_one_error_for_all_is_not_repeated_for_each_table() -> None:
     nothing = TableResult(
         "orders", "shop.orders", "FAILED", error=ErrorInfo("LoadFailed", NOTHING_COMMITTED, 1)
     )
-    died = ErrorInfo("DriverDied", "the Spark driver died", 4)
+    died = ErrorInfo("DriverDied", "the Spark driver crashed", 4)
     _, err = texts(summary(nothing, code=ExitCode.MACHINE, kind="CRASHED", error=died))
-    assert [line for line in err if line.startswith("error")] == ["error: the Spark driver died"]
+    assert [line for line in err if line.startswith("error")] == ["error: the Spark driver crashed"]
 
 
 def test_nobody_is_told_to_load_again_what_is_in_or_can_never_be() -> None:
@@ -142,11 +142,11 @@ def test_what_cannot_succeed_by_itself_is_not_to_be_run_again() -> None:
     assert FAILED.error is not None
     busy = replace(FAILED, error=replace(FAILED.error, retryable=True))
     _, err = texts(summary(busy, code=ExitCode.TABLE_FAILED, kind="FAILED"))
-    assert err[-1].startswith("next: run again with `--job-id job-1`")
+    assert err[-1].startswith("next: rerun with `--job-id job-1`")
 
     stopped = TableResult("orders", "shop.orders", "INTERRUPTED")
     _, err = texts(summary(stopped, code=ExitCode.INTERRUPTED, kind="INTERRUPTED"))
-    assert err[-1].startswith("next: run again with `--job-id job-1`")
+    assert err[-1].startswith("next: rerun with `--job-id job-1`")
 
 
 def test_the_document_carries_errors_as_data() -> None:

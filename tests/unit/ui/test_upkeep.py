@@ -51,8 +51,8 @@ def test_a_job_is_a_line_and_each_of_its_tables_another() -> None:
     ]
     assert max(map(len, lines(out))) <= 80
     assert lines(err) == [
-        "hint: `lakeload recover 'my shop.yml'` or the next `lakeload sync` finishes what is "
-        "unfinished"
+        "hint: `lakeload recover 'my shop.yml'` or the next `lakeload sync` finishes "
+        "incomplete jobs"
     ]
 
 
@@ -123,7 +123,7 @@ def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
     assert lines(out) == [
         "2026-11-21 10:15  job job-1  pipeline shop  succeeded in 12.3 s",
         "  /runs/r1/l",
-        "2026-11-21 10:15  job job-1  pipeline shop  no result: it is starting, or was killed",
+        "2026-11-21 10:15  job job-1  pipeline shop  no result: it is starting or was killed",
         "  /runs/r1/l",
     ]
     assert runs_ui.local_document((killed,))["runs"][0]["seconds"] is None
@@ -147,7 +147,7 @@ def test_a_damaged_job_names_its_keys_and_both_ways_on() -> None:
     recover_ui.show_text(found, "p.yml", out, err)
     assert lines(err) == [
         "error: shop.orders: job job-1 of pipeline shop (record 4) has lost 7,000 of 9,000 rows: "
-        "uploads were aborted from outside",
+        "its multipart uploads were aborted from outside",
         *(f"       {key}" for key in keys[:5]),
         "       and 2 more",
         " hint: `lakeload recover p.yml --void job-1` removes the rest, to load it again under "

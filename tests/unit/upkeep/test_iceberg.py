@@ -94,7 +94,7 @@ def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
         "2026-11-21 10:01  job monday  pipeline shop",
         "  shop.orders  APPEND  5 rows  1 file  2.0 KiB  done",
         "shop.orders: 3 earlier jobs whose snapshots have expired",
-        "shop.orders: a load at work, or dead, since 2026-11-21 10:15",
+        "shop.orders: a load that is running or was abandoned, since 2026-11-21 10:15",
         f"  branch {LEFT.name}",
     ]
     more = console()
@@ -158,16 +158,16 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
     recover_ui.show_text(done, "p.yml", out, err)
     assert lines(out) == [
         "table        status      what was done",
-        "shop.orders  RECOVERED   dropped 1 branch of dead runs",
+        "shop.orders  RECOVERED   dropped 1 branch of abandoned attempts",
         "shop.visits  UP_TO_DATE  nothing to do",
         "shop.new     UP_TO_DATE  there is no such table yet",
         "shop.orders: branch of 2026-11-21 10:15: gone",
         f"  attempt {ATTEMPT}",
-        "shop.orders: branch of 2026-11-21 10:15: stays: too young",
+        "shop.orders: branch of 2026-11-21 10:15: stays: it is too new",
         "  attempt 11111111-2222-3333-4444-555555555555",
     ]
     assert lines(err) == [
-        "note: an Iceberg table shows a whole job or none: only branches can be left"
+        "note: an Iceberg table shows a whole job or none of it, so only branches can be left over"
     ]
     document = recover_ui.to_document(done)
     assert [table["status"] for table in document["tables"]] == [
@@ -192,15 +192,15 @@ def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
         "  would drop the table from the catalog: 7 rows in 2 snapshots",
         "  would remove 1 file of rows, 2.0 KiB, and 1 file of metadata",
         "  would remove 1 list of loaded files",
-        "  left alone, as it is not below `s3://b/t`: 1 file",
+        "  left in place, because it is not below `s3://b/t`: 1 file",
         "    s3://x",
         "shop.orders",
         "  dropped the table from the catalog: 7 rows in 2 snapshots",
         "  removed 2 files: 2.0 KiB of rows, and metadata",
-        "  left alone, as it is not below `s3://b/t`: 1 file",
+        "  left in place, because it is not below `s3://b/t`: 1 file",
         "    s3://x",
     ]
     assert lines(err) == [
-        "note: nothing was removed; to do it: `lakeload reset p.yml orders --yes`"
+        "note: nothing was removed; to apply: `lakeload reset p.yml orders --yes`"
     ]
     assert reset_ui.to_document(reset.report([gone], done=True))["tables"][0]["dropped"]

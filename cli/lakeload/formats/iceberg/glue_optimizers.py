@@ -38,7 +38,9 @@ def register(
 ) -> Maintained:
     """Register the optimizers, or without `apply` say which. Raises `InvalidInput`, `AwsError`."""
     if role is None or not _ROLE.fullmatch(role):
-        given = f"`--optimizer-role {role}` is no ARN of a role" if role else "there is no role"
+        given = (
+            f"`--optimizer-role {role}` is not the ARN of a role" if role else "there is no role"
+        )
         raise InvalidInput(
             f"`--register-glue-optimizers`: {given}, and Glue acts in one of your own",
             hint="give `--optimizer-role arn:aws:iam::ACCOUNT:role/NAME`: one that "

@@ -84,7 +84,7 @@ class IcebergState(TableState):
     def loaded(self, result: TableResult) -> TableResult:
         """Return the result with what the snapshot of this very job says."""
         if self.already is None:
-            raise ValueError(f"{self.table.source} is not in yet")
+            raise ValueError(f"{self.table.source} is not loaded yet")
         return replace(
             result,
             rows=number_of(self.already, SUMMARY_ROWS),
@@ -171,7 +171,9 @@ def _compared(
         if catalog.refuses_overtaken(there.schema, there.table, iceberg.branch):
             return states
     except LakeloadError as error:
-        caveat = f"it is not known whether the catalog compares commits: {error.message}"
+        caveat = (
+            f"it is not known whether the catalog validates commit requirements: {error.message}"
+        )
         return tuple(replace(state, caveat=caveat) if state.waits else state for state in states)
     message, hint = took_false_commit(there.target, iceberg.branch)
     refused = Refused(f"nothing is loaded through `{catalog.place}`: {message}", hint=hint)

@@ -94,7 +94,7 @@ def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
     return RecoveryReport(
         tuple(_recovered(table, dry_run=dry_run) for table in found),
         dry_run,
-        "an Iceberg table shows a whole job or none: only branches can be left",
+        "an Iceberg table shows a whole job or none of it, so only branches can be left over",
     )
 
 
@@ -191,7 +191,7 @@ def _settled(
 
 def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
     fates = [(left, "would go" if dry_run else "gone") for left in table.dropped]
-    fates += [(left, "stays: too young") for left in table.younger]
+    fates += [(left, "stays: it is too new") for left in table.younger]
     status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
     if table.error is not None or not (table.dropped or table.rejects):
         status = "FAILED" if table.error else "UP_TO_DATE"
@@ -234,12 +234,12 @@ def _action(table: BranchRecovery, *, dry_run: bool) -> str:
     done = []
     if table.dropped:
         branches = f"{len(table.dropped):,} branch" + "es" * (len(table.dropped) != 1)
-        done.append(f"{'would drop' if dry_run else 'dropped'} {branches} of dead runs")
+        done.append(f"{'would drop' if dry_run else 'dropped'} {branches} of abandoned attempts")
     if removed := sum(not one.stay for one in table.rejects):
         verb = "would remove" if dry_run else "removed"
-        done.append(f"{verb} the rejected records of {counted(removed, 'dead run')}")
+        done.append(f"{verb} the rejected records of {counted(removed, 'abandoned attempt')}")
     if stay := sum(one.stay for one in table.rejects):
-        done.append(f"the rejected records of {counted(stay, 'load')} stay: it is in")
+        done.append(f"the rejected records of {counted(stay, 'load')} stay: it is committed")
     return "; ".join(done) or "nothing to do"
 
 
@@ -249,8 +249,8 @@ def resolve(
     """Raise `InvalidInput`: no job of an Iceberg table waits for a person."""
     del act
     raise InvalidInput(
-        f"`--{decision}`: a job of an Iceberg table is in as a whole or not at all, so there is "
-        "nothing to decide",
-        hint="leave it out; to take a snapshot back, roll the table back with Spark, "
+        f"`--{decision}`: a job of an Iceberg table is committed as a whole or not at all, "
+        "so there is nothing to resolve",
+        hint="leave it out; to undo a snapshot, roll the table back in Spark: "
         "`CALL lake.system.rollback_to_snapshot`",
     )

@@ -65,8 +65,8 @@ def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
     """Say what of the tables goes, and with `act` remove it. Raises `InvalidInput` for a log."""
     if with_log:
         raise InvalidInput(
-            "`--with-log`: what lakeload knows of an Iceberg table is in the table, and goes with "
-            "it",
+            "`--with-log`: the load history of an Iceberg table is stored in the table and "
+            "is removed with it",
             hint="leave it out",
         )
     lake = open_tables(request)
@@ -169,8 +169,7 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
     error = FollowUpFailed(
         f"the table is dropped; {len(removal.left):,} of its files could not be removed: "
         f"{removal.error.message}",
-        hint=f"they lie below `{found.location}`, and nothing names them any more: remove what "
-        "is there by hand",
+        hint=f"remove the files below `{found.location}` by hand: no metadata refers to them",
     )
     return replace(found, error=error)
 
@@ -259,6 +258,6 @@ def _lines(found: TableDrop, files: TableFiles) -> Iterator[str]:
         yield f"removed {removed}: {format_size(files.bytes)} of rows, and metadata"
     if files.elsewhere:
         many = counted(len(files.elsewhere), "file")
-        yield f"left alone, as it is not below `{found.location}`: {many}"
+        yield f"left in place, because it is not below `{found.location}`: {many}"
         for place in files.elsewhere[:SHOWN]:
             yield f"  {place}"

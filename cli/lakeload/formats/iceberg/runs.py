@@ -44,7 +44,10 @@ class SnapshotTable:
             jobs = counted(self.expired, "earlier job")
             lines.append(f"{self.target}: {jobs} whose snapshots have expired")
         for left in self.left:
-            lines.append(f"{self.target}: a load at work, or dead, since {minute(left.created_at)}")
+            lines.append(
+                f"{self.target}: a load that is running or was abandoned, since "
+                f"{minute(left.created_at)}"
+            )
             lines.append(f"  branch {left.name}")
         return lines
 

@@ -16,10 +16,10 @@ from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.parquet.log.publish import Notify
 
 _WITHOUT_A_CLIENT = {
-    "runs": "query `lake.<schema>.<table>.snapshots` in Spark: the summaries tell job, rows and "
+    "runs": "query `lake.<schema>.<table>.snapshots` in Spark: the summaries have job, rows and "
     "mode; `lakeload runs --local` lists this machine's runs",
-    "recover": "nothing of a dead run is visible; `lakeload maintain PIPELINE --only branches "
-    "--apply` drops its branch, and so does the next `lakeload sync` of the table",
+    "recover": "run `lakeload maintain PIPELINE --only branches --apply` to drop the branches of "
+    "abandoned attempts; the next `lakeload sync` of the table drops them too",
     "reset": "drop the table in Spark: `DROP TABLE lake.<schema>.<table> PURGE`",
 }
 """What to do instead, by command."""
@@ -47,14 +47,14 @@ def open_tables(request: TablesRequest) -> IcebergTables:
     document = request.document
     if isinstance(document, DestinationDocument):
         raise InvalidInput(
-            f"`lakeload {request.command}` finds Iceberg tables by the pipeline that loads them: a "
-            "catalog holds tables of others too",
-            hint="give it the pipeline document",
+            f"`lakeload {request.command}` needs a pipeline for Iceberg tables: a catalog "
+            "can hold tables of other writers too",
+            hint="give the pipeline's configuration file",
         )
     if catalog_traits(document.destination.model.iceberg.catalog).spark_only:
         raise InvalidInput(
-            f"`lakeload {request.command}` cannot ask Nessie's native interface: Spark alone has a "
-            "client for it",
+            f"`lakeload {request.command}` cannot use Nessie's native interface: only Spark "
+            "has a client for it",
             hint=_WITHOUT_A_CLIENT[request.command],
         )
     opened = open_pipeline(document, request)

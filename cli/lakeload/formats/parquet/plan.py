@@ -170,7 +170,7 @@ def judge(
         columns={},
         changes=(
             *(f"adds `{name}` as `{found.columns[name]}`" for name in change.added),
-            *(f"keeps `{name}`, null in new rows" for name in change.removed),
+            *(f"keeps `{name}`, which is null in new rows" for name in change.removed),
         ),
         adds={name: found.columns[name] for name in change.added},
         removed=change.removed,

@@ -35,15 +35,15 @@ from lakeload_jobs.formats.parquet.log.recovery import (
 
 _DONE = {
     "publish": "published {files} of job {job}: {rows}",
-    "clean": "removed what void job {job} had left",
-    "void": "declared job {job} void: all its uploads were gone",
-    "catalog": "brought the catalog up to date with job {job}",
+    "clean": "removed the remains of discarded job {job}",
+    "void": "discarded job {job}: all its uploads were gone",
+    "catalog": "updated the catalog for job {job}",
 }
 _WOULD = {
     "publish": "would publish {files} of job {job}: {rows}",
-    "clean": "would remove what void job {job} has left",
-    "void": "would declare job {job} void: all its uploads are gone",
-    "catalog": "would bring the catalog up to date with job {job}",
+    "clean": "would remove the remains of discarded job {job}",
+    "void": "would discard job {job}: all its uploads are gone",
+    "catalog": "would update the catalog for job {job}",
 }
 
 
@@ -147,7 +147,7 @@ def _actions(found: TableRecovery, *, dry_run: bool) -> Sequence[str]:
     lines += [f"job {job.job_id} is damaged" for job in found.damaged]
     if uploads := len(found.stale_uploads):
         verb = "would remove" if dry_run else "removed"
-        lines.append(f"{verb} {counted(uploads, 'upload')} of dead runs")
+        lines.append(f"{verb} {counted(uploads, 'upload')} of abandoned attempts")
     if found.error is not None and not lines:
         lines.append("could not be recovered")
     return lines
@@ -157,7 +157,8 @@ def _damaged(job: Damaged) -> DamagedJob:
     return DamagedJob(
         job.job_id,
         f"job {job.job_id} of pipeline {job.pipeline} (record {job.number}) has lost "
-        f"{job.lost_rows:,} of {counted(job.rows, 'row')}: uploads were aborted from outside",
+        f"{job.lost_rows:,} of {counted(job.rows, 'row')}: its multipart uploads were "
+        "aborted from outside",
         job.lost_keys,
     )
 
@@ -254,8 +255,8 @@ def _no_such_job(
     where = f"`{lake.tables[0].target}`" if many == 1 else f"any of the {many} tables"
     hint = did_you_mean(job_id, damaged)
     if hint is None and damaged:
-        hint = f"damaged are {quoted(damaged[:10])}"
+        hint = f"the damaged jobs are {quoted(damaged[:10])}"
     return InvalidInput(
         f"`--{decision} {job_id}`: no job of this id is damaged in {where}",
-        hint=hint or "no job is damaged: `lakeload recover` without this flag is enough",
+        hint=hint or "run `lakeload recover` without this option: no job is damaged",
     )

@@ -93,8 +93,9 @@ class _Job:
             return False
         if not self.with_log:
             raise LoadFailed(
-                f"the log of `{table.target}` is half removed: `reset --with-log` was interrupted",
-                hint="run it again with `--with-log --yes`, which finishes it",
+                f"the log of `{table.target}` is partially removed: `reset --with-log` was "
+                "interrupted",
+                hint="finish it with `lakeload reset --with-log --yes`",
             )
         return True
 
@@ -129,7 +130,7 @@ def _table(
     }
     if error is not None:
         return ResetTable(target, (), document, error=error)
-    lines = tuple(_removed(found) if done else _planned(found)) or ("nothing of this pipeline",)
+    lines = tuple(_removed(found) if done else _planned(found)) or ("no rows of this pipeline",)
     log = found.half_removed or found.log_objects > 0
     pending = log or (plan is not None and not plan.nothing_to_do)
     return ResetTable(target, lines, document, tuple(_kept(found)), pending)
@@ -138,13 +139,13 @@ def _table(
 def _planned(found: LogReset) -> Iterator[str]:
     if (plan := found.plan) and not plan.nothing_to_do:
         if plan.begun is not None:
-            yield f"would go on with the reset that record {plan.begun} has begun"
+            yield f"would continue the reset of record {plan.begun}"
         for own in plan.unfinished:
             amount = (
                 f"{counted(len(own.record.uploads), 'file')}, {counted(own.record.all_rows, 'row')}"
             )
             job = own.record.job_id
-            yield f"would first bring job {job} to an end: {amount}, removed as well"
+            yield f"would first finish job {job}: {amount}, removed as well"
         yield (
             f"would remove {counted(len(plan.objects), 'object')} of "
             f"{counted(len(plan.loaded), 'job')}: {counted(plan.rows, 'row')}, "
@@ -179,7 +180,7 @@ def _kept(found: LogReset) -> Iterator[str]:
     if plan.log_objects and not found.log_objects:
         yield "the log stays (`--with-log` removes it as well)"
     if plan.strangers:
-        yield f"left alone, as no record names it: {counted(len(plan.strangers), 'object')}"
+        yield f"left in place, because no record names it: {counted(len(plan.strangers), 'object')}"
         for key in plan.strangers[:KEYS_SHOWN]:
             yield f"  {key}"
         if (more := len(plan.strangers) - KEYS_SHOWN) > 0:

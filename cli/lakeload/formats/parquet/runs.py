@@ -108,7 +108,7 @@ def table_run(target: str, run: Run) -> TableRun:
             "lost": [file.key for file in run.lost],
         },
         remarks=(
-            *(() if run.clean else ("to be cleaned",)),
+            *(() if run.clean else ("cleanup pending",)),
             *(("catalog out of date",) if run.catalog == "out of date" else ()),
         ),
         details=(

@@ -186,7 +186,7 @@ def judge_clock(context: CheckContext, ahead: float, place: str) -> CheckResult:
 def silent_endpoint(context: CheckContext) -> CheckResult:
     """Return the finding for an endpoint, or a name server before it, that says nothing at all."""
     url = endpoint_of(context)
-    silence = TimeoutError(f"no answer within {context.seconds:g} s")
+    silence = TimeoutError(f"no response within {context.seconds:g} s")
     return _unreachable(
         context, without_userinfo(url), proxy_for(url, context.environment), silence
     )
@@ -259,10 +259,10 @@ def _unreachable(
 ) -> CheckResult:
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     through = f" through the proxy `{shown(proxy)}`" if proxy else ""
-    found = f"`{url}` does not answer{through}: {reason}"
+    found = f"`{url}` does not respond{through}: {reason}"
     needed = context.need.destination is not None
     look = "HTTPS_PROXY and NO_PROXY" if proxy else "the network, its names and its firewall"
-    why = f"look at {look}; the clock was not compared"
+    why = f"check {look}; the clock was not compared"
     command = f"curl -sSI {shlex.quote(url)}"
     status = CheckStatus.PROBLEM if needed else CheckStatus.WARNING
     return CheckResult("endpoint", status, found, why, command)
@@ -355,7 +355,7 @@ def _nobody(context: CheckContext) -> CheckResult:
     """Nobody answers: a problem only for a document that needs somebody."""
     found = "no AWS credentials were found"
     if context.offline:
-        found += " in variables and files (--offline: container and instance were not asked)"
+        found += " in variables and files (--offline: container and instance were not checked)"
     command = "aws configure sso" if not context.environment.get("AWS_PROFILE") else "aws sso login"
     if context.need.destination is None:
         why = "a destination without `credentials` needs them"
@@ -399,7 +399,7 @@ def variables(context: CheckContext) -> Iterator[CheckResult]:
         *_certificates(context.environment),
         *_java_and_python(context.environment),
     ]
-    yield from found or [ok("variables", "no environment variable is in the way")]
+    yield from found or [ok("variables", "no environment variable interferes")]
 
 
 def _aws_variables(context: CheckContext) -> Iterator[CheckResult]:

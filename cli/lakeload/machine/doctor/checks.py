@@ -72,7 +72,7 @@ def java(context: CheckContext) -> Iterator[CheckResult]:
         return
     found = f"Java {used.version} ({used.vendor}) in `{used.home}`, {_origin(context, used)}"
     if missing := missing_modules(used.home):
-        why = f"this runtime lacks {_listed(missing)}, which Spark loads"
+        why = f"this runtime is missing {_listed(missing)}, which Spark needs"
         yield problem("java", found, why, install)
     else:
         yield ok("java", found)
@@ -100,16 +100,16 @@ def _java_home(context: CheckContext, used: Java | None) -> Iterator[CheckResult
     there = read_java(Path(value))
     if there is not None:
         found = f"JAVA_HOME is `{value}` with Java {there.version}"
-        why = "Spark 4.1 needs Java 17 or newer, and not yet 24"
+        why = "Spark 4.1 needs Java 17 or newer, and older than 24"
     elif not Path(value).exists():
-        found, why = f"JAVA_HOME is `{value}`, and there is nothing", ""
+        found, why = f"JAVA_HOME is `{value}`, which does not exist", ""
     else:
-        found = f"JAVA_HOME is `{value}`, and no Java is there"
+        found = f"JAVA_HOME is `{value}`, which has no Java"
         why = "it has to be the folder above `bin/java`"
     if used is None:
         yield warning("java-home", found, why, "unset JAVA_HOME")
         return
-    instead = f"lakeload takes Java {used.version} instead; other programs may fail"
+    instead = f"lakeload uses Java {used.version} instead; other programs may fail"
     told = f"{why}; {instead}" if why else instead
     yield warning("java-home", found, told, export("JAVA_HOME", used.home))
 
@@ -121,7 +121,7 @@ def _origin(context: CheckContext, used: Java) -> str:
     on_path = shutil.which("java", path=context.environment.get("PATH", ""))
     if on_path and Path(on_path).resolve().parent.parent == used.home:
         return "from PATH"
-    return "from one of the usual places"
+    return "from a standard location"
 
 
 def _why(message: str) -> str:
@@ -201,7 +201,7 @@ def judge_pyspark(installed: Path | None, context: CheckContext) -> Iterator[Che
     if installed is None:
         yield CheckResult("pyspark", weight, "pyspark is not installed", _NEEDS, REINSTALL)
     elif version is None or not (installed / "bin" / "spark-submit").is_file():
-        found = f"the pyspark in `{installed}` has no Spark in it"
+        found = f"the pyspark in `{installed}` does not contain Spark"
         yield CheckResult("pyspark", weight, found, _NEEDS, REINSTALL)
     elif not version.startswith(f"{SUPPORTED}."):
         found = f"pyspark {version} in `{installed}`"
@@ -295,7 +295,7 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
     if missing := [state.jar for state in states if state.state == "missing"]:
         size = format_size(sum(jar.size for jar in missing))
         found = f"{len(missing)} of {len(states)} are not in {place} yet ({size})"
-        why = "the first load that needs them fetches them, and needs the network for it"
+        why = "the first load that needs them downloads them"
         # Without a document nobody knows yet whether they will be needed.
         status = CheckStatus.WARNING if context.need.destination is not None else CheckStatus.OK
         return CheckResult("jars", status, found, why, _fetch(context.need))
@@ -321,7 +321,7 @@ def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
     if near:
         found = f"the archive is {near[0].state}" + (f": {near[0].why}" if near[0].why else "")
         return warning("class-data", found, slower, _fetch(need))
-    found = "no archive was made for loads like this one" if need.destination else "no archive"
+    found = "there is no archive for loads like this one" if need.destination else "no archive"
     return CheckResult("class-data", CheckStatus.OK, found, slower, _fetch(need))
 
 
@@ -343,7 +343,7 @@ def judge_open_files(soft: int, hard: int) -> CheckResult:
     """Return the finding for the two limits of open files; RLIM_INFINITY is none."""
     if soft == resource.RLIM_INFINITY or soft >= FILES:
         shown = "any number of" if soft == resource.RLIM_INFINITY else f"{soft:,}"
-        return ok("open-files", f"a process may have {shown} files open")
+        return ok("open-files", f"a process may open {shown} files")
     reachable = hard == resource.RLIM_INFINITY or hard >= 4 * FILES
     least = 4 * FILES if reachable else hard
     command = f"ulimit -n {least}" if least >= FILES else "sudo prlimit --pid $$ --nofile=4096:4096"

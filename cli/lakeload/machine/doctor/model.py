@@ -172,7 +172,7 @@ class _Running:
         if self._thread.is_alive():
             return [*self._found, self._silence()]
         if not self._complete:
-            raise RuntimeError(f"the check {self._check.name} broke off")
+            raise RuntimeError(f"the check {self._check.name} failed")
         return self._found
 
     def _look(self) -> None:
@@ -192,10 +192,10 @@ class _Running:
             return self._check.silence(context)
         files = [context.need.file] if context.need.file else []
         command = ["lakeload", "doctor", *files, "--timeout", f"{context.seconds * 4:g}s"]
-        return self._unseen(f"no answer within {context.seconds:g} s", shlex.join(command))
+        return self._unseen(f"no response within {context.seconds:g} s", shlex.join(command))
 
     def _unseen(self, why: str, command: str = "") -> CheckResult:
-        return warning(self._check.name, "this could not be looked at", why, command)
+        return warning(self._check.name, "this could not be checked", why, command)
 
 
 def export(name: str, value: str | Path) -> str:

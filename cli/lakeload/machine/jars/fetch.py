@@ -158,7 +158,7 @@ class _Work:
             reason = cause.strerror if isinstance(cause, OSError) else None
             raise MachineNotReady(
                 f"writing the jar `{jar.file_name}` into `{self._folder}` failed: {reason}",
-                hint="set LAKELOAD_CACHE_DIR to a folder on a disk that can be written to",
+                hint="set LAKELOAD_CACHE_DIR to a folder on a writable disk",
             ) from error
 
     def _settle(self, jar: Jar, part: Path, file: BinaryIO) -> str:
@@ -189,7 +189,8 @@ class _Work:
             return "downloaded"
         kept = self._set_aside(part, jar)
         hint = (
-            f"what came is in `{kept}`: a page of a proxy, or a repository that changes files? "
+            f"the download was kept as `{kept}`; it may be an error page of a proxy, or the "
+            "repository has changed the file. "
             f"{ways_out(jar, self._folder)}"
         )
         raise _other_content(f"{self._repository.url}/{jar.path}", found, jar, hint)
@@ -216,7 +217,7 @@ class _Work:
             kept = self._set_aside(state.path, jar)
             self._listener.say(
                 f"`{jar.file_name}` in the cache had the SHA-256 {state.found}, and {jar.sha256} "
-                f"was expected: fetched again; what was there is now `{kept}`"
+                f"was expected: fetched again; the old file is now `{kept}`"
             )
 
     def _set_aside(self, path: Path, jar: Jar) -> Path:
@@ -276,7 +277,7 @@ def unreachable(
     what = f"fetching `{url}`{through} failed: {_reason(error)}"
     code = error.code if isinstance(error, urllib.error.HTTPError) else 0
     if code in (401, 403, 407):
-        login = "its login was refused" if repository.login else "it may want a login"
+        login = "its login was rejected" if repository.login else "it may need a login"
         hint = (
             f"the repository is named by {repository.named_by}, and {login}: give one in the URL "
             f"of {REPOSITORY_VARIABLE} or as a <server> of Maven's settings.xml"
@@ -301,10 +302,10 @@ def _reason(error: Exception) -> str:
 
 def ways_out(jar: Jar, folder: Path, *, proxy: str | None = None) -> str:
     """The three ways to have a jar after all."""
-    network = "check the proxy" if proxy else "set HTTPS_PROXY where a proxy is needed"
+    network = "check the proxy" if proxy else "set HTTPS_PROXY if you need a proxy"
     return (
         f"1. {network}; 2. name another repository in {REPOSITORY_VARIABLE} or as a mirror in "
-        f"Maven's settings.xml; 3. bring `{jar.file_name}` ({jar.coordinates}) and the others it "
-        f"goes with from a machine that has them, with `lakeload jars fetch --from DIR`, or put "
+        f"Maven's settings.xml; 3. copy `{jar.file_name}` ({jar.coordinates}) and the other "
+        "jars from a machine that has them, with `lakeload jars fetch --from DIR`, or put "
         f"them into `{folder}`"
     )

@@ -69,7 +69,7 @@ def spark_repository(home: Path) -> str:
             if _RESOLVER in content.namelist() and (found := _ROOT.search(content.read(_RESOLVER))):
                 return found[0].decode("ascii")
     raise MachineNotReady(
-        f"the Spark in `{home}` names no Maven repository to fetch jars from",
+        f"the Spark in `{home}` does not name a Maven repository",
         hint=f"name one in {REPOSITORY_VARIABLE}",
     )
 
@@ -79,7 +79,7 @@ def _named(
 ) -> Repository:
     if named_by == "--repository" and _literal_password(given):
         raise InvalidInput(
-            "`--repository` has a password in it, which every user of this machine can read",
+            "`--repository` contains a password, which every user of this machine can read",
             hint=f"name variables, in single quotes: 'https://${{USER}}:${{PASSWORD}}@…'; or use "
             f"{REPOSITORY_VARIABLE}, or a <server> of Maven's settings.xml",
         )

@@ -299,7 +299,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         head, body = [text.strip() for text in head], [[t.strip() for t in row] for row in body]
     if len(head) == width - 1 and len(body) > 0.9 * (len(rows) - 1):
         # As R's write.table: the file cannot be read with this header.
-        guesses.append(Guess("header", False, "MEDIUM", "the header lacks a name"))
+        guesses.append(Guess("header", False, "MEDIUM", "the header has a column without a name"))
         guesses = _with_skipped(guesses, lines + table[0].line)
         warnings.append(
             f"the header has {width - 1} names for {width} values, as R writes row names: it is "
@@ -319,10 +319,10 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     warnings += unclear
     if nulls := _null_texts(columns):
         listed = ", ".join(f"`{text}`" for text in nulls)
-        reason = f"{listed} stands between numbers or dates"
+        reason = f"{listed} appears between numbers or dates"
         guesses.append(Guess("null_values", nulls, "MEDIUM", reason))
     if aligned(rows):
-        warnings.append("the columns seem to be aligned by blanks, which is not read")
+        warnings.append("the columns seem to be aligned by blanks, which is not supported")
     return DetectedDialect(tuple(guesses), tuple(warnings), names)
 
 
@@ -392,11 +392,11 @@ def detect_header(
     if for_header:
         return True, "MEDIUM", "names stand above numbers or dates"
     if repeated:
-        return False, "MEDIUM", "values of the first record come again"
+        return False, "MEDIUM", "values of the first record are repeated"
     names = [text for text in head if text]
     if len(set(names)) == len(names) >= len(head) - 1 and all(len(text) <= 64 for text in names):
         confidence: Confidence = "MEDIUM" if len(head) > 1 else "LOW"
-        return True, confidence, "the first record has a text for each column, none comes again"
+        return True, confidence, "the first record has a text for each column, none is repeated"
     return False, "LOW", "the first record does not look like names"
 
 

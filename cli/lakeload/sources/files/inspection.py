@@ -148,7 +148,7 @@ def _not_supported(path: str, what: str, hint: str | None) -> LoadFailed:
     formats = "CSV, JSON, NDJSON, Parquet, ORC and Avro"
     return LoadFailed(
         f"reading `{path}`: it is {what}, and lakeload reads {formats}",
-        hint=hint or "name the files with data alone",
+        hint=hint or "list only the files with data",
     )
 
 
@@ -176,7 +176,8 @@ def _check_supported(path: str, start: bytes) -> None:
     """Raise `LoadFailed` for content that is known not to be data that is read."""
     if kind := _binary_format(start):
         raise LoadFailed(
-            f"reading `{path}`: it is packed, and {kind} files within another file are not read",
+            f"reading `{path}`: it is an archive, and {kind} files inside another file are "
+            "not read",
             hint="unpack it",
         )
     for magic, what, hint in _UNSUPPORTED:

@@ -71,7 +71,7 @@ def write_entry(objects: Objects, key: str, entry: LedgerEntry) -> None:
     body = json.dumps(to_json(entry), separators=(",", ":")).encode()
     if not objects.put_if_absent(key, body) and objects.get(key) != body:
         raise LoadFailed(
-            f"`{objects.url(key)}` is there already and is another attempt's",
+            f"`{objects.url(key)}` already exists and belongs to another attempt",
             hint="run again",
             retryable=True,
         )

@@ -126,7 +126,7 @@ class IcebergSession:
             return None
         if not caused_by(error, *LOST, *UNSURE):
             return None
-        return f"a commit to `{table.target}` was refused, or had no answer"
+        return f"a commit to `{table.target}` was rejected or not confirmed"
 
     def close(self) -> None:
         """End the renewal of credentials."""

@@ -42,8 +42,8 @@ class GlueOptimizers:
         catalog = catalog_of(destination)
         if catalog is None or not catalog_traits(catalog).in_glue:
             raise InvalidInput(
-                "Glue optimizes tables of its own catalog alone, and these are in another",
-                hint="leave `--register-glue-optimizers` out: lakeload does the work itself",
+                "Glue optimizes only tables of its own catalog, and these are in another",
+                hint="leave `--register-glue-optimizers` out: lakeload runs maintenance itself",
             )
         self._session = session
         self._catalog = catalog.glue_id
@@ -105,7 +105,7 @@ class GlueOptimizers:
     def _catalog_id(self) -> str:
         """Return the account whose catalog it is: the role's own where none is named."""
         if self._catalog is None:
-            with aws_call("asking for the account"):
+            with aws_call("reading the account"):
                 self._catalog = self._session.sts.get_caller_identity()["Account"]
         return self._catalog
 

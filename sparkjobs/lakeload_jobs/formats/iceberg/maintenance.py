@@ -48,12 +48,16 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
         except Py4JJavaError as error:
             if not caused_by(error, *_RACES):
                 raise
-            logger.info("try %d of %d lost a race", number, TRIES, exc_info=True)
+            logger.info(
+                "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
+            )
         work.table.refresh()
     raise CommitConflict(
-        f"other commits to `{work.target}` came first {TRIES} times",
-        hint="nothing is lost: run it again when fewer loads run, or a part of it with "
-        "`--where` or `--max-bytes`",
+        f"{TRIES} attempts conflicted with other commits to `{work.target}`",
+        hint=(
+            "run it again when fewer loads run, or rewrite less at once with `--where` or "
+            "`--max-bytes`"
+        ),
         retryable=True,
     )
 
@@ -146,8 +150,8 @@ def keeps_files(properties: Mapping[str, str]) -> str | None:
         return None
     if _NESSIE_COMMIT in properties:
         return (
-            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): its own "
-            "`nessie-gc` removes those that none of them needs"
+            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): use "
+            "`nessie-gc` to remove files that no branch needs"
         )
     return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
 
@@ -248,8 +252,8 @@ def _filter(work: Work) -> Java:
         return converter.convertToIcebergExpression(resolved)
     except PySparkException as error:
         raise InvalidInput(
-            f"`--where {work.spec.where}` is no filter of `{work.target}`: {_sentence(error)}",
-            hint="write Spark SQL over the columns of the target, with values that are constant",
+            f"`--where {work.spec.where}` is not a filter for `{work.target}`: {_sentence(error)}",
+            hint="write a Spark SQL condition on the columns of the target, with constant values",
         ) from error
 
 
@@ -292,7 +296,7 @@ _DELETION_VECTORS = 3
 def rewrite_deletes(work: Work) -> StepResult:
     """Rewrite position deletes where that leaves fewer files, or say how many."""
     if work.branch != MAIN:
-        return not_possible("deletes", "Iceberg rewrites deletes of the branch `main` alone")
+        return not_possible("deletes", "Iceberg rewrites deletes only of the branch `main`")
     work.table.refresh()
     if work.head() is None:
         return nothing("deletes")
@@ -363,7 +367,7 @@ _DEFAULT_TARGET_SIZE = 8 << 20
 def rewrite_manifests(work: Work) -> StepResult:
     """Rewrite the manifests when at least half of them would go, or say how many."""
     if work.branch != MAIN:
-        return not_possible("manifests", "Iceberg rewrites manifests of the branch `main` alone")
+        return not_possible("manifests", "Iceberg rewrites manifests only of the branch `main`")
     work.table.refresh()
     snapshot = work.head()
     if snapshot is None:
@@ -535,7 +539,7 @@ def _files(work: Work, table: Java) -> DataFrame:
 
 def _kept_note(kept: int) -> str:
     noun = "snapshot stays" if kept == 1 else "snapshots stay"
-    return f"{kept} old {noun}: the latest load of a pipeline, or one that runs, needs them"
+    return f"{kept} old {noun}: the latest or a running load of a pipeline needs them"
 
 
 def drop_branches(work: Work) -> StepResult:
@@ -638,7 +642,7 @@ def _delete(work: Work, found: Sequence[str]) -> None:
             raise
         raise LoadFailed(
             f"some of {len(found)} orphans of `{work.target}` could not be deleted",
-            hint="spark.log names them; run it again",
+            hint="run it again; spark.log lists them",
             retryable=True,
         ) from error
 

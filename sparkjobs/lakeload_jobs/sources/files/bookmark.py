@@ -82,9 +82,9 @@ def refuse_limit(*, incremental: bool, limit: int | None) -> None:
     """Raise `InvalidInput`: a file of which some rows are loaded is neither loaded nor not."""
     if incremental and limit is not None:
         raise InvalidInput(
-            "`--limit` cannot be used with `incremental: true`: files would count as loaded of "
-            "which rows are missing",
-            hint="try it in a document of its own without `incremental`, under another `name`",
+            "`--limit` cannot be used with `incremental: true`: lakeload would count files "
+            "as loaded although rows are missing",
+            hint="use a separate pipeline without `incremental`, under another `name`",
         )
 
 
@@ -103,7 +103,7 @@ def read_state(data: Any) -> FilesState | None:
     try:
         return None if data is None else from_json(FilesState, data)
     except CodecError as error:
-        raise ValueError(f"this is no state of a source of files: {error}") from error
+        raise ValueError(f"this is not the state of a source of files: {error}") from error
 
 
 def state_json(state: FilesState) -> Any:

@@ -49,8 +49,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(_translated(pattern), re.DOTALL)
     except (re.error, IndexError) as error:
         raise InvalidInput(
-            f"the reader option `pathGlobFilter: {pattern}` is no pattern",
-            hint="it knows `*`, `?`, `[a-z]` and `{a,b}`, and matches the name of a file",
+            f"the reader option `pathGlobFilter: {pattern}` is not a pattern",
+            hint=(
+                "write a glob with `*`, `?`, `[a-z]` or `{a,b}`, which is matched with the "
+                "file name"
+            ),
         ) from error
 
 
@@ -91,7 +94,7 @@ def _instant(option: str, text: str | None, zone: str) -> int | None:
         local = given if given.tzinfo else given.replace(tzinfo=ZoneInfo(zone))
     except (ValueError, LookupError) as error:
         raise InvalidInput(
-            f"the reader option `{option}: {text}` is no time",
+            f"the reader option `{option}: {text}` is not a time",
             hint="write it as `2026-11-21T10:15:00`; it is UTC unless `timeZone` is set",
         ) from error
     return int(local.timestamp() * _NS) // _MS
@@ -193,8 +196,8 @@ def partition_base(files: Sequence[FileState], options: Mapping[str, str]) -> st
     others = [file.path for file in files if not file.partitioned or file.root != bases[0]]
     if others:
         raise LoadFailed(
-            f"`{bases[0]}` has folders named `column=value`, and `{others[0]}` lies outside them",
-            hint="load it as a table of its own, or set the reader option `basePath` or "
+            f"`{bases[0]}` has folders named `column=value`, and `{others[0]}` is outside of them",
+            hint="load it as a separate table, or set the reader option `basePath` or "
             "`recursiveFileLookup: true`",
         )
     return bases[0]

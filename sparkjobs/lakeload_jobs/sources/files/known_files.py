@@ -71,7 +71,7 @@ def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
             folder = from_json(LoadedFolder, data)
         except CodecError as error:
             raise LoadFailed(
-                f"what an earlier load noted of its input is no list of files: {error}",
+                f"the stored list of loaded files is not valid: {error}",
                 hint="restore the object as it was (bucket versioning keeps it); never edit the "
                 "log",
             ) from error

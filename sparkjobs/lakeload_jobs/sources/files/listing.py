@@ -77,7 +77,7 @@ def _below(folder: str, *, root: str) -> Iterator[FileState]:
     except OSError as error:
         raise LoadFailed(
             f"the folder `{folder}` cannot be read: {error.strerror}",
-            hint="allow the user who runs lakeload to read it, or name other paths",
+            hint="allow the user who runs lakeload to read it, or use other paths",
         ) from error
     for entry in inside:
         if entry.is_dir():
@@ -105,7 +105,7 @@ def _local(pattern: str) -> str:
         return rest
     raise InvalidInput(
         f"reading `{pattern}`: `{scheme}://` input is not supported",
-        hint="name local paths or `s3://` paths",
+        hint="use local paths or `s3://` paths",
     )
 
 
@@ -227,7 +227,7 @@ class SourceObjects:
             found = True
             if any(name in _NO_NAMES for name in KeyPattern.parse(file.path).key.split("/")):
                 raise LoadFailed(
-                    f"`{file.path}` cannot be read: Spark takes `//`, `.` and `..` for other keys",
+                    f"`{file.path}` cannot be read: Spark changes `//`, `.` and `..` in keys",
                     hint="copy the object to another key, or leave it out of the path",
                 )
             yield file
@@ -505,9 +505,9 @@ def changed(path: str, what: str) -> LoadFailed:
     """Return the failure of a load whose source is not what it was when it was listed."""
     return LoadFailed(
         f"the source changed while it was read: `{path}` {what}",
-        hint="load objects that are complete, and write new ones under keys of their own"
+        hint="load only complete objects, and write new ones under new keys"
         if is_s3(path)
-        else "load files that are complete; write new ones beside them and rename",
+        else "load only complete files: write new ones under another name and rename them",
         retryable=True,
     )
 
@@ -538,7 +538,7 @@ def _objects(source: FilesInput, readers: SourceReaders | None) -> SourceObjects
     if not remote_paths(source.paths):
         return None
     if readers is None:
-        raise ValueError("`s3://` paths need somebody who reads them")
+        raise ValueError("`s3://` paths need an S3 reader")
     return readers.objects(source)
 
 

@@ -54,8 +54,8 @@ TEXT_FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON")
 _REFUSED = {
     "mode": "`on_bad_value` says what happens to bad values",
     "columnnameofcorruptrecord": "`on_bad_value: NULL` counts bad records in the result",
-    "ignorecorruptfiles": "it would leave rows out without a word; mend or exclude the file",
-    "ignoremissingfiles": "it would leave rows out without a word",
+    "ignorecorruptfiles": "it would skip rows silently; fix or exclude the file",
+    "ignoremissingfiles": "it would skip rows silently",
     "path": "name the files in the table's `path`",
     "paths": "name the files in the table's `path`",
     "multiline": "`format: JSON` reads records of many lines, `format: NDJSON` one on each",

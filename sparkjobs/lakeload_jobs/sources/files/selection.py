@@ -129,15 +129,19 @@ def _state(bookmark: Bookmark, *, reload: bool) -> FilesState | None:
     except ValueError as error:
         raise LoadFailed(
             f"the state of this pipeline cannot be used: {error}",
-            hint="was another kind of source loaded into this table before? give this one another "
-            "`name`",
+            hint=(
+                "if another kind of source was loaded into this table before, give this "
+                "pipeline another `name`"
+            ),
         ) from error
     if before is None and not bookmark.first_run and not reload:
         raise LoadFailed(
-            "this pipeline has loaded this table without `incremental`, so nobody knows which "
-            "files are in it",
-            hint="`lakeload sync --reload` appends all files that are there now and remembers "
-            "them; to have no row twice, first remove what is in the table with `lakeload reset`",
+            "this pipeline has loaded this table without `incremental`, so it is not known "
+            "which files are loaded",
+            hint=(
+                "`lakeload sync --reload` appends all existing files and remembers them; "
+                "to avoid duplicate rows, first empty the table with `lakeload reset`"
+            ),
         )
     return before
 
@@ -156,8 +160,10 @@ def _check_changed(
     raise LoadFailed(
         f"`{names[changed[0].path].path}`{more} has changed since it was loaded "
         "(`on_changed_file: FAIL`)",
-        hint="set `on_changed_file: LOAD` to append all rows of the new version, or `SKIP` to go "
-        "on without it, for one run",
+        hint=(
+            "set `on_changed_file: LOAD` to append all rows of the new version, or `SKIP` "
+            "to continue without it"
+        ),
     )
 
 

@@ -13,15 +13,17 @@ def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[st
     """Return what may double rows or leave some out: new versions of files, and a reload."""
     found = []
     if reload and selection is None:
-        found.append("`--reload` changes nothing here: without `incremental` all is loaded always")
+        found.append(
+            "`--reload` has no effect here: without `incremental` every load reads all files"
+        )
     elif reload and selection is not None:
         found.append(
-            f"`--reload` appended all files ({len(selection.files):,}) whatever had been loaded "
-            f"before ({selection.known:,} of them had)"
+            f"`--reload` appended all files ({len(selection.files):,}) including files that "
+            f"were loaded before ({selection.known:,} of them had)"
         )
     elif selection is not None and selection.again:
         found.append(
-            "loaded again, all rows, because the file has changed since it was loaded: "
+            "loaded again with all rows, because the file has changed since it was loaded: "
             + _shown(selection.again)
         )
     if selection is not None and selection.skipped:

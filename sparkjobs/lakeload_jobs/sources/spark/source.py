@@ -77,7 +77,7 @@ class SparkReaderSlice:
         if self.spec.reader == "DIRECT":
             raise InvalidInput(
                 f"the table cannot be read with `spark.reader: DIRECT`: {_WHY}",
-                hint="`spark.reader: AUTO` lets Spark read where it has to",
+                hint="`spark.reader: AUTO` lets Spark read where it is needed",
             )
         paths = [spark_path(path) for path in expand(given.paths)]
         reader = spark.read.format(given.format).options(**given.options)
@@ -87,14 +87,14 @@ class SparkReaderSlice:
             if _NOT_FOUND in str(error):
                 raise InvalidInput(
                     f"Spark has no format `{given.format}`",
-                    hint="write one that it brings, such as `csv`, `text` or `xml`",
+                    hint="write one that Spark includes, such as `csv`, `text` or `xml`",
                 ) from error
             if not isinstance(error, PySparkException):
                 raise
             said = " ".join(str(error).split("JVM stacktrace")[0].split())[:300]
             raise LoadFailed(
-                f"Spark's reader of `{given.format}` refuses the input: {said}",
-                hint="the options and their meaning are Spark's: see its documentation",
+                f"Spark's reader of `{given.format}` rejects the input: {said}",
+                hint="check the options in the documentation of Spark",
             ) from error
         names = tuple(frame.columns)
         types = check_types(self.table.columns.types or {}, names)

@@ -78,7 +78,7 @@ def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
     found = run_checks(hasty, [Check("silent", silent), Check("other", silent, said)]).findings
     ever.set()
     assert statuses(list(found)) == {"first": "ok", "silent": "warning", "told": "problem"}
-    assert found[1].why == "no answer within 0.05 s"
+    assert found[1].why == "no response within 0.05 s"
     assert found[1].command == "lakeload doctor --timeout 0.2s"
 
 
@@ -87,7 +87,7 @@ def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
     def buggy(_: CheckContext) -> Iterator[CheckResult]:
         raise KeyError("x")
 
-    with pytest.raises(RuntimeError, match="the check buggy broke off"):
+    with pytest.raises(RuntimeError, match="the check buggy failed"):
         run_checks(context(tmp_path), [Check("buggy", buggy)])
 
 
@@ -160,7 +160,7 @@ def test_a_terminal_gets_a_table_of_eighty_columns(monkeypatch: pytest.MonkeyPat
     assert " !  proxies  [red]odd[/red]" in lines
     assert lines[-2:] == [
         "             → apt install java",
-        "this machine lacks something for `p.yml`: 1 problem, 1 warning, 1 ok in 0.2 s",
+        "problems found for `p.yml`: 1 problem, 1 warning, 1 ok in 0.2 s",
     ]
 
 

@@ -73,9 +73,9 @@ def archive(state: Usability, *features: str) -> ArchiveState:
 @pytest.mark.parametrize(
     ("states", "status", "found"),
     [
-        ([], "ok", "no archive was made for loads like this one"),
+        ([], "ok", "there is no archive for loads like this one"),
         ([archive("usable", "s3")], "ok", "an archive of 75.0 MiB makes Spark start faster"),
-        ([archive("usable")], "ok", "no archive was made for loads like this one"),
+        ([archive("usable")], "ok", "there is no archive for loads like this one"),
         ([archive("outdated", "s3")], "warning", "the archive is outdated: another Java"),
         ([archive("broken", "s3"), archive("usable", "s3")], "ok", "an archive of 75.0 MiB"),
     ],

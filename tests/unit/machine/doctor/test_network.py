@@ -101,7 +101,7 @@ def test_an_endpoint_that_says_nothing_is_one_that_does_not_answer(tmp_path: Pat
     need = Need(destination=destination(s3="http://user:canary@s3.example.invalid"))
     finding = silent_endpoint(context(tmp_path, need=need, seconds=2))
     assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
-    assert finding.found.endswith("does not answer: no answer within 2 s")
+    assert finding.found.endswith("does not respond: no response within 2 s")
     assert "canary" not in str(finding)
 
 

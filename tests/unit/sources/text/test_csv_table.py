@@ -425,8 +425,12 @@ def test_a_number_that_a_double_cannot_hold_is_bad_where_the_table_has_doubles(
 @pytest.mark.parametrize(
     ("content", "said", "hint"),
     [
-        ("sep=;\nid;n\n1;2\n", "first line `sep=;` is a note of Excel", '`separator: ";"`'),
-        (b"id,\xe9\n1,2\n", "the header, line 1, is no text", "`encoding: windows-1252`"),
+        (
+            "sep=;\nid;n\n1;2\n",
+            "first line `sep=;` is a separator line of Excel",
+            '`separator: ";"`',
+        ),
+        (b"id,\xe9\n1,2\n", "the header, line 1, is not text", "`encoding: windows-1252`"),
         ('id,"a"b\n1,2\n', "the header, line 1, cannot be read: text follows", "`quote`"),
     ],
 )

@@ -82,8 +82,8 @@ def test_deflate_is_known_by_its_ending(tmp_path: Path) -> None:
         (lzma.compress(DATA)[:-9], "the xz file is damaged"),
         (zstd(DATA)[:-9], "the zst file is damaged"),
         (zipped(DATA)[:-9], "the zip file is damaged"),
-        (zipped(DATA, "b.csv"), "the zip file holds 2 files, and one is read"),
-        (b"\x04\x22\x4d\x18....", "files packed with lz4 are not read"),
+        (zipped(DATA, "b.csv"), "the zip file contains 2 files, and lakeload reads only one"),
+        (b"\x04\x22\x4d\x18....", "files compressed with lz4 are not supported"),
     ],
 )
 def test_a_file_that_cannot_be_unpacked_is_named(tmp_path: Path, content: bytes, said: str) -> None:
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_unpacked_is_named(tmp_path: Path, content: bytes,
 
 
 def test_snappy_is_known_by_its_ending(tmp_path: Path) -> None:
-    with pytest.raises(LoadFailed, match="files packed with snappy are not read"):
+    with pytest.raises(LoadFailed, match="files compressed with snappy are not supported"):
         text(tmp_path / "a.csv.snappy", b"....")
 
 

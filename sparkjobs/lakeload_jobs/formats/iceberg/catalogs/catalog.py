@@ -110,9 +110,9 @@ def catalog_call(doing: str, uri: str, hidden: Sequence[Secret] = ()) -> Iterato
         raise _answered(doing, error, hidden) or not_a_catalog(doing) from None
     except NotImplementedError:
         raise CatalogError(
-            f"{doing}: the catalog does not know this call",
+            f"{doing}: the catalog does not support this call",
             code="NotImplemented",
-            hint="update the catalog, or see in its documentation what it can do",
+            hint="update the catalog, or check its documentation",
         ) from None
     except ValueError:
         # pydantic's and json's errors show what they could not read: not even as a cause.
@@ -277,7 +277,7 @@ class IcebergCatalog:
             AssertTableUUID(uuid=table.metadata.table_uuid),
             AssertRefSnapshotId.model_validate(false),
         )
-        doing = f"asking whether commits to the table `{namespace}.{name}` are compared"
+        doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
         for updates in _FALSE_COMMITS:
             try:
                 with self._call(doing):

@@ -129,7 +129,7 @@ class Client(Identity):
             return self._token
 
     def _ask(self) -> Secret:
-        doing = f"asking `{origin(self._uri)}` for a token"
+        doing = f"requesting a token from `{origin(self._uri)}`"
         form = {
             "grant_type": "client_credentials",
             "client_id": self._client_id.reveal(),
@@ -162,7 +162,7 @@ def _with_token(request: requests.PreparedRequest, token: Secret) -> requests.Pr
         raise CatalogError(
             f"sending the token to `{origin(request.url or '')}`: it cannot be sent as a header",
             code="InvalidHeader",
-            hint="look for a line break or white space around the token",
+            hint="remove line breaks and spaces around the token",
         )
     request.headers["Authorization"] = f"Bearer {value}"
     return request
@@ -260,7 +260,7 @@ def error_from(
     said = _scrubbed(said, hidden)
     if not code and status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return CatalogError(
-            f"{doing}: no Iceberg catalog answers at this path (HTTP {status})",
+            f"{doing}: there is no Iceberg catalog at this path (HTTP {status})",
             code=NOT_A_CATALOG,
             status=status,
             hint="check the path in `uri`: it ends before `/v1`",
@@ -279,7 +279,7 @@ def error_from(
 def not_a_catalog(doing: str, status: int | None = None) -> CatalogError:
     """Return the error for an answer that no Iceberg catalog gives."""
     return CatalogError(
-        f"{doing}: what answers is no Iceberg catalog, or a proxy before it",
+        f"{doing}: the response is not that of an Iceberg catalog",
         code=NOT_A_CATALOG,
         status=status,
         hint="check `uri`: it is the catalog's own address, not that of its web pages",
@@ -316,14 +316,14 @@ def _phrase(status: int) -> str:
 
 def _meaning(status: int) -> str:
     meanings = {
-        400: "the request was refused",
+        400: "the request was rejected",
         401: "the catalog does not accept these credentials",
         403: "access denied",
         404: "not found",
         409: "it exists already, or is in use",
         419: "the token has expired",
         429: "the catalog is busy",
-        501: "the catalog does not know this call",
+        501: "the catalog does not support this call",
     }
     return meanings.get(status, "the catalog failed" if status >= 500 else "refused")
 
@@ -332,7 +332,7 @@ def _without_answer(doing: str, uri: str, error: request_errors.RequestException
     code, meaning, hint = _transport(error, origin(uri))
     if isinstance(error, request_errors.TooManyRedirects) and error.response is not None:
         target = origin(urljoin(uri, error.response.headers.get("Location", "")))
-        meaning = f"`{origin(uri)}` sends us to `{target}`"
+        meaning = f"`{origin(uri)}` redirects to `{target}`"
     return CatalogError(
         f"{doing}: {meaning} ({code})",
         code=code,
@@ -345,29 +345,33 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
     """Return code, meaning and hint of a request without an answer. The codes are those that
     AWS's own client uses for the same failures."""
     if isinstance(error, request_errors.TooManyRedirects):
-        return REDIRECTED, "", "set `uri` to the address it sends to: secrets follow no redirect"
+        return (
+            REDIRECTED,
+            "",
+            "set `uri` to that address: lakeload does not send secrets to a redirect",
+        )
     if isinstance(error, request_errors.SSLError):
         return _of_tls(error, place)
     if isinstance(error, request_errors.ProxyError):
-        silent = "ProxyConnectionError", "the proxy does not answer"
+        silent = "ProxyConnectionError", "the proxy does not respond"
         code, meaning = proxy_refusal(error) or silent
         return code, meaning, "check HTTPS_PROXY and NO_PROXY"
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     if isinstance(error, request_errors.ReadTimeout) or isinstance(reason, ReadTimeoutError):
         hint = "check the network and run again"
-        return "ReadTimeoutError", f"`{place}` accepts the connection and gives no answer", hint
+        return "ReadTimeoutError", f"`{place}` accepts the connection and does not respond", hint
     reach = "check `uri` and the network from here to the catalog"
     if isinstance(error, request_errors.ConnectionError):
         if isinstance(error, request_errors.ConnectTimeout) or (
             isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError)
         ):
-            return "ConnectTimeoutError", f"`{place}` does not answer", reach
+            return "ConnectTimeoutError", f"`{place}` does not respond", reach
         broken = isinstance(reason or (error.args[0] if error.args else None), ProtocolError)
         if broken or isinstance(error, request_errors.ChunkedEncodingError):
             return "ConnectionClosedError", f"`{place}` broke the connection", reach
-        return "EndpointConnectionError", f"`{place}` does not answer", reach
+        return "EndpointConnectionError", f"`{place}` does not respond", reach
     if isinstance(error, request_errors.InvalidHeader):
-        hint = "look for a line break or white space around a token or header value"
+        hint = "remove line breaks and spaces around the token or header value"
         return "InvalidHeader", "a secret cannot be sent as a header", hint
     if isinstance(error, request_errors.InvalidURL | request_errors.MissingSchema | ValueError):
         return "InvalidUrl", "the address is not a URL", "write it as `https://host[:port]/path`"
@@ -381,5 +385,5 @@ def _of_tls(error: request_errors.SSLError, place: str) -> tuple[str, str, str]:
         return code, f"the certificate of `{place}` {what}", hint
     if authorities_unreadable(error):
         return _AUTHORITIES
-    hint = "check that the catalog speaks https and its certificate is trusted"
+    hint = "check that the catalog uses https and its certificate is trusted"
     return "SSLError", f"the TLS connection to `{place}` failed", f"{hint} (REQUESTS_CA_BUNDLE)"

@@ -51,7 +51,7 @@ class NessieApi:
 
     def reach(self) -> str:
         """Make sure that Nessie answers; return the name of its default branch."""
-        doing = f"asking `{shown(self.uri)}/config`"
+        doing = f"reading `{shown(self.uri)}/config`"
         branch = self._ask("GET", "config", doing).get("defaultBranch")
         if not isinstance(branch, str):
             raise not_a_catalog(doing, 200)
@@ -59,7 +59,7 @@ class NessieApi:
 
     def head(self, branch: str) -> str:
         """Return the hash of the branch's newest commit; 404 when there is no such branch."""
-        doing = f"looking for Nessie's branch `{branch}`"
+        doing = f"reading Nessie's branch `{branch}`"
         return self._hash(self._ask("GET", f"trees/{quote(branch, safe='')}", doing), doing)
 
     def create_branch(self, name: str, source: str, head: str) -> str:
@@ -115,14 +115,14 @@ class NessieApi:
             code = ""
         if not code and response.status_code == HTTPStatus.NOT_FOUND:
             # Nessie names a reason for everything that it does not find: this is another server,
-            # such as a REST catalog, whose own "not found" is no word about a branch.
+            # such as a REST catalog, whose own "not found" is not a word about a branch.
             error = not_a_catalog(doing, HTTPStatus.NOT_FOUND)
-            error.hint = f"check `uri`: Nessie does not answer at `{shown(self.uri)}`"
+            error.hint = f"check `uri`: Nessie does not respond at `{shown(self.uri)}`"
             return error
         if not code:
             return error_from(doing, response, hidden)
         return CatalogError(
-            f"{doing}: refused (`{code}`, HTTP {response.status_code})",
+            f"{doing}: rejected (`{code}`, HTTP {response.status_code})",
             code=code,
             status=response.status_code,
         )

@@ -65,8 +65,8 @@ def _nessie(
     destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
 ) -> IcebergCatalog:
     raise InvalidInput(
-        "Nessie's native interface can be used from Spark alone",
-        hint="`sync`, `plan` and `maintain` start Spark; this command cannot ask that catalog",
+        "Nessie's native interface can only be used from Spark",
+        hint="`sync`, `plan` and `maintain` start Spark; this command cannot use that catalog",
     )
 
 

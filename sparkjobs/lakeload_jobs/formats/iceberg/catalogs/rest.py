@@ -77,8 +77,9 @@ class RestConnection:
             client_id, colon, secret = self._secret(spec.credential).reveal().partition(":")
             if not colon or not secret:
                 raise InvalidInput(
-                    f"the secret {spec.credential} is not of the form `client-id:client-secret`",
-                    hint="write both with a colon between them into one secret",
+                    f"the secret {spec.credential} does not have the form "
+                    "`client-id:client-secret`",
+                    hint="store both in one secret, separated by a colon",
                 )
             pair = Secret(client_id), Secret(secret)
             self._hidden.extend(pair)
@@ -104,7 +105,7 @@ class RestConnection:
     def reach(self) -> None:
         """Make sure that a catalog answers at the URI; a refusal is an answer too."""
         # No warehouse yet: that is for opening it.
-        doing = f"asking `{shown(self.uri)}/v1/config`"
+        doing = f"reading `{shown(self.uri)}/v1/config`"
         with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
             session.auth = Identity()
             response = session.get(f"{self.uri}/v1/config")

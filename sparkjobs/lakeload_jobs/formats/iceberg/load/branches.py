@@ -55,7 +55,7 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
         transaction.commitTransaction()
         return head
 
-    return _until_committed(once, f"making the staging branch of `{schema}.{table}`")
+    return _until_committed(once, f"creating the staging branch of `{schema}.{table}`")
 
 
 def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool:
@@ -102,10 +102,10 @@ def _until_committed(once: Callable[[], _T], doing: str) -> _T:
             if last or not caused_by(error, *LOST, *UNSURE):
                 raise
         pause(tries)
-    raise LoadFailed(f"{doing}: others committed first each time", retryable=True)
+    raise LoadFailed(f"{doing}: conflicts with other commits each time", retryable=True)
 
 
 def _needed(java_table: Java | None, name: str) -> Java:
     if java_table is None:
-        raise LoadFailed(f"the table `{name}` was dropped while it was loaded", retryable=True)
+        raise LoadFailed(f"the table `{name}` was dropped during the load", retryable=True)
     return java_table

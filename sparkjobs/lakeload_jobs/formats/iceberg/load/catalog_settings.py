@@ -234,7 +234,7 @@ def _credential(pair: Secret, reference: str) -> Secret:
     client, colon, secret = pair.reveal().partition(":")
     if not client or not colon or not secret:
         raise InvalidInput(
-            f"the secret {reference} is not of the form `client-id:client-secret`",
-            hint="write both with a colon between them into one secret",
+            f"the secret {reference} does not have the form `client-id:client-secret`",
+            hint="store both in one secret, separated by a colon",
         )
     return pair

@@ -110,7 +110,7 @@ def ready(
     if opened.facts is None:
         ensure_namespace(spark, spec.destination, table.schema)
         if not create(spark, table, made):
-            raise RetryLoad(f"another load has created `{table.target}` meanwhile")
+            raise RetryLoad(f"another load has created `{table.target}` since this load began")
         return Ready(open_load(spark, spec, table, opened.job), rows, notes=made.notes)
     return _evolved(spark, spec, table, opened, rows, made)
 
@@ -125,7 +125,7 @@ def _evolved(
 ) -> Ready:
     java_table = load(spark, table.schema, table.table)
     if java_table is None:
-        raise RetryLoad(f"`{table.target}` was dropped meanwhile")
+        raise RetryLoad(f"`{table.target}` was dropped since this load began")
     facts = read_facts(spark, java_table)
     try:
         plan = plan_changes(spark, spec, table, facts, rows, made)

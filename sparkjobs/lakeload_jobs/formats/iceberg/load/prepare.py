@@ -107,8 +107,8 @@ def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -
     """Fail on the first null in a key column, in words."""
     for name in key:
         failure = InvalidInput(
-            f"table `{table.source}`: the primary key column `{name}` is null in some row",
-            hint="choose a `primary_key` without nulls, or leave such rows out with `where`",
+            f"table `{table.source}`: the primary key column `{name}` is null in at least one row",
+            hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
         )
         text = marked(ErrorInfo.of(failure, "stage"))
         missing = F.raise_error(F.lit(text))

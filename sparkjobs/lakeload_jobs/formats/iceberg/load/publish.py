@@ -237,7 +237,7 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
     if after_drop(dropped=dropped, unknown=True) == "UNKNOWN":
         raise unknown_outcome(given.job)
     raise LoadFailed(
-        f"the catalog did not take the commit of `{given.job.target}`: {sentence(error)}",
+        f"the catalog rejected the commit of `{given.job.target}`: {sentence(error)}",
         hint="run again: nothing was committed",
         retryable=True,
     )
@@ -245,7 +245,8 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
 
 def _exhausted(given: Publish) -> Verdict:
     error = LoadFailed(
-        f"`{given.job.target}` was not published: others committed first {_LOST_TRIES} times",
+        f"`{given.job.target}` was not published: {_LOST_TRIES} attempts conflicted with "
+        "other commits",
         hint="run again when fewer loads commit to the table: nothing was committed",
         retryable=True,
     )
@@ -254,7 +255,7 @@ def _exhausted(given: Publish) -> Verdict:
 
 def _dropped(given: Publish) -> LoadFailed:
     return LoadFailed(
-        f"the table `{given.job.target}` was dropped while it was loaded",
+        f"the table `{given.job.target}` was dropped during the load",
         hint="run again to create it",
         retryable=True,
     )

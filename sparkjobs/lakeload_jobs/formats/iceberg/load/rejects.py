@@ -167,7 +167,7 @@ def _check(spark: SparkSession, java_table: Java, table: TableSpec, side: TableS
     if facts.properties.get(REJECTED_OF) == table.target:
         return
     raise InvalidInput(
-        f"the rejected records of `{table.target}` would go to `{side.target}`, which is a table "
-        "of its own; nothing was loaded",
+        f"the rejected records of `{table.target}` would go to `{side.target}`, which is "
+        "another table; nothing was loaded",
         hint="give one of the two another `name` or `namespace`",
     )

@@ -104,7 +104,9 @@ def check_compares(
         operations.commit(without, again)
     except Py4JJavaError as error:
         if not caused_by(error, *LOST):
-            logger.warning("whether commits to %s are compared is not known", target, exc_info=True)
+            logger.warning(
+                "it is not known whether the catalog validates commits to %s", target, exc_info=True
+            )
         return
     message, hint = took_false_commit(target, branch)
     raise LoadFailed(f"nothing is loaded through this catalog: {message}", hint=hint)
@@ -455,10 +457,12 @@ def _check_new_keys(given: Stage, rows: DataFrame, base: int) -> None:
     shown = ", ".join(f"`{column}` = {value}" for column, value in zip(key, first[0], strict=True))
     raise LoadFailed(
         f"the table has rows with keys of the rejected records of job `{given.table.retries}`, "
-        f"such as {shown}, and without `cursor` it is not known which are newer: nothing was "
-        "loaded",
-        hint="set `cursor` to a column that tells, or write the rows into the source once more and "
-        "load them from there",
+        f"such as {shown}, and without `cursor` lakeload cannot know which are newer: "
+        "nothing was loaded",
+        hint=(
+            "set `cursor` to a column that orders the versions, or write the rows to the "
+            "source again and load them from there"
+        ),
     )
 
 
@@ -480,16 +484,20 @@ def _head(given: Stage) -> Snapshot:
     java_table = load(given.spark, table.schema, table.table)
     if java_table is None:
         raise LoadFailed(
-            f"the table `{table.target}` was dropped while it was loaded",
+            f"the table `{table.target}` was dropped during the load",
             hint="run again to create it",
             retryable=True,
         )
     facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
         raise LoadFailed(
-            f"the catalog says that `{table.target}` has no branch `{given.branch}`, where the "
-            "rows of this load were to wait: it was dropped, or the catalog keeps none",
-            hint="run again, nothing was committed; should it say so again, it keeps no branches",
+            f"the catalog reports that `{table.target}` has no branch `{given.branch}`, in "
+            "which the rows of this load were staged: it was dropped, or the catalog does "
+            "not keep branches",
+            hint=(
+                "run again: nothing was committed (if it fails again, the catalog does not "
+                "keep branches)"
+            ),
             retryable=True,
         )
     return facts.snapshots[facts.refs[given.branch]]
@@ -512,7 +520,7 @@ def _check_rows(given: Stage, head: Snapshot) -> None:
         raise LoadFailed(
             f"the source changed while it was read: it had {given.counted.loaded} rows when "
             f"counted and {written} when loaded",
-            hint="load files that are complete and that nobody writes to",
+            hint="load only complete files that no process writes to",
             retryable=True,
         )
 

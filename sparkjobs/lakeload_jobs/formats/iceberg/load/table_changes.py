@@ -140,8 +140,8 @@ def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
     for name in given:
         if name.startswith("lakeload."):
             raise InvalidInput(
-                f"the table property `{name}` is one that lakeload keeps for itself",
-                hint="take it out of `table_properties`",
+                f"the table property `{name}` is reserved by lakeload",
+                hint="remove it from `table_properties`",
             )
     return {**own, **given, CREATED_BY: spec.pipeline}
 
@@ -160,13 +160,13 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
                 properties.put("location", wanted)
             found = _made(catalog, name, properties)
     except Py4JJavaError as error:
-        if failure := refused(error, f"making the namespace `{schema}`"):
+        if failure := refused(error, f"creating the namespace `{schema}`"):
             raise failure from None
         raise
     if wanted and found and _plain(found) != _plain(wanted):
         raise LoadFailed(
-            f"the namespace `{schema}` of the catalog lies at `{found}`, and this destination "
-            f"would put it at `{wanted}`",
+            f"the namespace `{schema}` of the catalog is located at `{found}`, but this "
+            f"destination places it at `{wanted}`",
             hint="restore `bucket`, `prefix` or `warehouse_location`, or load into another "
             "`namespace`",
         )
@@ -177,8 +177,8 @@ def check_location(facts: TableFacts, destination: DestinationSpec, target: str)
     root = own_location(destination)
     if root and not f"{_plain(facts.location)}/".startswith(f"{_plain(root)}/"):
         raise LoadFailed(
-            f"the table `{target}` lies at `{facts.location}`, and this destination writes to "
-            f"`{_plain(root)}`: it was moved after the first load",
+            f"the table `{target}` is located at `{facts.location}`, but this destination "
+            f"writes to `{_plain(root)}`: the destination has changed since the first load",
             hint="restore `bucket`, `prefix` or `warehouse_location`, or load into another "
             "`namespace`",
         )

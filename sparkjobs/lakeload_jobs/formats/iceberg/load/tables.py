@@ -91,7 +91,7 @@ def sentence(error: BaseException) -> str:
     return flat if len(flat) <= 300 else flat[:299] + "…"
 
 
-_TEST = "`lakeload test-connection` names each privilege and what may be wrong"
+_TEST = "run `lakeload test-connection`, which shows the missing privilege"
 
 REFUSALS = (
     "NotAuthorizedException",
@@ -117,7 +117,7 @@ def refused(error: BaseException, doing: str) -> LakeloadError | None:
     if not caused_by(error, *REFUSALS):
         return None
     said = sentence(error)
-    return LoadFailed(f"{doing}: the catalog refuses it: {said}", hint=_hint(said))
+    return LoadFailed(f"{doing}: the catalog rejects it: {said}", hint=_hint(said))
 
 
 def _hint(said: str) -> str:
@@ -145,9 +145,11 @@ def load(spark: SparkSession, schema: str, table: str) -> Java | None:
         # Glue's answer for a table of another format is a kind of "no such table".
         if caused_by(error, "NoSuchIcebergTableException"):
             raise LoadFailed(
-                f"`{schema}.{table}` exists in the catalog and is no Iceberg table",
-                hint="load into another `name`, or drop that table; AWS Glue may take some minutes "
-                "until a table dropped in its console is gone",
+                f"`{schema}.{table}` exists in the catalog and is not an Iceberg table",
+                hint=(
+                    "load into another `name`, or drop that table (in AWS Glue, dropping "
+                    "can take some minutes)"
+                ),
             ) from None
         if caused_by(error, "NoSuchTableException", "NoSuchNamespaceException"):
             return None

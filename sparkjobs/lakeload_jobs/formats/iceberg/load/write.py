@@ -167,8 +167,8 @@ class StagedIceberg:
         if published.outcome == "AGAIN":
             if not settled:
                 raise LoadFailed(
-                    f"`{table.target}` has to be loaded again, and the rejected records of this "
-                    "try are still in the side table",
+                    f"`{table.target}` has to be loaded again, but the rejected records of "
+                    "this attempt are still in the side table",
                     hint="run again: nothing was committed, and the next load removes them",
                     retryable=True,
                 )

@@ -165,8 +165,9 @@ def rolled_back(
     now = f"is at snapshot {_named(facts, head)}" if head is not None else "is empty"
     return LoadFailed(
         f"pipeline `{job.pipeline}` has loaded `{job.target}` up to its job `{state.job}`, "
-        f"snapshot {_named(facts, state.snapshot)}, and branch `{branch}` {now}, without that "
-        "snapshot: it was rolled back, and reading on from the state would leave out what is gone",
+        f"snapshot {_named(facts, state.snapshot)}, and branch `{branch}` {now} without "
+        "that snapshot: the table was rolled back, and an incremental load would skip the "
+        "rows that are gone",
         hint=f"{_bring_back(facts, branch, job, state)}{_load_anew(job)}",
     )
 
@@ -190,8 +191,8 @@ def _bring_back(facts: TableFacts, branch: str, job: TableAttempt, state: Pipeli
 def _load_anew(job: TableAttempt) -> str:
     if job.mode == "APPEND":
         return (
-            f"remove what is left with `lakeload reset` for `{job.target}` and load everything "
-            "again; `--reload` also loads everything, beside the rows that are left"
+            f"remove the remaining rows of `{job.target}` with `lakeload reset` and load "
+            "everything again (`--reload` loads everything and keeps the remaining rows)"
         )
     return "load everything again with `--full-refresh`, which replaces the table in one snapshot"
 
@@ -204,7 +205,7 @@ def _named(facts: TableFacts, number: int | None) -> str:
     return f"{number} of {made:%Y-%m-%d %H:%M:%S} UTC"
 
 
-_NEW_ID = "give this run another --job-id"
+_NEW_ID = "choose another `--job-id`"
 _OTHER_NAME = "give one of them another `name` or `namespace`"
 
 
@@ -286,7 +287,7 @@ def check_owner(state: PipelineState | None, job: TableAttempt) -> None:
     if state is not None and state.source != job.source:
         raise InvalidInput(
             f"pipeline `{job.pipeline}` loads `{state.source}` into `{job.target}`; "
-            f"`{job.source}` cannot be loaded into it as well",
+            f"`{job.source}` cannot be loaded into the same table",
             hint=_OTHER_NAME,
         )
 
@@ -341,7 +342,7 @@ def _check_settings(job: TableAttempt, fingerprint: str | None) -> None:
     if fingerprint is None or fingerprint == job.fingerprint:
         return
     raise InvalidInput(
-        f"job `{job.job_id}` has loaded `{job.target}` with other settings (fingerprint "
+        f"job `{job.job_id}` has already loaded `{job.target}` with other settings (fingerprint "
         f"{fingerprint[:12]}, now {job.fingerprint[:12]})",
         hint=f"{_NEW_ID}, or restore the settings of that run",
     )
@@ -378,8 +379,8 @@ def _occupied(facts: TableFacts, job: TableAttempt, why: str) -> LakeloadError:
     if former := _same_source(facts, job):
         hint = (
             f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
-            f"name, restore `name: {former[0]}`, for under another name every row would be loaded "
-            f"again; else {hint}"
+            f"name, restore `name: {former[0]}`, for under another name every row would be "
+            f"loaded again; otherwise {hint}"
         )
     return LoadFailed(
         f"this is the first run of pipeline `{job.pipeline}` into `{job.target}`, and the table "

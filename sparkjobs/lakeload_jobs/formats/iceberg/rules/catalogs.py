@@ -74,11 +74,11 @@ def took_false_commit(target: str, branch: str) -> tuple[str, str]:
     It was sent a commit that asserts what is not so of a branch (docs/decisions/0107).
     """
     return (
-        f"it answered with success to a commit to `{target}` that it has to refuse, for the commit "
-        f"asserts what is not so of the branch `{branch}`: of two commits at once one would take "
-        "rows away, or bring them twice, without an error",
-        "use a catalog that checks the `requirements` of a commit, as Iceberg's REST protocol asks "
-        "for: another version of this one, or look for a proxy before it that changes requests",
+        f"it accepted a commit to `{target}` whose requirement on the branch `{branch}` "
+        "(`assert-ref-snapshot-id`) was not met: concurrent commits could lose or duplicate "
+        "rows without an error",
+        "use a catalog, or a version of it, that validates the `requirements` of a commit "
+        "as Iceberg's REST protocol demands; check for a proxy that changes requests",
     )
 
 
@@ -87,6 +87,6 @@ def loading_problem(catalog: CatalogSpec) -> str | None:
     if catalog_traits(catalog).compares is not Compares.NOTHING:
         return None
     return (
-        "Nessie's REST interface keeps no branches of a table, and what is written to one is in "
-        "`main` at once: no job could be loaded exactly once"
+        "Nessie's REST interface does not keep branches of a table: rows that are "
+        "written to a branch are in `main` at once, so no job could be loaded exactly once"
     )

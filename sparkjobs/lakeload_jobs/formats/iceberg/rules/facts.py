@@ -149,8 +149,10 @@ def damaged(name: str, text: str) -> LoadFailed:
     """Return the error of a property that is not as lakeload writes it."""
     return LoadFailed(
         f"the table property `{name}` holds `{text[:60]}`, which lakeload did not write",
-        hint="set it back to what an earlier metadata file of the table has; nothing is loaded "
-        "until then",
+        hint=(
+            "restore the value from an earlier metadata file of the table; nothing is "
+            "loaded until then"
+        ),
     )
 
 

@@ -150,7 +150,7 @@ def _with_width(text: str, transform: Transform, arguments: str) -> PartitionFie
     example = f"`{transform}(16, id)`"
     number, comma, rest = arguments.partition(",")
     if not comma:
-        raise ValueError(f"`{text}` lacks a number or a column; write {example}")
+        raise ValueError(f"`{text}` needs a number and a column; write {example}")
     if not re.fullmatch(r"\s*[0-9]+\s*", number):
         # Spark's own functions take the width last for truncate: both orders are read.
         first, _, last = arguments.rpartition(",")
@@ -196,7 +196,7 @@ class Repartition:
     def sentence(self) -> str:
         """Say it for people."""
         if not self.now:
-            return f"leaves new files without partitions, no longer by {_shown(self.before)}"
+            return f"writes new files without partitions, no longer by {_shown(self.before)}"
         so_far = f", no longer by {_shown(self.before)}" if self.before else ""
         return f"partitions new files by {_shown(self.now)}{so_far}"
 

@@ -136,9 +136,9 @@ def after_drop(*, dropped: bool, unknown: bool) -> Literal["NOTHING_COMMITTED", 
 def unknown_outcome(job: TableAttempt) -> LoadFailed:
     """Return the error of a commit of which nobody can say whether it came in."""
     return LoadFailed(
-        f"job `{job.job_id}` sent the commit of `{job.target}`, and nothing says what became of "
-        "it: its rows are in, or they are not",
-        hint=f"run again with `--job-id {job.job_id}`: what is in stays, and is not loaded twice",
+        f"commit state unknown for job `{job.job_id}`: the catalog did not confirm the "
+        f"commit to `{job.target}`",
+        hint=f"run again with `--job-id {job.job_id}`, which does not load rows twice",
         retryable=True,
     )
 
@@ -153,9 +153,11 @@ def check_replaceable(facts: TableFacts, own_branch: str, job: TableAttempt) -> 
     )
     if others:
         raise LoadFailed(
-            f"the definition of `{job.target}` cannot be replaced while another load of it is "
-            f"under way or was killed: branch `{others[0]}`",
-            hint="wait for it; `lakeload recover` drops branches that killed loads have left",
+            f"the definition of `{job.target}` cannot be replaced while another load of it "
+            f"is running or was abandoned: branch `{others[0]}`",
+            hint=(
+                "wait for that load, or drop the branch of an abandoned one with `lakeload recover`"
+            ),
             retryable=True,
         )
 
@@ -171,14 +173,16 @@ def _other_attempt(
         return Verdict(
             Decision.RUN_AGAIN,
             reason=f"{JOBS_REMEMBERED} jobs were published into `{job.target}` since the load "
-            "began: its list of jobs no longer tells whether this one is among them",
+            "began: its list of jobs may no longer contain this one",
         )
     new = answer.snapshot is not None and answer.snapshot != start.listed
     if new and answer.found is JobFound.ASK_THE_DATA:
         return Verdict(
             Decision.RUN_AGAIN,
-            reason=f"another attempt at job `{job.job_id}` has published snapshot "
-            f"{answer.snapshot}, which is expired since",
+            reason=(
+                f"another attempt at job `{job.job_id}` has published snapshot "
+                f"{answer.snapshot}, which has expired since"
+            ),
         )
     return None
 
@@ -196,12 +200,12 @@ def _moved(
     facts: TableFacts, branch: str, start: Start, job: TableAttempt, sets_state: bool
 ) -> str | None:
     if publish_count(facts) < start.seq:
-        return f"the properties of `{job.target}` were set back by hand"
+        return f"the properties of `{job.target}` were changed by hand"
     if start.head is not None and not belongs(facts, branch, start.head):
         # I2, I3: on top of a rollback the load would leave a gap, or bring back what was undone.
         return (
             f"branch `{branch}` of `{job.target}` no longer has snapshot {start.head}, with which "
-            "the load began: it was rolled back, or its snapshots expired, meanwhile"
+            "the load began: it was rolled back, or its snapshots expired during the load"
         )
     if not sets_state:
         return None
@@ -210,7 +214,7 @@ def _moved(
     if (now and (now.snapshot, now.state)) != (before and (before.snapshot, before.state)):
         # I1: both loads would bring the same rows.
         return (
-            f"job `{now.job if now else '?'}` of the same pipeline has moved the state of "
+            f"job `{now.job if now else '?'}` of the same pipeline has advanced the state of "
             f"`{job.target}` since the load began"
         )
     return None

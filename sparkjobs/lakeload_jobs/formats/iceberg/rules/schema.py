@@ -182,7 +182,7 @@ def identifier_problem(name: str, column_type: str) -> str | None:
     """Say why a column cannot be an identifier field, or return None."""
     kind = parse_type(column_type)
     if not isinstance(kind, Primitive) or kind.name.startswith("geo"):
-        return f"key column `{name}` is `{kind}`, and a key consists of single values"
+        return f"key column `{name}` is `{kind}`, but a key column must be a single value"
     if kind.name in ("float", "double"):
         return f"key column `{name}` is `{kind}`, whose values are not exact"
     if kind.name in _NO_IDENTIFIER:
@@ -240,8 +240,10 @@ def key_change(
     new = [name for name in names if name.lower() not in known]
     if new and not empty:
         return KeyChange(
-            problem=f"key column `{new[0]}` is new: the rows that `{target}` has already are "
-            "without a value for it"
+            problem=(
+                f"key column `{new[0]}` is new: the existing rows of `{target}` have no "
+                "value for it"
+            )
         )
     has = {name.lower() for name in required}
     return KeyChange(names, tuple(name for name in names if name.lower() not in has))
@@ -251,8 +253,8 @@ def key_is_null(target: str, column: str, rows: int) -> LoadFailed:
     """Return the error of a new key that rows of the table do not have."""
     noun = "row" if rows == 1 else "rows"
     return LoadFailed(
-        f"`{target}` has {rows} {noun} with null in `{column}`, a column of the new key: nothing "
-        "could tell them apart",
+        f"`{target}` has {rows} {noun} with null in `{column}`, a column of the new key, so "
+        "they cannot be distinguished",
         hint="name columns in `primary_key` that have a value in every row, or replace the rows: "
         "mode OVERWRITE, or `--full-refresh` with UPSERT",
     )
@@ -424,7 +426,9 @@ def schema_problems(
         problems.append(key.problem)
     elif key.identifiers is not None and policy != "EVOLVE":
         named = ", ".join(f"`{name}`" for name in key.identifiers)
-        problems.append(f"the key is {named} now, which the identifier fields of the table are not")
+        problems.append(
+            f"the key is now {named}, which differs from the identifier fields of the table"
+        )
     return problems
 
 
@@ -467,22 +471,23 @@ def _problem(
     name = f"`{shown(change.path)}`"
     if isinstance(change, Incompatible):
         return (
-            f"{name} is `{change.before}` in the table and `{change.now}` in the load, and Iceberg "
-            f"cannot change the one into the other{misfit_clause(shown(change.path), misfits)}"
+            f"{name} is `{change.before}` in the table and `{change.now}` in the load, "
+            f"which Iceberg cannot convert{misfit_clause(shown(change.path), misfits)}"
         )
     if isinstance(change, Widened) and policy != "EVOLVE":
         return (
-            f"{name} is `{change.before}` in the table and `{change.now}` in the load; it could be "
-            f"widened, and `schema_changes` is {policy}"
+            f"{name} is `{change.before}` in the table and `{change.now}` in the load; it "
+            f"could be widened, but `schema_changes` is {policy}"
             f"{misfit_clause(shown(change.path), misfits)}"
         )
     if isinstance(change, Added) and policy == "FAIL":
-        return f"{name} of type `{change.type}` is new, and `schema_changes` is FAIL"
+        return f"{name} of type `{change.type}` is new, but `schema_changes` is FAIL"
     if _takes_key_away(change, identifiers):
-        return f"{name} is an identifier field of the table and not in the load"
+        return f"{name} is an identifier field of the table but missing in the load"
     if isinstance(change, RemovedColumn) and change.required and policy != "EVOLVE":
         return (
-            f"{name} is required in the table and not in the load, and `schema_changes` is {policy}"
+            f"{name} is required in the table but missing in the load, and "
+            f"`schema_changes` is {policy}"
         )
     return None
 
@@ -540,7 +545,7 @@ class SchemaPlan:
             *(f"lets `{shown(path)}` be null" for path in self.make_optional),
             *(f"makes `{name}` required" for name in self.require),
             *((f"sets the identifier fields to {identifiers}",) if identifiers else ()),
-            *(f"keeps `{shown(path)}`, null in new rows" for path in self.removed),
+            *(f"keeps `{shown(path)}`, which is null in new rows" for path in self.removed),
             *(("replaces the columns of the table by those of the load",) * self.replace),
             *((self.repartition.sentence(),) if self.repartition else ()),
             *self.notes,

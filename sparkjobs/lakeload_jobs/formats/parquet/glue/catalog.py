@@ -46,16 +46,18 @@ if TYPE_CHECKING:
 def other_location(what: str, there: str, ours: str) -> CatalogConflict:
     """A database, table or partition that lies elsewhere."""
     return CatalogConflict(
-        f"{what} lies at `{there}` and this destination's at `{ours}`",
-        hint="set `bucket`, `prefix` and `glue_database_prefix` as they were when it was made, or "
-        "drop it from Glue (the files stay): the next sync or `lakeload recover` makes it again",
+        f"{what} is located at `{there}`, but this destination places it at `{ours}`",
+        hint=(
+            "restore the former `bucket`, `prefix` and `glue_database_prefix`, or drop it "
+            "from Glue (the files stay): the next sync or `lakeload recover` recreates it"
+        ),
     )
 
 
 def not_a_parquet_table(table: str, kind: str) -> CatalogConflict:
     """A view, an Iceberg table, a table of another file format."""
     return CatalogConflict(
-        f"Glue's `{table}` is {kind} and this destination writes an external Parquet table",
+        f"Glue's `{table}` is {kind}, but this destination writes an external Parquet table",
         hint="drop or rename it in Glue, or give the table another `name` in the pipeline",
     )
 
@@ -64,8 +66,9 @@ def other_keys(table: str, theirs: str, ours: str) -> CatalogConflict:
     """A table that is partitioned by something else."""
     return CatalogConflict(
         f"Glue's `{table}` is partitioned by {theirs} and this destination's table by {ours}",
-        hint="set `partition_strategy` as it was, or drop the table from Glue (the files stay): "
-        "lakeload makes it again with its own partition key",
+        hint="restore the former `partition_strategy`, or drop the table from Glue (the "
+        "files stay): "
+        "lakeload recreates it with its own partition key",
     )
 
 
@@ -73,16 +76,17 @@ def other_projection(table: str, theirs: str, ours: str) -> CatalogConflict:
     """A table whose partitions Athena finds in another way."""
     return CatalogConflict(
         f"Glue's `{table}` has {theirs} and this destination's table {ours}",
-        hint="set `partition_projection` and `partition_strategy` as they were, or drop the table "
-        "from Glue (the files stay): lakeload makes it again",
+        hint="restore the former `partition_projection` and `partition_strategy`, or drop "
+        "the table "
+        "from Glue (the files stay): lakeload recreates it",
     )
 
 
 def other_strategy(table: str, theirs: str, ours: str) -> CatalogConflict:
     """A table whose folders are cut otherwise: Athena would read an hour again with its day."""
     return CatalogConflict(
-        f"Glue's `{table}` was made with `partition_strategy: {theirs}` and the destination says "
-        f"`{ours}`",
+        f"Glue's `{table}` was created with `partition_strategy: {theirs}`, but the "
+        f"destination has `{ours}`",
         hint=f"set `partition_strategy: {theirs}`, or load into a table of another name",
     )
 
@@ -93,7 +97,7 @@ def other_types(table: str, pairs: list[tuple[str, str, str]]) -> CatalogConflic
         f"`{name}` is `{theirs}` in Glue and `{ours}` in this load" for name, theirs, ours in pairs
     )
     return CatalogConflict(
-        f"columns of Glue's `{table}` have other types, which Athena would refuse to read "
+        f"columns of Glue's `{table}` have other types, so Athena could not read the table "
         f"(HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
         hint="give the column Glue's type with `columns.types`, or load into another table",
     )

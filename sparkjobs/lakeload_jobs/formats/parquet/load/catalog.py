@@ -23,7 +23,7 @@ def check_catalog(
     try:
         catalog.check(target, columns)
     except AwsError as error:
-        return (f"the catalog could not be asked before the load: {error.message}",)
+        return (f"the catalog could not be checked before the load: {error.message}",)
     return ()
 
 
@@ -31,9 +31,11 @@ def catalog_stale(error: LakeloadError) -> FollowUpFailed:
     """Return what a user is told when the data is in and the catalog does not show all of it."""
     own = f"{error.hint}; then" if error.hint else "then"
     return FollowUpFailed(
-        f"the data is in, and the catalog does not show all of it yet: {error.message}",
-        hint=f"{own} run `lakeload recover`, or let the next sync of this table do it; do not load "
-        "the data again",
+        f"the data is committed, but the catalog is not up to date: {error.message}",
+        hint=(
+            f"{own} run `lakeload recover`; the next sync of this table also updates the "
+            "catalog (do not load the data again)"
+        ),
         retryable=error.retryable,
     )
 
@@ -43,6 +45,6 @@ def lagging(error: LakeloadError | None, unasked: tuple[str, ...] = ()) -> tuple
     of `check_catalog`. A reason that both have is told once."""
     if error is None:
         return unasked
-    behind = "the catalog does not show all of earlier jobs yet"
+    behind = "the catalog is not up to date with earlier jobs"
     told = any(error.message in warning for warning in unasked)
     return (behind if told else f"{behind}: {error.message}", *unasked)

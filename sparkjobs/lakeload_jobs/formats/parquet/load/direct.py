@@ -87,7 +87,7 @@ def _direct(
 ) -> DirectRows:
     splits = rows.splits
     if splits is None or splits.counts is None:
-        raise OnlySpark(rows.why_no_splits or "nobody knows how many rows there are")
+        raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
     for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
         if value is not None:
             raise OnlySpark(f"`{setting}` is SQL of Spark")
@@ -97,7 +97,7 @@ def _direct(
         read = to_arrow_schema(StructType([rows.frame.schema[name] for name in names]))
         written = to_arrow_schema(frame.schema)
     except PySparkException as error:
-        raise OnlySpark("a column has a type that only Spark has") from error
+        raise OnlySpark("a column has a type that only Spark supports") from error
     for name, field in zip(names, written, strict=True):
         if not _same_shape(read.field(name).type, field.type):
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")

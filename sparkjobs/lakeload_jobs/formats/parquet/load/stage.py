@@ -189,7 +189,7 @@ class PartitionWriter:
             registry = UploadRegistry(Path(self.registry))
             if not registry.add(NotedUpload(key, upload_id)):
                 objects.abort_upload(key, upload_id)
-                raise LoadFailed("the load has ended; this task came late")
+                raise LoadFailed("the load has ended, and this task was still running")
         return writer
 
     def _check_count(self, partition: int, rows: int) -> None:
@@ -197,7 +197,7 @@ class PartitionWriter:
             raise LoadFailed(
                 f"the source changed while it was read: partition {partition} had "
                 f"{self.counts[partition]} rows when counted and {rows} when loaded",
-                hint="load files that are complete and that nobody writes to",
+                hint="load only complete files that no process writes to",
                 retryable=True,
             )
 

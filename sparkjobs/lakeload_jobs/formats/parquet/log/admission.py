@@ -31,10 +31,7 @@ def glue_target(destination: DestinationSpec, location: TableLocation) -> GlueTa
     )
 
 
-_ANEW = (
-    "or keep this table as it is and begin a new one: give the pipeline another `name` and another "
-    "`namespace`; or restore the setting, remove the table with `lakeload reset`, and load it anew"
-)
+_ANEW = "or load into a new table: give the pipeline another `name` and another `namespace`"
 
 
 @dataclass(frozen=True)
@@ -91,20 +88,20 @@ def _compare(before: _Before, now: TableSettings, target: str) -> None:
     if now.glue is None:
         raise InvalidInput(
             f"`{target}` is loaded with AWS Glue ({before}), and `update_glue_catalog` is false "
-            "now: Glue would not show what is loaded from now on",
+            "now: Glue would not show new rows",
             hint=f"restore `update_glue_catalog: true`; {_ANEW}",
         )
     if was.glue is None:
         raise InvalidInput(
             f"`{target}` is loaded without AWS Glue ({before}), and `update_glue_catalog` is true "
-            "now: Glue would not show what the table has already",
+            "now: Glue would not show the existing rows",
             hint=f"restore `update_glue_catalog: false`; {_ANEW}",
         )
     if was.partition_strategy != now.partition_strategy:
         raise InvalidInput(
             f"`{target}` has partitions by {was.partition_strategy} in AWS Glue ({before}), and "
-            f"`partition_strategy` is {now.partition_strategy} now: folders of both would lie "
-            "within each other, and Athena would read rows twice",
+            f"`partition_strategy` is {now.partition_strategy} now: their folders would "
+            "overlap, and Athena would read rows twice",
             hint=f"restore `partition_strategy: {was.partition_strategy}`; {_ANEW}",
         )
     if was.glue.projection != now.glue.projection:
@@ -119,7 +116,7 @@ def _kind(glue: GlueTarget) -> str:
     return "computed by Athena" if glue.projection else "registered"
 
 
-_NEW_ID = "give this run another --job-id"
+_NEW_ID = "choose another `--job-id`"
 _OTHER_NAME = "give one of them another `name` or `namespace`"
 
 
@@ -153,8 +150,8 @@ def earlier_load(history: History, job: LoadAttempt, target: str) -> EarlierJob 
         raise _foreign_id(job, earlier.pipeline, target)
     if earlier.void:
         raise InvalidInput(
-            f"job `{job.job_id}` was declared void or reset for `{target}` (record "
-            f"{earlier.number}): its id cannot be reused",
+            f"job `{job.job_id}` was discarded or reset for `{target}` (record "
+            f"{earlier.number}): the job id cannot be reused",
             hint=_NEW_ID,
         )
     return earlier
@@ -188,9 +185,9 @@ def check_not_resetting(history: History, job: LoadAttempt, target: str) -> None
 def unfinished_reset(pipeline: str, number: int, target: str) -> LoadFailed:
     """Return the error of a table out of which not all rows of a pipeline are removed yet."""
     return LoadFailed(
-        f"pipeline `{pipeline}` is being reset in `{target}` (record {number}), and not everything "
-        "is removed yet",
-        hint="`lakeload reset`, with the same table, finishes it",
+        f"pipeline `{pipeline}` is being reset in `{target}` (record {number}), and the "
+        "reset is not complete",
+        hint="run `lakeload reset` for the same table to finish it",
     )
 
 
@@ -228,7 +225,7 @@ def shared_source(history: History, job: LoadAttempt, target: str) -> tuple[str,
 
 def not_empty(job: LoadAttempt, path: str) -> LoadFailed:
     """Return the error of a first run that finds files no log knows (`table_handling: FAIL`)."""
-    return _occupied(job, f"`{path}` holds files that lakeload did not write")
+    return _occupied(job, f"`{path}` contains files that lakeload did not write")
 
 
 def check_passed(
@@ -255,8 +252,8 @@ def check_passed(
             )
         if job.attempt_id in other.attempts or not set(other.uploads).isdisjoint(uploads):
             raise Conflict(
-                f"this attempt was fenced off while it was loading: {other.reason}",
-                hint="run again; do not clean up uploads younger than the longest load",
+                f"this attempt was fenced off during its load: {other.reason}",
+                hint="run again, and clean up only uploads that are older than your longest load",
                 retryable=True,
             )
         return
@@ -269,16 +266,16 @@ def check_passed(
         raise _occupied(job, f"pipeline `{other.pipeline}` has just loaded into `{target}`")
     if other.pipeline == job.pipeline and sets_state and other.state is not None:
         raise Conflict(
-            f"job `{other.job_id}` of the same pipeline has moved the state of `{target}` while "
+            f"job `{other.job_id}` of the same pipeline has advanced the state of `{target}` while "
             f"job `{job.job_id}` was loading: both would load the same rows",
-            hint="run again: it goes on from the new state",
+            hint="run again: the load continues from the new state",
             retryable=True,
         )
     if other.pipeline == job.pipeline and retries is not None and other.retried == retries:
         raise Conflict(
             f"job `{other.job_id}` has loaded the rejected records of job `{retries}` into "
             f"`{target}` while job `{job.job_id}` was loading them",
-            hint="nothing is left to do: `lakeload runs` shows what became of them",
+            hint="no action is needed; `lakeload runs` shows the result",
         )
     if job.settings is not None:
         check_settings_of(other, job.settings, target)
@@ -294,8 +291,8 @@ def _foreign_id(job: LoadAttempt, pipeline: str, target: str) -> InvalidInput:
 
 def _other_source(job: LoadAttempt, source: str, target: str) -> InvalidInput:
     return InvalidInput(
-        f"pipeline `{job.pipeline}` loads `{source}` into `{target}`; `{job.source}` cannot be "
-        "loaded into it as well",
+        f"pipeline `{job.pipeline}` loads `{source}` into `{target}`; `{job.source}` cannot "
+        "be loaded into the same table",
         hint=_OTHER_NAME,
     )
 
@@ -313,8 +310,8 @@ def _occupied(job: LoadAttempt, why: str, history: History | None = None) -> Loa
     if history is not None and (former := _same_source(history, job)):
         hint = (
             f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
-            f"name, restore `name: {former[0]}`, for under another name every row would be loaded "
-            f"again; else {hint}"
+            f"name, restore `name: {former[0]}`, for under another name every row would be "
+            f"loaded again; otherwise {hint}"
         )
     return LoadFailed(
         f"this is the first run of pipeline `{job.pipeline}` into a table that is not empty: {why}",

@@ -82,7 +82,7 @@ def _read_files(objects: Objects, rejects: Rejects) -> Any:
         data = objects.get(file.key)
         if data is None:
             raise LoadFailed(
-                f"`{objects.url(file.key)}`, which has rejected records, is gone",
+                f"`{objects.url(file.key)}`, which has rejected records, was deleted",
                 hint="restore it from the bucket's versions",
             )
         found.append(pq.read_table(pa.BufferReader(data)))

@@ -276,7 +276,7 @@ class CommitLog:
             data = self._objects.get(key)
             if data is None:
                 raise LogDamaged(
-                    f"`{self._objects.url(key)}` was there and is gone",
+                    f"`{self._objects.url(key)}` was deleted while lakeload was running",
                     hint="restore it from the bucket's versions; log records are never deleted",
                 )
             self._records[number] = decode_record(data, self._objects.url(key))

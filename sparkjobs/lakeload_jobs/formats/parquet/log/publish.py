@@ -32,13 +32,14 @@ class RecordDamaged(LoadFailed):
         more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
         job = record.job_id
         super().__init__(
-            f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is half visible: "
-            f"{rows} of {record.all_rows} rows are lost, because the uploads of {shown}{more} were "
+            f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is only "
+            f"partially published: {rows} of {record.all_rows} rows are lost, because the "
+            f"uploads of {shown}{more} were "
             "aborted",
-            hint=f"this table takes no new job until you choose: `lakeload recover FILE --void "
-            f"{job} --yes` deletes its {kept} visible rows, to load it again under "
-            f"another id; `lakeload recover FILE --accept {job}` keeps them and gives up the "
-            f"{rows} lost ones",
+            hint=f"this table accepts no new job until you choose: `lakeload recover FILE --void "
+            f"{job} --yes` deletes its {kept} visible rows, so that you can load it again "
+            f"under another id; `lakeload recover FILE --accept {job}` keeps them, without "
+            f"the {rows} lost rows",
         )
         self.number = number
         self.record = record
@@ -143,7 +144,7 @@ class Publisher:
         return self.after_end(number, record, self._written_end(number))
 
     def _end_partial(self, number: int, record: LoadRecord, lost: tuple[str, ...]) -> Outcome:
-        reason = "the lost files were accepted as lost"
+        reason = "an operator accepted the loss of the files"
         marker = EndMarker(tool_version(), self._waits.now(), "partial", reason, lost)
         if self._log.end_otherwise(number, marker):
             return "partial"
@@ -161,8 +162,11 @@ class Publisher:
         ending = self._log.ending(number)
         if ending == "open":
             raise UnknownOutcome(
-                f"the end of record {number} was there and is gone",
-                hint="run again with the same --job-id; only lakeload may change `_lakeload/`",
+                f"the end marker of record {number} was deleted while lakeload was running",
+                hint=(
+                    "run again with the same `--job-id`, and make sure that no other "
+                    "program changes `_lakeload/`"
+                ),
                 retryable=True,
             )
         return ending
@@ -179,8 +183,9 @@ class Publisher:
             if completion is Completion.NO_SUCH_UPLOAD:
                 return False
         raise UnknownOutcome(
-            f"completing `{self._objects.url(file.key)}`: the key is said to be taken and is empty",
-            hint="run again with the same --job-id",
+            f"completing `{self._objects.url(file.key)}`: S3 reports that the object "
+            "exists, but it does not",
+            hint="run again with the same `--job-id`",
             retryable=True,
         )
 
@@ -191,9 +196,13 @@ class Publisher:
         if head.metadata.get(ATTEMPT_METADATA) == record.attempt_id:
             return True
         raise UnexpectedObject(
-            f"`{self._objects.url(file.key)}` belongs to another writer; job `{record.job_id}` of "
+            f"`{self._objects.url(file.key)}` was not written by this job; job "
+            f"`{record.job_id}` of "
             f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
-            hint="move that object away and run again: lakeload never overwrites or deletes it",
+            hint=(
+                "move that object and run again: lakeload never overwrites or deletes "
+                "objects of other writers"
+            ),
         )
 
     def _look_again(

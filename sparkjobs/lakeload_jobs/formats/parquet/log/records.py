@@ -304,6 +304,6 @@ def _read(kind: type[T], document: dict[str, Any], key: str) -> T:
 
 def _damaged(key: str, what: str) -> LogDamaged:
     return LogDamaged(
-        f"`{key}` is not what lakeload writes: {what}",
+        f"`{key}` is not a valid log object: {what}",
         hint="restore the object as it was (bucket versioning keeps it); never edit the log",
     )

@@ -34,7 +34,7 @@ from lakeload_jobs.formats.parquet.log.stale_uploads import (
 )
 from lakeload_jobs.storage.objects import Objects
 
-_NOTHING_TO_DECIDE = "there is nothing to decide; `lakeload runs` shows how each job ended"
+_NOTHING_TO_DECIDE = "no resolution is needed; `lakeload runs` shows how each job ended"
 
 
 def void_job(
@@ -102,7 +102,7 @@ class _Decision:
         entry, record = found
         ending = self._settler.wait_for_author(entry.number, entry.modified)
         if ending == "open":
-            outcome = self._publisher.void(entry.number, record, "declared void by an operator")
+            outcome = self._publisher.void(entry.number, record, "discarded by an operator")
         else:
             outcome = self._publisher.after_end(entry.number, record, ending)
         if outcome != "void":
@@ -127,8 +127,8 @@ class _Decision:
         self._bring_into_step(view, entry.number, record)
         if outcome == "done":
             raise InvalidInput(
-                f"job `{self._job_id}` is whole: all its {len(record.uploads)} files could be "
-                "published, and it is done now",
+                f"job `{self._job_id}` is complete: all its {len(record.uploads)} files "
+                "could be published, and it is done now",
                 hint="there is nothing to accept",
             )
         return outcome
@@ -144,7 +144,7 @@ class _Decision:
         earlier = History(view.checkpoint).find_job(self._job_id)
         if earlier is None:
             raise InvalidInput(
-                f"the log of `{self._log.location.data_path}` knows no job `{self._job_id}`",
+                f"the log of `{self._log.location.data_path}` has no job `{self._job_id}`",
                 hint="`lakeload runs` lists the jobs of each table",
             )
         self._check_pipeline(earlier.pipeline)
@@ -155,22 +155,27 @@ class _Decision:
     def _check_pipeline(self, pipeline: str) -> None:
         if self._pipeline is not None and pipeline != self._pipeline:
             raise InvalidInput(
-                f"job `{self._job_id}` of `{self._log.location.data_path}` is one of pipeline "
-                f"`{pipeline}`, not of `{self._pipeline}`",
-                hint="name the pipeline.yml of that pipeline",
+                f"job `{self._job_id}` of `{self._log.location.data_path}` is a job of "
+                f"pipeline `{pipeline}`, not of `{self._pipeline}`",
+                hint="use the pipeline.yml of that pipeline",
             )
 
     def _ended(self, number: int, outcome: Outcome) -> InvalidInput:
-        kept = "all its rows are in" if outcome == "done" else "what was left of it was accepted"
+        kept = (
+            "all its rows are committed"
+            if outcome == "done"
+            else "its remaining rows were accepted"
+        )
         return InvalidInput(
             f"job `{self._job_id}` is done in `{self._log.location.data_path}` (record {number}): "
             f"{kept}",
-            hint=f"{_NOTHING_TO_DECIDE}; only `lakeload reset` removes what is in",
+            hint=f"{_NOTHING_TO_DECIDE}; only `lakeload reset` removes committed rows",
         )
 
     def _void_already(self) -> InvalidInput:
         return InvalidInput(
-            f"job `{self._job_id}` is void in `{self._log.location.data_path}`: nothing of it is "
+            f"job `{self._job_id}` was discarded in `{self._log.location.data_path}`: "
+            "nothing of it is "
             "visible, so nothing can be kept",
             hint=f"{_NOTHING_TO_DECIDE}; load its rows again under another --job-id",
         )
@@ -180,7 +185,7 @@ class _Decision:
         columns = self._settler.foresee(view).history.columns
         error = self._step.bring_into_step({number: record}, columns).error
         if error is not None:
-            self._notify(f"the catalog lags behind: {error}")
+            self._notify(f"the catalog is out of date: {error}")
 
 
 @dataclass(frozen=True)

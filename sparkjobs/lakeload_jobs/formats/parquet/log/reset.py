@@ -360,16 +360,16 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
     log.load_records(entry.number for entry in view.entries)
     if found := sorted(others(log, view, pipeline)):
         raise LogInUse(
-            f"the log of `{location.data_path}` cannot be removed: pipeline `{found[0]}` has rows "
-            "in this table, and the log is what makes them count once",
-            hint="leave `--with-log` out: the reset itself keeps the rows of others",
+            f"the log of `{location.data_path}` cannot be removed: pipeline `{found[0]}` "
+            "has rows in this table, and lakeload needs the log to load them exactly once",
+            hint="leave `--with-log` out: the reset keeps the rows of other pipelines",
         )
     # What S3 was still completing when a job became void may yet appear.
     endings = ((entry, log.ending_of_size(entry.number, entry.end_size)) for entry in view.entries)
     if any(ending == "void" and not entry.clean for entry, ending in endings):
         raise LogInUse(
-            f"the log of `{location.data_path}` cannot be removed yet: a job was declared void so "
-            "recently that S3 may still complete an upload of it",
+            f"the log of `{location.data_path}` cannot be removed yet: a job was discarded "
+            "so recently that S3 may still complete one of its uploads",
             hint="run it again in half an hour",
         )
     # A side table has no log, and a table of its name with one is not ours.
@@ -382,7 +382,7 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: `{upload.key}` is being "
             f"uploaded since {upload.initiated:%Y-%m-%d %H:%M} UTC, so a load may be running",
-            hint="wait for that load, or remove what a dead one left: "
+            hint="wait for that load, or remove the uploads of an abandoned one: "
             "`lakeload recover FILE --abort-older-than 0`",
         )
 

@@ -204,7 +204,7 @@ class Settler:
             return self._publisher.after_end(number, record, ending)
         self._notify(
             f"finishing job `{record.job_id}` of pipeline `{record.pipeline}` (record {number}, "
-            f"{len(record.uploads)} files), which its process left unfinished"
+            f"{len(record.uploads)} files), which its process did not finish"
         )
         return self._publisher.finish(number, record)
 

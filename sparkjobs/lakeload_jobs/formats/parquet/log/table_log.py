@@ -108,8 +108,8 @@ def check_side_table(objects: Objects, location: TableLocation, record: LoadReco
         return
     side = location.side_table.table
     raise InvalidInput(
-        f"the rejected records of `{location.table}` would go to `{side}`, which is a table of "
-        "its own; nothing was loaded",
+        f"the rejected records of `{location.table}` would go to `{side}`, which is another "
+        "table; nothing was loaded",
         hint="give one of the two another `name` or `namespace`",
     )
 
@@ -128,13 +128,17 @@ def committed(number: int, record: LoadRecord) -> Iterator[None]:
         # Only of a void job is anything deleted.
         if isinstance(error, AwsError) and error.operation == "DeleteObject":
             raise LoadFailed(
-                f"job `{record.job_id}` was declared void while it was being published (record "
-                f"{number}), and what is visible of it could not be removed: {error}",
-                hint=f"{error.hint or 'run again'}; `lakeload recover` goes on with it",
+                f"job `{record.job_id}` was discarded while it was being published (record "
+                f"{number}), and its visible rows could not be removed: {error}",
+                hint=f"{error.hint or 'run again'}; `lakeload recover` continues the removal",
             ) from error
         raise NotYetPublished(
-            f"the job is committed (record {number}) and not all of it is visible yet: {error}",
-            hint="run again with the same --job-id, which finishes it; no other id may load it",
+            f"the job is committed (record {number}) but not all of its rows are visible "
+            f"yet: {error}",
+            hint=(
+                "run again with the same `--job-id`, which finishes it (do not load it "
+                "under another id)"
+            ),
             retryable=True,
         ) from error
 
@@ -142,9 +146,9 @@ def committed(number: int, record: LoadRecord) -> Iterator[None]:
 def voided(number: int, record: LoadRecord) -> LoadFailed:
     """Return the error of a job that somebody declared void before its author published it."""
     return LoadFailed(
-        f"job `{record.job_id}` was declared void while it was being published (record {number}): "
+        f"job `{record.job_id}` was discarded while it was being published (record {number}): "
         "nothing of it is visible",
-        hint="run again with another --job-id",
+        hint="run again with another `--job-id`",
         retryable=True,
     )
 
@@ -154,7 +158,7 @@ def cut_short(number: int, record: LoadRecord) -> LoadFailed:
     return LoadFailed(
         f"job `{record.job_id}` was accepted as it was while it was being published (record "
         f"{number}): only a part of its {record.all_rows} rows is visible",
-        hint="the record's end names the lost files; load their rows again under another --job-id",
+        hint="load the lost rows again under another `--job-id`; the end marker lists their files",
     )
 
 
@@ -219,8 +223,8 @@ def _winner(log: CommitLog, number: int) -> Record:
         return log.record(number)
     except (AwsError, LogDamaged) as error:
         raise UnknownOutcome(
-            f"record {number} is taken, perhaps by this very job, and cannot be read: {error}",
-            hint=error.hint or "run again with the same --job-id",
+            f"record {number} exists, perhaps from this job, and cannot be read: {error}",
+            hint=error.hint or "run again with the same `--job-id`",
             retryable=True,
         ) from error
 
@@ -373,7 +377,7 @@ class TableLog:
         try:
             return bool(self._stale_uploads.remove(STALE_AFTER))
         except LakeloadError as error:
-            self._notify(f"uploads that died attempts left stay for now: {error}")
+            self._notify(f"the uploads of abandoned attempts were not removed: {error}")
             return False
 
     def _admit(self, job: LoadAttempt, view: LogView, settled: Settled) -> OpenedLog:

@@ -83,11 +83,12 @@ class Bindings:
             return
         raise InvalidInput(
             f"pipeline `{binding.pipeline}` loads `{binding.source}` into `{old.data_path}` "
-            f"(record {number}), and would load it into `{target.data_path}` now",
-            hint="restore the setting that has changed: `name`, `namespace`, `destination_prefix`, "
-            "`glue_database_prefix` or `update_glue_catalog`; or keep the old table as it is and "
-            "load all into the new one, with another `name` for the pipeline; or restore the "
-            "setting, remove the old table with `lakeload reset`, and change the setting again",
+            f"(record {number}), and would now load it into `{target.data_path}`",
+            hint=(
+                "restore the setting that has changed (`name`, `namespace`, "
+                "`destination_prefix`, `glue_database_prefix` or `update_glue_catalog`), or "
+                "load everything into the new table with another `name` for the pipeline"
+            ),
         )
 
     def _loaded(self, binding: Binding, location: TableLocation) -> int | None:

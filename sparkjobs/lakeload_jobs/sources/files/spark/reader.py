@@ -111,8 +111,8 @@ def read_listed(
         for path in (file.path, file.root):
             if hidden(path.rpartition("/")[2]):
                 raise LoadFailed(
-                    f"`{path}` cannot be read: Spark reads this table, and takes what begins with "
-                    "`_` or `.` for hidden",
+                    f"`{path}` cannot be read: Spark reads this table and ignores names "
+                    "that begin with `_` or `.`",
                     hint="rename it",
                 )
     opening = shortest(spark, source, listed)
@@ -129,9 +129,11 @@ def read_listed(
             break
         opening = by_name(listed)  # a file was added to the folder meanwhile
     raise LoadFailed(
-        f"Spark and lakeload do not agree on whether `{different}` is to be read",
-        hint="is it being renamed or moved? else the reader options that choose files "
-        "(`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`) can be read in two ways",
+        f"Spark and lakeload list different files: `{different}`",
+        hint=(
+            "check whether it is being renamed or moved, and the reader options that "
+            "choose files (`pathGlobFilter`, `modifiedAfter`, `modifiedBefore`)"
+        ),
     )
 
 

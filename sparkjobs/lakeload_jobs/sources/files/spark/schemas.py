@@ -189,7 +189,7 @@ def open_typed(
             raise
         raise LoadFailed(
             f"none of the files has a schema, `{files[0].path}` among them",
-            hint=f"are they {source.format} files, and complete?",
+            hint=f"check that they are complete {source.format} files",
         ) from error
     except Py4JJavaError as error:
         if _CANNOT_MERGE in str(error):

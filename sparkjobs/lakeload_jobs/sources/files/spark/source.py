@@ -135,7 +135,7 @@ class FilesSlice:
         if self.spec.reader == "DIRECT" and rows.reader != "direct":
             raise InvalidInput(
                 f"the table cannot be read with `spark.reader: DIRECT`: {rows.why_no_splits}",
-                hint="`spark.reader: AUTO` lets Spark read where it has to",
+                hint="`spark.reader: AUTO` lets Spark read where it is needed",
             )
         return rows
 

@@ -119,8 +119,10 @@ def _endless(file: FileState, line: int) -> LoadFailed:
     return LoadFailed(
         f"reading `{file.path}`: the record that begins on line {line:,} is longer than "
         f"{MAX_RECORD >> 20} MiB",
-        hint="is a quote opened there and never closed? where quotes have no meaning in these "
-        "files, set the reader option `quote: ''`",
+        hint=(
+            "close the quote that is opened there; if quotes have no meaning in these "
+            "files, set the reader option `quote: ''`"
+        ),
     )
 
 
@@ -219,7 +221,7 @@ class CsvReader:
         if sign := _SEPARATOR_LINE.fullmatch(raw):
             shown = sign[1].decode(errors="replace").replace("\t", "\\t")
             raise LoadFailed(
-                f"reading `{file.path}`: its first line `sep={shown}` is a note of Excel",
+                f"reading `{file.path}`: its first line `sep={shown}` is a separator line of Excel",
                 hint=f'set the reader options `separator: "{shown}"` and '
                 f"`skip_rows: {self.options.skip_rows + 1}`",
             )
@@ -240,7 +242,7 @@ class CsvReader:
             texts = [(value or b"").decode() for value in values]
         except UnicodeDecodeError as error:
             raise LoadFailed(
-                f"reading `{file.path}`: the header, line {line:,}, is no text in this encoding",
+                f"reading `{file.path}`: the header, line {line:,}, is not text in this encoding",
                 hint=ENCODING_HINT,
             ) from error
         names = header_names(texts, self.known)

@@ -773,7 +773,7 @@ class ValueBlocks:
             place = int(signs[wrong[0]])
             what = "two elements of the list have no comma between them"
             if is_comma[wrong[0]]:
-                what = "an element of the list is no object"
+                what = "an element of the list is not an object"
             raise BrokenFile(self.line + held.count(b"\n", 0, place), what)
         if closed and len(signs) and is_comma[-1]:
             line = self.line + held.count(b"\n", 0, int(signs[-1]))
@@ -830,7 +830,9 @@ class WrappedBlocks:
             rest.append(more)
         around = head + b"]" + b"".join(rest)
         if problem := problem_of(around):
-            raise BrokenFile(inner.line, f"what surrounds the records is broken: {problem}")
+            raise BrokenFile(
+                inner.line, f"the text around the records is not valid JSON: {problem}"
+            )
         self.end, self.line = inner.end + sum(map(len, rest)), inner.line
 
     def _head(self) -> tuple[bytes, bytes]:
@@ -858,7 +860,7 @@ def _list_at(data: bytes, signs: Signs, keys: Sequence[str], *, ended: bool) -> 
     """Return where a list begins, None where it may be in data that is not read yet. Raises
     `BrokenFile`."""
     if data.strip(_BLANKS)[:1] not in (b"{", b""):
-        raise BrokenFile(1, "the file is no object, in which `records` would be")
+        raise BrokenFile(1, "the file is not an object with `records`")
     kinds, levels, at, ends = signs.kinds, signs.levels, signs.at, signs.ends
     begins, path = 0, "$"
     for level, key in enumerate(keys, start=1):

@@ -83,7 +83,7 @@ class JsonPiece:
                 f"longer than {MAX_RECORD >> 20} MiB",
                 hint=f"its list is loaded with the reader option `records: {error.path}`"
                 if error.path
-                else "is it closed?",
+                else "close the brackets and quotes of the record",
             ) from error
         except BrokenFile as error:
             raise MalformedRecord(

@@ -104,7 +104,7 @@ class FileBytes:
     @property
     def _objects(self) -> SourceObjects:
         if self.identity is None:
-            raise ValueError("`s3://` paths need somebody who reads them")
+            raise ValueError("`s3://` paths need an S3 reader")
         key = repr((self.identity, self.label))
         if key not in _clients:
             # Of a worker, which runs many tasks; no more than one, as sessions of a driver go on.
@@ -165,8 +165,8 @@ def open_unpacked(files: FileBytes, file: FileState) -> Iterator[tuple[StartOfSt
         kind = compression(file.path, head.peek(_HEAD))
         if kind in ("lz4", "snappy"):
             raise LoadFailed(
-                f"reading `{file.path}`: files packed with {kind} are not read",
-                hint="pack it with gzip, bzip2, xz or zstd, or not at all",
+                f"reading `{file.path}`: files compressed with {kind} are not supported",
+                hint="compress it with gzip, bzip2, xz or zstd, or not at all",
             )
         packed: Any = head
         if kind == "zip":
@@ -193,7 +193,7 @@ def _naming(file: FileState, kind: str) -> Iterator[None]:
         packed = f"{kind} " if kind else ""
         raise LoadFailed(
             f"reading `{file.path}`: the {packed}file is damaged: {why}",
-            hint="copy it once more from where it comes from",
+            hint="copy the file from its source again",
         ) from error
 
 
@@ -223,8 +223,9 @@ def _member(packed: IO[bytes], file: FileState) -> Bytes:
     ]
     if len(members) != 1:
         raise LoadFailed(
-            f"reading `{file.path}`: the zip file holds {len(members)} files, and one is read",
-            hint="unpack it, and name the files or their folder",
+            f"reading `{file.path}`: the zip file contains {len(members)} files, and "
+            "lakeload reads only one",
+            hint="unpack it, and use the files or their folder as `path`",
         )
     if members[0].flag_bits & 1:
         raise LoadFailed(

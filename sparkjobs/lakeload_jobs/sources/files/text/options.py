@@ -172,7 +172,7 @@ def _mark(text: str) -> str:
 
 def _word(text: str) -> str:
     if not text.strip():
-        raise _Wrong("is no word")
+        raise _Wrong("is not a word")
     return text
 
 
@@ -244,7 +244,7 @@ def _only(*accepted: str, hint: str | None = None) -> Callable[[str], None]:
 
     def check(text: str) -> None:
         if text.lower() not in accepted:
-            raise _Wrong("has a meaning that only Spark's reader knows", hint)
+            raise _Wrong("has a meaning that only Spark's reader supports", hint)
 
     return check
 
@@ -325,9 +325,7 @@ class _Reading:
         try:
             for name, value in self.translated(option.lower(), text):
                 if name in self.written:
-                    raise _Wrong(
-                        f"says the same as `{self.written[name]}`", "leave one of them out"
-                    )
+                    raise _Wrong(f"duplicates `{self.written[name]}`", "remove one of them")
                 self.values[name] = value
                 self.written[name] = option
         except _Wrong as wrong:
@@ -384,8 +382,8 @@ def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[Optio
     if "chartoescapequoteescaping" in lower:
         option, text = lower["chartoescapequoteescaping"]
         if text not in ("", "\0", read.escape or read.quote):
-            message = f"the reader option `{option}: {text}` has a meaning that only Spark knows"
-            hint = "leave it out: the sign before itself stands for itself"
+            message = f"the reader option `{option}: {text}` has a meaning that only Spark supports"
+            hint = "remove it: a doubled character already stands for one"
             problems.append(OptionProblem(option, message, hint))
     if read.escape == read.quote:
         read = CsvOptions(**{**reading.values, "escape": ""})
@@ -413,4 +411,4 @@ def _conflicts(options: CsvOptions, written: Mapping[str, str]) -> Iterator[Opti
         if sign and sign == getattr(options, other):
             option = written.get(other) or written.get(one) or other
             message = f"`{sign}` cannot be both the `{one}` and the `{other}`"
-            yield OptionProblem(option, message, "give one of them another sign")
+            yield OptionProblem(option, message, "choose another character for one of them")

@@ -149,12 +149,12 @@ class TextValues:
         """Return what to do about a broken record."""
         if "quote" in reason:
             return (
-                "fix the file; where quotes have no meaning in these files, set the reader option "
+                "fix the file; if quotes have no meaning in these files, set the reader option "
                 "`quote: ''`"
             )
         return (
-            "fix the file, or set the reader options `separator` and `quote` as it is written; "
-            "`lakeload inspect` with the file finds them out"
+            "fix the file, or set the reader options `separator` and `quote`; `lakeload "
+            "inspect` with the file detects them"
         )
 
 

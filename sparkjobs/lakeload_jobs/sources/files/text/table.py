@@ -283,7 +283,7 @@ class JsonTable(TextFiles):
         if not names and any(found.piece.rows for found in scanned):
             raise LoadFailed(
                 "the source has rows but no columns",
-                hint="is it of another `format`, or are all its records empty?",
+                hint="check `format`, and whether all records are empty",
             )
         if not names:
             return names

@@ -75,7 +75,7 @@ def read_avro_headers(
 
 
 def _column(file: FileState, name: str, node: _Node) -> Column:
-    refused = f"column `{name}` of `{file.path}` has {node.refused}, which is not read"
+    refused = f"column `{name}` of `{file.path}` has {node.refused}, which is not supported"
     return Column(
         name,
         node.kind,
@@ -140,7 +140,7 @@ class _Header:
             return _Record(json.loads(self.notes["avro.schema"]))
         except (KeyError, TypeError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
-            raise _damaged(file, f"its schema cannot be understood: {said}") from error
+            raise _damaged(file, f"its schema is not valid: {said}") from error
 
 
 class _Blocks:
@@ -253,10 +253,10 @@ class _Blocks:
             return _unpacked(codec, data)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, pa.ArrowException) as e:
             why = " ".join(str(e).split())[:200]
-            raise _damaged(self._file, f"a {codec} block cannot be unpacked: {why}") from e
+            raise _damaged(self._file, f"a {codec} block cannot be decompressed: {why}") from e
         except KeyError:
             raise UnreadableFile(
-                f"reading `{self._file.path}`: its codec `{codec}` is not read",
+                f"reading `{self._file.path}`: its codec `{codec}` is not supported",
                 hint="write it with deflate, snappy, zstandard, bzip2 or xz, or without a codec",
             ) from None
 
@@ -301,7 +301,7 @@ def _varint(number: int) -> bytes:
 def _damaged(file: FileState, why: str) -> UnreadableFile:
     return UnreadableFile(
         f"reading `{file.path}`: the Avro file is damaged: {why}",
-        hint="copy it once more from where it comes from",
+        hint="copy the file from its source again",
     )
 
 
@@ -466,7 +466,7 @@ class _Walk:
         full = _full_name(name, space)
         about, inner = self.named.get(full) or self.named[name]
         if full in self.open:
-            refused = f"the type `{full}` within itself"
+            refused = f"the recursive type `{full}`"
             return _Node(pa.null(), self.open[full], pa.null(), refused=refused)
         return self._define(about["type"], {**about, "name": full}, inner)
 

@@ -163,7 +163,7 @@ class _Walk:
             self._path,
             not_spark=f"{where} is {self._not_spark}" if self._not_spark else "",
             only_spark=only_spark,
-            refused=f"{where} has {self._refused}, which is not read" if self._refused else "",
+            refused=f"{where} has {self._refused}, which is not supported" if self._refused else "",
             spark_type=spark_type,
             may_be_bad=self._may_be_bad,
         )

@@ -417,7 +417,7 @@ def _folder_value(folder: str, text: str, field: Kind) -> Any:
         return int(value)
     if pt.is_date32(field.type) and _DATE.fullmatch(value):
         return date.fromisoformat(value)
-    raise NotDirect(f"the folder `{folder}` stands for a `{field.type}`")
+    raise NotDirect(f"the folder `{folder}` needs a `{field.type}`")
 
 
 def _parts(

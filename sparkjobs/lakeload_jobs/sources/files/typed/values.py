@@ -255,7 +255,7 @@ class Conversion:
             micros = pc.multiply(ticks, {"s": 10**6, "ms": 1000, "us": 1}[unit])
         strange = pc.or_(pc.less(micros, 0), pc.greater(micros, _DAY))
         micros = self._without(
-            micros, strange, ticks, f"as a number of {unit} it is no time of day"
+            micros, strange, ticks, f"as a number of {unit} it is not a time of day"
         )
         is_end = pc.equal(micros, _DAY)
         within = pc.if_else(is_end, 0, micros)
