@@ -33,6 +33,10 @@ _STATIC_SETTINGS = {
     "spark.scheduler.mode": "FAIR",
 }
 _MIN_PARTITIONS = "spark.sql.files.minPartitionNum"
+"""Spark derives the size of file splits from the cores it has at that moment. Executors that join
+between the counting pass and the load would change every partition."""
+
+_MAX_BYTES = "spark.sql.files.maxPartitionBytes"
 _NAMES = (
     "PythonUtils",
     "java.lang.String",
@@ -46,16 +50,46 @@ _NAMES = (
 """Packages and classes that Spark's Python and the loads ask the JVM for all the time."""
 
 
+_SPARKS_OWN = {
+    _MAX_BYTES: "128MB",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+}
+"""What Spark takes where a setting is not given, of those that lakeload reads."""
+
+
+def setting(spark: SparkSession, name: str) -> str:
+    """Return a setting with which Spark was started.
+
+    `spark.conf` would make Java load Spark's SQL engine: a second of CPU, which a load whose rows
+    never pass through Spark does not need.
+    """
+    conf = spark.sparkContext.getConf()
+    older = name.replace(".sql.parquet.", ".sql.legacy.parquet.")
+    return str(conf.get(name) or conf.get(older) or _SPARKS_OWN[name])
+
+
 def build_session(spec: JobSpec) -> SparkSession:
     """Start, or take over, the Spark session of this job."""
     conf = SparkConf().setAppName(f"lakeload:{spec.pipeline}")
     of_format = dict(format_of(spec.destination).session_settings)
     conf.setAll([*(_STATIC_SETTINGS | _RUNTIME_SETTINGS | of_format).items()])
     context = SparkContext.getOrCreate(conf)
+    java: Any = context._jvm
+    if java.org.apache.spark.sql.classic.SparkSession.getDefaultSession().isDefined():
+        session = SparkSession.builder.getOrCreate()
+        configure(session)
+        return session
+    # A new session takes its settings from the context; `configure` costs what `setting` says.
+    context._conf.setIfMissing(_MIN_PARTITIONS, str(context.defaultParallelism))
     if context.getConf().get("spark.sql.extensions") is None:
         _make_session(context)
     session = SparkSession.builder.getOrCreate()
-    configure(session)
+    _keep_names(java)
     return session
 
 
@@ -64,8 +98,6 @@ def _make_session(context: SparkContext) -> None:
     (docs/decisions/0031)."""
     jvm: Any = context._jvm
     spark_session = jvm.org.apache.spark.sql.classic.SparkSession
-    if spark_session.getDefaultSession().isDefined():
-        return
     nothing, options = jvm.scala.Option.empty(), jvm.PythonUtils.toScalaMap({})
     extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()
     session = spark_session(context._jsc.sc(), nothing, nothing, extensions, options, options)
@@ -77,8 +109,6 @@ def configure(session: SparkSession) -> None:
     for name, value in _RUNTIME_SETTINGS.items():
         session.conf.set(name, value)
     if session.conf.get(_MIN_PARTITIONS, None) is None:
-        # Spark derives the size of file splits from the cores it has at that moment. Executors
-        # that join between the counting pass and the load would change every partition.
         parallelism = session.sparkContext.defaultParallelism
         session.conf.set(_MIN_PARTITIONS, str(parallelism))
     _keep_names(session._jvm)

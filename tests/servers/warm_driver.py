@@ -65,6 +65,7 @@ def _attached(
     sessions = SparkSession._get_j_spark_session_class(jvm)
     default = sessions.getDefaultSession().get()
     session = SparkSession(context, default.newSession())
+    context._conf = SparkConf(_jconf=scala.getConf()).setAll([*properties.items()])
     for name, value in properties.items():
         if session.conf.isModifiable(name):
             session.conf.set(name, value)

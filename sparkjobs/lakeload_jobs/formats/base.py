@@ -23,12 +23,13 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.sources.base import Reader, Rows, Slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 
 class RetryLoad(Exception):
@@ -84,9 +85,19 @@ class PreparedRows:
 
     rows: Rows
     mapping: ColumnMapping
-    frame: DataFrame
+    deferred: DeferredFrame
     counts: tuple[int, ...] | None = None
     misfits: Misfits = field(default_factory=dict)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark makes them."""
+        return self.deferred.frame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.deferred.schema
 
     @property
     def index(self) -> IndexKind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
@@ -11,9 +11,13 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
 from lakeload_jobs.formats.spool import SpooledRows, spooled
 from lakeload_jobs.formats.type_conflicts import resolve_conflicts
-from lakeload_jobs.rows.casts import written_frame
+from lakeload_jobs.rows.casts import written_frame, written_schema
 from lakeload_jobs.rows.columns import ColumnMapping, map_columns
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import Rows, Slice, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class LoadInput:
@@ -87,19 +91,26 @@ def prepare_rows(
         recorded=expected.recorded,
         lower=expected.lower,
     )
-    frame = written_frame(
-        rows.frame,
-        mapping,
-        nested=spec.nested,
-        lower=expected.lower,
-        where=table.where,
-        deleted_when=table.deleted_when,
-    )
-    counts = rows.counts if table.where is None else None
-    if spec.options.limit is not None:
+    limit = spec.options.limit
+
+    def written() -> DataFrame:
+        frame = written_frame(
+            rows.frame,
+            mapping,
+            nested=spec.nested,
+            lower=expected.lower,
+            where=table.where,
+            deleted_when=table.deleted_when,
+        )
         # One partition, read in order and only as far as needed; a shuffle would read them all.
-        frame, counts = frame.coalesce(1).limit(spec.options.limit), None
-    prepared = PreparedRows(rows, mapping, frame, counts)
+        return frame if limit is None else frame.coalesce(1).limit(limit)
+
+    schema = None
+    if table.where is None and table.deleted_when is None:
+        schema = written_schema(rows.schema, mapping, nested=spec.nested, lower=expected.lower)
+    deferred = DeferredFrame.made(written()) if schema is None else DeferredFrame(schema, written)
+    counts = rows.counts if table.where is None and limit is None else None
+    prepared = PreparedRows(rows, mapping, deferred, counts)
     policy = spec.on_type_conflict_of(table)
     return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
 
@@ -111,4 +122,4 @@ def _without_columns(rows: Rows) -> PreparedRows:
             "the source has rows but no columns",
             hint="check `format`, and whether all records are empty",
         )
-    return PreparedRows(rows, ColumnMapping((), ()), rows.frame)
+    return PreparedRows(rows, ColumnMapping((), ()), DeferredFrame.made(rows.frame))

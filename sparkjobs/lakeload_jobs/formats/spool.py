@@ -40,6 +40,7 @@ class SpooledRows:
 
     def __init__(self, rows: Rows, spool: DataFrame, frame: DataFrame, ends: Sequence[Any]) -> None:
         self.frame = frame
+        self.schema = frame.schema
         self.names = rows.names
         self.reader: Reader = rows.reader
         self.count_reads_all_columns = rows.count_reads_all_columns
@@ -85,7 +86,7 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
             retryable=True,
         )
     batches = spool.where(F.col("batch").isNotNull()).select("batch")
-    frame = map_batches(batches, _unpacked, rows.frame.schema)
+    frame = map_batches(batches, _unpacked, rows.schema)
     return SpooledRows(rows, spool, frame, [ends[number] for number in sorted(ends)])
 
 

@@ -17,6 +17,7 @@ from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variant
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
 from lakeload_jobs.rows.casts import filled, fills
 from lakeload_jobs.rows.columns import LoadedColumn, source_names
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 
 _LONGEST_VALUE = 60
 _MOST_ASKED = 3
@@ -38,7 +39,7 @@ def resolve_conflicts(
     Under FAIL only `misfits` are found: what is refused, the format knows. Rows are looked into
     where they `may_read`. Raises `LoadFailed` for a column whose values must stay in it.
     """
-    prepared = replace(prepared, frame=_with_absent_fields(prepared.frame, expected))
+    prepared = _with_absent_fields(prepared, expected)
     conflicts = _conflicts(prepared, expected)
     if not conflicts or (may_read and prepared.frame.isEmpty()):
         # A source without rows has no types worth a complaint.
@@ -57,21 +58,23 @@ def resolve_conflicts(
     return replace(prepared, misfits=misfits)
 
 
-def _with_absent_fields(frame: DataFrame, expected: ExpectedColumns) -> DataFrame:
+def _with_absent_fields(prepared: PreparedRows, expected: ExpectedColumns) -> PreparedRows:
     known = {name.lower(): kind for name, kind in expected.types.items()}
     values = {}
-    for field in frame.schema.fields:
+    for field in prepared.schema.fields:
         before, kind = known.get(field.name.lower()), field.dataType
         if before is None or not isinstance(kind, _NESTED) or before == kind.simpleString():
             continue
         table = T.DataType.fromDDL(before)
         if fills(kind, table):
             values[field.name] = filled(F.col(f"`{field.name}`"), kind, table)
-    return frame.withColumns(values) if values else frame
+    if not values:
+        return prepared
+    return replace(prepared, deferred=DeferredFrame.made(prepared.frame.withColumns(values)))
 
 
 def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[LoadedColumn]:
-    takes, kinds = expected.takes, prepared.frame.schema
+    takes, kinds = expected.takes, prepared.schema
     if takes is None:
         return []
     columns = prepared.mapping.columns
@@ -91,7 +94,7 @@ def _check_movable(
             ("partition_by", column.source in fields),
         ):
             if stays:
-                kind = prepared.frame.schema[column.target].dataType.simpleString()
+                kind = prepared.schema[column.target].dataType.simpleString()
                 raise LoadFailed(
                     f"column `{column.target}` is of another type than `{kind}` in the table, and "
                     f"`on_type_conflict: NEW_COLUMN` cannot move a column of `{setting}`",
@@ -131,7 +134,7 @@ def _in_columns_of_their_own(
         variants=variants,
     )
     frame = frame.toDF(*(names.get(name, name) for name in frame.columns))
-    return replace(prepared, mapping=mapping, frame=frame)
+    return replace(prepared, mapping=mapping, deferred=DeferredFrame.made(frame))
 
 
 def _variant(target: str, kind: T.DataType, expected: ExpectedColumns) -> str | None:

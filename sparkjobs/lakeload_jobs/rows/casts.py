@@ -321,13 +321,47 @@ def written_frame(
                 F.col(positions[column.source]), kinds[column.source], nested, lower=lower
             )
         except UnsupportedType as error:
-            raise InvalidInput(
-                f"column `{column.source}` has the type `{error.kind}`, which cannot be written",
-                hint="exclude it, or give it another type with `columns.types`",
-            ) from error
+            raise _not_writable(column.source, error) from error
         values.append(value.alias(column.target))
     helpers = [name for name in (DELETED_HELPER, *ROW_HELPERS) if name in positions]
     return frame.select(*values, *(F.col(positions[name]).alias(name) for name in helpers))
+
+
+def written_schema(
+    schema: T.StructType, mapping: ColumnMapping, *, nested: Nested, lower: bool = False
+) -> T.StructType | None:
+    """Return the columns that `written_frame` makes of rows of `schema` without conditions; None
+    where Spark has to say. Raises as it does."""
+    fields = []
+    for column in mapping.columns:
+        field = schema[column.source]
+        try:
+            kind = _written_type(field.dataType, nested, lower=lower)
+        except UnsupportedType as error:
+            raise _not_writable(column.source, error) from error
+        if kind is None:
+            return None
+        fields.append(T.StructField(column.target, kind, field.nullable))
+    return T.StructType(fields + [schema[name] for name in ROW_HELPERS if name in schema.names])
+
+
+def _written_type(kind: T.DataType, nested: Nested, *, lower: bool) -> T.DataType | None:
+    """Return the type in which values of type `kind` are written; None where only the expression
+    that writes them tells. Raises `UnsupportedType`."""
+    written = _written(kind)
+    if written != "NESTED":
+        return kind if written == "AS_IS" else T.StringType()
+    changes = _has_changes(kind)
+    if nested == "JSON":
+        return T.StringType()
+    return None if changes else _renamed(kind, partial(unique_names, lower=lower))
+
+
+def _not_writable(column: str, error: UnsupportedType) -> InvalidInput:
+    return InvalidInput(
+        f"column `{column}` has the type `{error.kind}`, which cannot be written",
+        hint="exclude it, or give it another type with `columns.types`",
+    )
 
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}

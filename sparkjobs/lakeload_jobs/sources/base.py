@@ -19,6 +19,7 @@ from lakeload_jobs.rows.failures import failure_in
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Reader = Literal["jvm", "direct"]
 
@@ -91,7 +92,12 @@ class Rows(Protocol):
 
     @property
     def frame(self) -> DataFrame:
-        """The rows as Spark reads them; it may also hold the helper columns of `rows.tracking`."""
+        """The rows as Spark reads them; it may also hold the helper columns of `rows.tracking`.
+        A load that reads `splits` does without it."""
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
 
     @property
     def names(self) -> tuple[str, ...]:

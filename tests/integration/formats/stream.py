@@ -94,6 +94,10 @@ class StreamRows:
     repeatable: bool = False
     count_reads_all_columns: bool = False
 
+    @property
+    def schema(self) -> StructType:
+        return self.frame.schema
+
     def check_unchanged(self) -> None:
         """It always is another."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.formats.iceberg.load.tables import jvm
-from lakeload_jobs.session import configure
+from lakeload_jobs.session import _SPARKS_OWN, configure, setting
 
 
 def test_java_is_asked_for_the_packages_of_iceberg_once(spark: SparkSession) -> None:
@@ -16,3 +18,20 @@ def test_java_is_asked_for_the_packages_of_iceberg_once(spark: SparkSession) -> 
     configure(spark)
     assert java.org.apache.iceberg.catalog is java.org.apache.iceberg.catalog
     assert java.org.apache.iceberg.catalog.Namespace.empty().isEmpty()
+
+
+@pytest.mark.parametrize("name", _SPARKS_OWN)
+def test_setting_that_is_not_given_is_sparks_default(spark: SparkSession, name: str) -> None:
+    default = jvm(spark).org.apache.spark.sql.internal.SQLConf().getConfString(name)
+    if name.endswith("Bytes"):
+        default = f"{int(default.removesuffix('b')) >> 20}MB"
+    assert setting(spark, name) == default
+
+
+@pytest.mark.parametrize("key", ["spark.sql.parquet", "spark.sql.legacy.parquet"])
+def test_setting_that_is_given_wins_under_its_older_name_too(
+    spark: SparkSession, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = SparkConf(loadDefaults=False).set(f"{key}.int96RebaseModeInRead", "LEGACY")
+    monkeypatch.setattr(spark.sparkContext, "_conf", given)
+    assert setting(spark, "spark.sql.parquet.int96RebaseModeInRead") == "LEGACY"

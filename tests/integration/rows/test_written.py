@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, Nested
 from lakeload_jobs.core.types import TYPE_RULES, type_rule
-from lakeload_jobs.rows.casts import written_frame
+from lakeload_jobs.rows.casts import written_frame, written_schema
 from lakeload_jobs.rows.columns import map_columns
 
 # One expression for each type that a column can have, with what is written of it.
@@ -47,7 +47,25 @@ SCALARS = {
 
 def _written(frame: DataFrame, nested: Nested, *, lower: bool = False) -> DataFrame:
     mapping = map_columns(frame.columns, ColumnsSpec())
-    return written_frame(frame, mapping, nested=nested, lower=lower)
+    written = written_frame(frame, mapping, nested=nested, lower=lower)
+    known = written_schema(frame.schema, mapping, nested=nested, lower=lower)
+    assert known is None or _types(known) == _types(written.schema)
+    return written
+
+
+def _types(schema: T.StructType) -> list[tuple[str, T.DataType]]:
+    return [(field.name, field.dataType) for field in schema]
+
+
+def test_written_schema_is_known_without_a_frame_unless_fields_change(spark: SparkSession) -> None:
+    scalars = ", ".join(f"{sql} as c_{name}" for name, (sql, _) in SCALARS.items())
+    frame = spark.sql(f"select {scalars}, named_struct('A b', array(1)) as renamed")
+    changed = spark.sql("select named_struct('t', time'10:00:00') as changed")
+    mapping = map_columns(frame.columns, ColumnsSpec())
+    other = map_columns(changed.columns, ColumnsSpec())
+    assert written_schema(frame.schema, mapping, nested="NATIVE") is not None
+    assert written_schema(changed.schema, other, nested="JSON") is not None
+    assert written_schema(changed.schema, other, nested="NATIVE") is None
 
 
 @pytest.fixture(scope="module")

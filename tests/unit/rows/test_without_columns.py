@@ -22,6 +22,7 @@ class Rows:
     repeatable: bool
     reads: int = 0
     names: tuple[str, ...] = ()
+    schema: None = None
 
     @property
     def frame(self) -> Rows:

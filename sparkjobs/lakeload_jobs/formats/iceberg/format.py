@@ -39,6 +39,7 @@ from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
 from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
 from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.storage.objects import Objects
@@ -274,7 +275,9 @@ class OpenIceberg(IcebergTable):
 
     def _record(self, found: Slice) -> None:
         rows = found.open(self.spark, {})
-        writer = self.check(PreparedRows(rows, ColumnMapping((), ()), rows.frame))
+        writer = self.check(
+            PreparedRows(rows, ColumnMapping((), ()), DeferredFrame.made(rows.frame))
+        )
         if writer is None:
             return
         staged = writer.stage(Counted((0,)))

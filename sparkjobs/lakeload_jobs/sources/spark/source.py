@@ -13,6 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -116,6 +117,11 @@ class SparkReaderRows:
     repeatable: bool = False
     count_reads_all_columns: bool = True
     warnings: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.frame.schema
 
     def check_unchanged(self) -> None:
         """Do nothing: what was read is kept, and nobody knows what it was read from."""

@@ -10,15 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.rows.rejects import ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
-from lakeload_jobs.sources.base import Rows, Splits
+from lakeload_jobs.sources.base import Splits
 
 
 class OnlySpark(Exception):
@@ -73,29 +72,28 @@ class ReadWritten:
 
 
 def direct_rows(
-    spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, frame: DataFrame
+    spec: JobSpec, table: TableSpec, prepared: PreparedRows
 ) -> tuple[DirectRows | None, str]:
-    """Return the rows of `frame`, none of which passes through Spark; else None, and why."""
+    """Return the rows, none of which passes through Spark; else None, and why."""
     try:
-        return _direct(spec, table, rows, mapping, frame), ""
+        return _direct(spec, table, prepared), ""
     except OnlySpark as reason:
         return None, str(reason)
 
 
-def _direct(
-    spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, frame: DataFrame
-) -> DirectRows:
+def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRows:
+    rows = prepared.rows
     splits = rows.splits
     if splits is None or splits.counts is None:
         raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
     for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
         if value is not None:
             raise OnlySpark(f"`{setting}` is SQL of Spark")
-    helpers = tuple(name for name in ROW_HELPERS if name in rows.frame.columns)
-    names = (*(column.source for column in mapping.columns), *helpers)
+    helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
+    names = (*(column.source for column in prepared.mapping.columns), *helpers)
     try:
-        read = to_arrow_schema(StructType([rows.frame.schema[name] for name in names]))
-        written = to_arrow_schema(frame.schema)
+        read = to_arrow_schema(StructType([rows.schema[name] for name in names]))
+        written = to_arrow_schema(prepared.schema)
     except PySparkException as error:
         raise OnlySpark("a column has a type that only Spark supports") from error
     for name, field in zip(names, written, strict=True):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
-
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.parquet.load.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Reader
 
@@ -52,24 +51,24 @@ def written_columns(
         return WrittenColumns()
     columns = {
         field.name: field.dataType.simpleString()
-        for field in prepared.frame.schema.fields
+        for field in prepared.schema.fields
         if not field.name.startswith(HELPER_PREFIX)
     }
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
-    frame = prepared.frame if may_read else None
     policy, misfits = spec.schema_changes_of(table), prepared.misfits
-    difference = _difference(frame, before, columns, policy, misfits, prepared.mapping.key)
+    rows_of = prepared.deferred if may_read else None
+    difference = _difference(rows_of, before, columns, policy, misfits, prepared.mapping.key)
     families = prepared.mapping.families
     removed = tuple(name for name in difference.removed if name.lower() not in families)
     added, rows = difference.added, prepared.rows
     if not rows.repeatable:
         return WrittenColumns(columns, added, removed, reader=rows.reader)
-    direct, why_jvm = direct_rows(spec, table, rows, prepared.mapping, prepared.frame)
+    direct, why_jvm = direct_rows(spec, table, prepared)
     return WrittenColumns(columns, added, removed, direct, why_jvm, rows.reader)
 
 
 def _difference(
-    frame: DataFrame | None,
+    rows: DeferredFrame | None,
     before: Mapping[str, str],
     columns: dict[str, str],
     policy: SchemaChanges,
@@ -81,6 +80,6 @@ def _difference(
     try:
         return check_schema_change(before, columns, policy, misfits, key)
     except LoadFailed:
-        if frame is not None and frame.isEmpty():
+        if rows is not None and rows.frame.isEmpty():
             return SchemaDifference()
         raise

@@ -108,8 +108,8 @@ class ParquetWriter:
 
     def _reports(self, counts: tuple[int, ...] | None) -> list[PartitionReport]:
         """Run the tasks and return their reports in partition order."""
-        load, spec, frame = self.load, self.load.spec, self.prepared.frame
-        partitions = len(counts) if counts is not None else partition_count(frame)
+        load, spec = self.load, self.load.spec
+        partitions = len(counts) if counts is not None else partition_count(self.prepared.frame)
         shared = spec.runtime.tasks_share_driver
         writer = PartitionWriter(
             destination=spec.destination,

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
@@ -15,6 +16,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import source_names
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import PLACE_HELPER
 from lakeload_jobs.sources.base import Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
@@ -31,7 +33,7 @@ NO_TYPES: Mapping[str, str] = {}
 class FilesRows:
     """The rows of a table's files (`sources.base.Rows`)."""
 
-    frame: DataFrame
+    deferred: DeferredFrame
     names: tuple[str, ...]
     files: tuple[FileState, ...]
     count_reads_all_columns: bool
@@ -45,6 +47,16 @@ class FilesRows:
     warnings: tuple[str, ...] = ()
     values: Callable[[], None] | None = None
     """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark reads them."""
+        return self.deferred.frame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.deferred.schema
 
     def check_values(self) -> None:
         """Raise `LoadFailed` with the bad values of all rows."""
@@ -93,7 +105,7 @@ def open_files(
         return frame, names
 
     frame, names = read_listed(spark, source, listed, read)
-    return FilesRows(frame, names, listed, filtered, source, s3)
+    return FilesRows(DeferredFrame.made(frame), names, listed, filtered, source, s3)
 
 
 Read = Callable[[DataFrameReader, tuple[str, ...]], tuple[DataFrame, tuple[str, ...]]]

@@ -15,6 +15,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import Rows, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.file_state import FileState
@@ -144,7 +145,9 @@ class FilesSlice:
     ) -> Rows:
         given, table, s3 = self.given, self.table, self.s3
         if not files:
-            return FilesRows(spark.createDataFrame([], StructType([])), (), (), False, given, s3)
+            empty = StructType([])
+            nothing = DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
+            return FilesRows(nothing, (), (), False, given, s3)
         sparks = only_sparks(given.format, given.options)
         if given.format in ("PARQUET", "AVRO") and sparks is None:
             opened = TypedTable(spark, self.spec, table, given, files, s3)

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.session import setting
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_options
@@ -59,7 +61,7 @@ def open_text_files(
     found = read.split(_Runner(spark), _parallelism(spark))
     by_jvm = spec.reader == "JVM"
     return FilesRows(
-        frame=_frame(spark, found),
+        deferred=_frame(spark, found),
         names=found.names,
         files=listed,
         count_reads_all_columns=False,
@@ -74,7 +76,7 @@ def open_text_files(
 
 
 def _parallelism(spark: SparkSession) -> Parallelism:
-    given = str(spark.conf.get("spark.sql.files.maxPartitionBytes"))
+    given = setting(spark, "spark.sql.files.maxPartitionBytes")
     jvm: Any = spark._jvm
     size = jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(given)
     return Parallelism(spark.sparkContext.defaultParallelism, int(size))
@@ -108,9 +110,10 @@ class _InTask:
             yield from map(self.scan, pieces)
 
 
-def _frame(spark: SparkSession, table: TextTable) -> DataFrame:
+def _frame(spark: SparkSession, table: TextTable) -> DeferredFrame:
     if not table.names or not table.schema.names:
-        return spark.createDataFrame([], StructType([]))
+        empty = StructType([])
+        return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}
     columns = from_arrow_schema(pa.schema(table.columns), prefer_timestamp_ntz=True)
     own = [name for name in table.schema.names if name in helpers]

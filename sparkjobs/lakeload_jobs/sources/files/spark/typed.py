@@ -20,8 +20,10 @@ from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
@@ -124,7 +126,13 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     if casts:
         frame = cast_types(with_places(frame), casts, table.spec.on_bad_value)
     return FilesRows(
-        frame, names, table.files, False, table.given, table.s3, why_no_splits=only_spark
+        DeferredFrame.made(frame),
+        names,
+        table.files,
+        False,
+        table.given,
+        table.s3,
+        why_no_splits=only_spark,
     )
 
 
@@ -172,7 +180,7 @@ def _by_arrow(
     frame = split_frame(table.spark, splits, schema)
     why = "`spark.reader` is `JVM`" if table.spec.reader == "JVM" else ""
     if casts:
-        frame = cast_types(frame, casts, table.spec.on_bad_value)
+        frame = DeferredFrame.made(cast_types(frame.frame, casts, table.spec.on_bad_value))
         why = f"`columns.types` casts column `{next(iter(casts))}`"
     return FilesRows(
         frame,
@@ -215,9 +223,13 @@ class _FailuresOf:
             yield from map(self.read.failures, parts)
 
 
-def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
+def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DeferredFrame:
     """Return the rows of splits as a DataFrame, part n as its partition n."""
-    return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
+
+    def make() -> DataFrame:
+        return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
+
+    return DeferredFrame(schema, make)
 
 
 @dataclass(frozen=True)
@@ -327,11 +339,10 @@ def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Seque
         return reason
     if reason := next((text for column in columns if (text := _sparks_variant(table, column))), ""):
         return reason
-    conf = table.spark.conf
     for option, name in _CALENDARS.items():
-        if table.options.get(option, str(conf.get(name))).upper() != "CORRECTED":
+        if table.options.get(option, setting(table.spark, name)).upper() != "CORRECTED":
             return f"`{name}` is set"
-    if str(conf.get(_SHIFTED)).lower() != "false":
+    if setting(table.spark, _SHIFTED).lower() != "false":
         return f"`{_SHIFTED}` is set"
     return julian
 
@@ -376,7 +387,7 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
 
 def _settings(spark: SparkSession) -> ParquetSettings:
     def is_set(name: str) -> bool:
-        return str(spark.conf.get(f"spark.sql.{name}")).lower() == "true"
+        return setting(spark, f"spark.sql.{name}").lower() == "true"
 
     return ParquetSettings(
         bytes_are_text=is_set("parquet.binaryAsString"),
