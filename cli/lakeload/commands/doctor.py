@@ -1,4 +1,4 @@
-"""`lakeload doctor`: what this machine lacks for a load, and the command that fixes it."""
+"""`lakeload doctor`: what this machine lacks for a load, and the command that mends it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def doctor(
 ) -> None:
     """Look at this machine: Java, Spark, memory, disk, clock, credentials, variables.
 
-    Each finding that is not in order comes with the command that fixes it.
+    Each finding that is not in order comes with the command that mends it.
     Starts no Spark and changes nothing. Exit code 0 when nothing is a
     problem, 4 otherwise; warnings do not count.
     """

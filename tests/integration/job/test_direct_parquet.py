@@ -19,7 +19,6 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, RunOptions, TableSpec
 from tests.integration.job.conftest import Job
-from tests.integration.job.test_typed_formats import orc_file
 
 U8, U16, U32, U64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()
 NTZ, LTZ = pa.timestamp("us"), pa.timestamp("us", "UTC")
@@ -356,12 +355,6 @@ FALLBACKS: dict[str, tuple[Callable[[Twins], TableSpec], str]] = {
     "option": (
         lambda twins: _plain(twins, options={"datetimeRebaseMode": "LEGACY"}),
         "`spark.sql.parquet.datetimeRebaseModeInRead` is set",
-    ),
-    "orc": (
-        lambda twins: twins.job.table(
-            orc_file(twins.job, "a.orc", pa.table({"a": [1]})), file_format="ORC"
-        ),
-        "ORC is read by Spark",
     ),
 }
 

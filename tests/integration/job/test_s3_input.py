@@ -6,6 +6,7 @@ import gzip
 import io
 import zipfile
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -230,9 +231,13 @@ def test_parquet_in_s3_is_read_by_arrow_in_few_requests(
     assert f"reading `{damaged}`" in refused.error.message
 
 
-def orc_bytes(number: int) -> bytes:
+BY_SPARK: dict[str, Any] = {"file_format": "PARQUET", "options": {"datetimeRebaseMode": "LEGACY"}}
+"""Files that only Spark's reader reads."""
+
+
+def parquet_bytes(number: int) -> bytes:
     sink = pa.BufferOutputStream()
-    orc.write_table(pa.table({"id": [number]}), sink)
+    pq.write_table(pa.table({"id": [number]}), sink)
     return sink.getvalue().to_pybytes()
 
 
@@ -240,9 +245,9 @@ def test_many_objects_are_read_by_their_folder(
     job: Job, source: Bucket, make_proxy: MakeProxy
 ) -> None:
     for number in range(40):
-        source.put(f"exports/many/{number:04d}.orc", orc_bytes(number))
+        source.put(f"exports/many/{number:04d}.parquet", parquet_bytes(number))
     source.put("exports/many/other.txt", "nothing to read\n")
-    table = source.table(job, source.path("exports/many/*.orc"), file_format="ORC")
+    table = source.table(job, source.path("exports/many/*.parquet"), **BY_SPARK)
     proxy = make_proxy(job.lake.server.endpoint)
     endpoints = EndpointsSpec(s3=proxy.endpoint, sts=proxy.endpoint)
 
@@ -283,7 +288,8 @@ def test_each_text_object_is_opened_twice(
 
 def test_avro_and_orc_objects_are_read(job: Job, source: Bucket) -> None:
     sink = pa.BufferOutputStream()
-    orc.write_table(pa.table({"id": [1], "v": ["x"]}), sink)
+    at = pa.array([datetime(1500, 1, 1)], pa.timestamp("us"))
+    orc.write_table(pa.table({"id": [1], "v": ["x"], "at": at}), sink)
     orc_path = source.put("exports/a.orc", sink.getvalue().to_pybytes())
     avro_paths = [
         source.put(f"exports/{name}.avro", avro_bytes({"fields": [field]}, [{name: 1}]))
@@ -297,7 +303,8 @@ def test_avro_and_orc_objects_are_read(job: Job, source: Bucket) -> None:
     ).tables
 
     assert [result.error for result in results] == [None, None]
-    assert job.values(results[0]) == [{"id": 1, "v": "x"}]
+    assert [result.reader for result in results] == ["direct", "direct"]
+    assert job.values(results[0]) == [{"id": 1, "v": "x", "at": datetime(1500, 1, 1)}]
     assert sorted(map(str, job.values(results[1]))) == [
         "{'a': 1, 'b': None}",
         "{'a': None, 'b': 1}",
@@ -362,12 +369,12 @@ def test_a_wrong_external_id_stops_before_spark_reads(job: Job, source: Bucket) 
 def test_an_object_that_changes_while_it_is_read_fails_the_table(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = source.put("exports/a.orc", orc_bytes(1))
-    table = source.table(job, path, file_format="ORC")
+    path = source.put("exports/a.parquet", parquet_bytes(1))
+    table = source.table(job, path, **BY_SPARK)
     count = partition_count
 
     def change_first(frame: DataFrame) -> int:
-        source.put("exports/a.orc", orc_bytes(2))
+        source.put("exports/a.parquet", parquet_bytes(2))
         return count(frame)
 
     monkeypatch.setattr(write, "partition_count", change_first)
@@ -401,8 +408,8 @@ def test_an_object_that_changes_behind_the_listing_is_named(
 
 
 def test_spark_is_given_a_command_and_no_secret(job: Job, source: Bucket) -> None:
-    path = source.put("exports/a.orc", orc_bytes(1))
-    spec = job.spec(source.table(job, path, file_format="ORC"))
+    path = source.put("exports/a.parquet", parquet_bytes(1))
+    spec = job.spec(source.table(job, path, **BY_SPARK))
     secrets = [
         source.lake.seeded.external_id,
         source.lake.seeded.base_key.secret_access_key,

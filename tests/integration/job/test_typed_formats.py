@@ -15,7 +15,7 @@ import pytest
 from pyarrow import orc
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, OnBadValue
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, OnBadValue, RejectLimit
 from tests.integration.job.conftest import Job
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -54,20 +54,59 @@ def test_orc_keeps_types_and_nested_values(job: Job) -> None:
     assert (result.status, result.error) == ("LOADED", None)
     rows = job.rows(result)
     assert rows.schema.field("amount").type == pa.decimal128(12, 2)
-    # ORC's `timestamp` has no zone; Spark takes it for UTC.
-    assert rows.schema.field("wall").type == pa.timestamp("us", "UTC")
-    assert job.values(result) == [
-        row | {"wall": row["wall"] and row["wall"].replace(tzinfo=UTC)} for row in table.to_pylist()
-    ]
+    assert rows.schema.field("wall").type == pa.timestamp("us")
+    assert job.values(result) == table.to_pylist()
 
 
-def test_an_orc_type_that_spark_does_not_know_is_named(job: Job) -> None:
-    table = pa.table({"at": pa.array([AT], pa.timestamp("us", "UTC"))})
+def test_orc_is_read_by_the_direct_reader(job: Job) -> None:
+    """What Spark's reader shifts, cuts or refuses."""
+    old = datetime(1500, 2, 3, 1, 2, 3, 500_000)
+    table = pa.table(
+        {
+            "at": pa.array([AT, None], pa.timestamp("us", "UTC")),
+            "old": pa.array([old, WALL], pa.timestamp("us")),
+            "day": pa.array([date(1, 1, 1), date(9999, 12, 31)]),
+            "before": pa.array([datetime(1969, 12, 31, 23, 59, 59, 999_999), None]),
+        }
+    )
 
     result = job.load_one(job.table(orc_file(job, "a.orc", table), file_format="ORC"))
 
-    assert result.error is not None
-    assert "`timestamp with local time zone`" in result.error.message
+    assert (result.error, result.reader) == (None, "direct")
+    assert job.values(result) == table.to_pylist()
+
+
+def test_an_orc_timestamp_stays_one_where_it_was_loaded_as_one(job: Job) -> None:
+    path = orc_file(job, "a.orc", pa.table({"at": pa.array([WALL], pa.timestamp("us"))}))
+    table = job.table(path, file_format="ORC")
+
+    first = job.load_one(replace(table, columns=ColumnsSpec(types={"at": "timestamp"})))
+    second = job.load_one(table)
+
+    assert (first.error, second.error) == (None, None)
+    assert job.values(first) == job.values(second) == [{"at": WALL.replace(tzinfo=UTC)}]
+
+
+def test_bad_values_of_orc_are_named_counted_or_set_aside(job: Job) -> None:
+    table = pa.table({"at": pa.array([1000, 1001, 2000], pa.timestamp("ns"))})
+    path = orc_file(job, "a.orc", table)
+
+    def load(policy: OnBadValue, **options: str) -> TableResult:
+        given = job.table(path, file_format="ORC", name=policy.lower(), options=options)
+        limit = RejectLimit(percent=100)
+        return job.run(replace(job.spec(given), on_bad_value=policy, max_rejected=limit)).tables[0]
+
+    failed, nulls, aside = load("FAIL"), load("NULL"), load("QUARANTINE")
+    cut = load("FAIL", on_loss="TRUNCATE")
+
+    assert failed.error is not None
+    assert failed.error.message == (
+        f"reading `{path}`, row 2: column `at`: the value `1970-01-01 00:00:00.000001001` cannot "
+        "be loaded: it has digits below a microsecond"
+    )
+    assert [row["at"] and row["at"].microsecond for row in job.values(nulls)] == [1, None, 2]
+    assert (aside.error, aside.rows) == (None, 2)
+    assert [row["at"].microsecond for row in job.values(cut)] == [1, 1, 2]
 
 
 def test_orc_files_of_different_columns_are_united(job: Job) -> None:
@@ -105,7 +144,7 @@ def test_orc_files_of_wider_types_are_united(job: Job) -> None:
     assert sorted(str(row["d"]) for row in job.values(result)) == ["1.500", "123456.125"]
     assert refused.error is not None
     assert refused.error.message == (
-        f"the column `n` is smallint in `{narrow}` and string in `{text}`"
+        f"the column `n` is smallint in `{narrow}` and text in `{text}`"
     )
 
 

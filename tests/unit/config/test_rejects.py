@@ -66,15 +66,6 @@ def test_a_limit_without_quarantine_is_noted(tmp_path: Path) -> None:
     assert "`max_rejected` has no effect" in note.message
 
 
-@pytest.mark.parametrize("file_format", ["ORC"])
-def test_formats_without_a_reader_of_ours_are_refused(tmp_path: Path, file_format: str) -> None:
-    tables = f"tables:\n  - {{table: orders, path: orders, format: {file_format}}}\n"
-
-    (problem,) = problems_of(tmp_path, QUARANTINE + tables)
-
-    assert f"not supported yet for files of format {file_format}" in problem.message
-
-
 def test_the_side_table_must_not_be_a_table_of_the_pipeline(tmp_path: Path) -> None:
     tables = TABLES + "  - {table: Orders Rejected, path: b.csv}\n"
 

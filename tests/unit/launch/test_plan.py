@@ -71,6 +71,7 @@ def test_the_first_key_is_that_of_the_jobs_instant() -> None:
         (("a.csv",), 9, "CSV", {}, "counting pass"),
         (("a.ndjson",), 9, "NDJSON", {}, "counting pass"),
         (("a.json",), 9, "JSON", {}, "counting pass"),
+        (("a.orc",), 9, "ORC", {}, "footers"),
         (("a.avro",), 9, "AVRO", {}, "footers"),
         (("a.avro",), 9, "AVRO", {"avroSchema": "{}"}, "one partition"),
         (("a.avro",), 5 * 1024 * 1024, "AVRO", {"avroSchema": "{}"}, "counting pass"),

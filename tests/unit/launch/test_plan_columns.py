@@ -30,7 +30,6 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.files.listing import file_state
 from tests.unit.launch.specs import job_spec, table
 from tests.unit.launch.test_plan import planned
 
@@ -209,51 +208,59 @@ def test_a_large_input_is_read_in_part_and_the_plan_says_so(
     assert "columns, from the first" in shown(plan)
 
 
-def test_orc_files_show_columns_and_types_and_what_spark_does_not_know(tmp_path: Path) -> None:
+def test_orc_files_show_columns_and_types(tmp_path: Path) -> None:
     kinds: dict[str, Any] = {
         "id": pa.array([1], pa.int8()),
         "d": pa.array([None], pa.decimal128(9, 2)),
         "at": pa.array([None], pa.timestamp("us")),
+        "instant": pa.array([None], pa.timestamp("us", "UTC")),
         "s": pa.array([{"x": ["a"]}]),
     }
-    orc.write_table(pa.table(kinds), str(tmp_path / "a.orc"))
-    at = pa.array([None], pa.timestamp("us", "UTC"))
-    orc.write_table(pa.table({"at": at}), str(tmp_path / "c.orc"))
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table(kinds), str(path))
 
-    one = plan_of(tmp_path / "a.orc", "ORC").schema
-    refused = plan_of(tmp_path / "c.orc", "ORC").schema
-    declared = plan_of(tmp_path / "a.orc", "ORC", columns=ColumnsSpec(types={"ID": "int"})).schema
+    one = plan_of(path, "ORC").schema
+    declared = plan_of(path, "ORC", columns=ColumnsSpec(types={"ID": "int"})).schema
+    known = plan_of(path, "ORC", before={"at": "timestamp"}).schema
 
     assert one is not None
-    assert list(one.columns.items())[:4] == [
+    assert list(one.columns.items())[:5] == [
         ("id", "tinyint"),
         ("d", "decimal(9,2)"),
-        ("at", "timestamp"),
+        ("at", "timestamp_ntz"),
+        ("instant", "timestamp"),
         ("s", "struct<x:array<string>>"),
     ]
-    assert refused is not None
-    assert refused.error is not None
-    assert "`timestamp with local time zone`" in refused.error.message
     assert declared is not None
     assert declared.columns["id"] == "int"
+    assert known is not None
+    assert known.columns["at"] == "timestamp"
 
 
 def test_orc_files_of_several_schemas_are_united_in_the_plan(tmp_path: Path) -> None:
     orc.write_table(pa.table({"id": pa.array([1], pa.int8())}), str(tmp_path / "a.orc"))
     orc.write_table(pa.table({"id": [1], "new": [1.5]}), str(tmp_path / "b.orc"))
-    found = plan_of(tmp_path, "ORC").schema
     orc.write_table(pa.table({"s": [{"a": 1}]}), str(tmp_path / "c.orc"))
 
+    found = plan_of(tmp_path, "ORC").schema
+
     assert found is not None
-    assert list(found.columns.items())[:2] == [("id", "bigint"), ("new", "double")]
-    assert plan_of(tmp_path, "ORC").schema is None
+    assert list(found.columns.items())[:3] == [
+        ("id", "bigint"),
+        ("new", "double"),
+        ("s", "struct<a:bigint>"),
+    ]
 
 
-def test_what_only_spark_reads_shows_no_columns(tmp_path: Path) -> None:
+def test_a_file_that_is_no_orc_is_refused_by_the_plan(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
-    path.write_bytes(b"ORC")
+    path.write_bytes(b"id\n1\n")
 
-    assert plan_of(path, "ORC").schema is None
+    found = plan_of(path, "ORC").schema
+
+    assert found is not None
+    assert found.error is not None
+    assert "it is not an ORC file" in found.error.message
 
 
 def test_a_large_json_object_shows_no_columns(tmp_path: Path) -> None:
@@ -317,20 +324,3 @@ def test_more_broken_records_than_allowed_are_refused_as_a_load_does(tmp_path: P
     assert "`max_rejected` is 0.1 %" in refused.error.message
     assert allowed is not None
     assert allowed.error is None
-
-
-def test_a_file_that_a_load_would_set_aside_is_a_warning(tmp_path: Path) -> None:
-    good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
-    pq.write_table(pa.table({"id": [1, 2]}), good)
-    bad.write_bytes(good.read_bytes()[:-9])
-    with pytest.MonkeyPatch.context() as patch:
-        states = tuple(file_state(str(path)) for path in (good, bad))
-        patch.setattr(files_columns, "list_files", lambda *_: states)
-        failed = plan_of(good, "PARQUET").schema
-        plan = plan_of(good, "PARQUET", on_bad_value="QUARANTINE")
-
-    assert failed is not None
-    assert failed.error is not None
-    assert plan.schema is not None
-    assert plan.schema.error is None
-    assert plan.schema.warnings[-1].startswith(f"`{bad}` was set aside as a whole: ")

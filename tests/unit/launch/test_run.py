@@ -52,7 +52,7 @@ def test_the_job_is_told_whether_its_tasks_run_elsewhere(
         ("CSV", {"columns": ColumnsSpec(types={"a": "int"})}, {}, False),
         ("PARQUET", {}, {}, False),
         ("PARQUET", {"columns": ColumnsSpec(types={"a": "int"})}, {}, True),
-        ("ORC", {}, {}, True),
+        ("ORC", {}, {}, False),
         ("CSV", {"where": "a > 0"}, {}, True),
         ("CSV", {"deleted_when": "a > 0"}, {}, True),
         ("CSV", {}, {"reader": "JVM"}, True),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
-from pyarrow import orc
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
 from lakeload.sources.files.inspection import (
@@ -20,7 +19,6 @@ from lakeload.sources.files.inspection import (
 )
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.base import UnreadableFile, set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
@@ -36,18 +34,14 @@ from lakeload_jobs.sources.files.text.values import (
 )
 from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
-    INSTANT,
-    TYPE_NAMES,
     Column,
     FileSchema,
-    Unit,
     kind_in_table,
-    read_all,
     settled,
     type_name,
     unite,
-    unknown_instant,
 )
+from lakeload_jobs.sources.files.typed.orc import read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import folder_types
 
@@ -122,8 +116,6 @@ def _text_columns(
     if request.earlier and any(pt.is_nested(column.type) for column in found.columns):
         return None  # what becomes of fields that the table has, and of others, Spark finds out
     rows = sum(found.splits.counts or ())
-    if rows and not found.names:
-        return None  # all files are set aside: the columns are those of the table
     return SourceColumns(
         names=found.names,
         types={
@@ -149,32 +141,20 @@ def _typed_columns(
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
     whole = True
-    sets_aside = request.spec.on_bad_value == "QUARANTINE"
     if given.format == "AVRO":
         if only_sparks(given.format, given.options):
             return None
         # To find the blocks of an object takes to read it.
         whole = not any(is_s3(file.path) for file in some)
-        footers = read_avro_headers(some, opener, whole=whole, sets_aside=sets_aside)
+        footers = read_avro_headers(some, opener, whole=whole)
     elif given.format == "ORC":
-        try:
-            footers = read_all(some, lambda file: _orc_schema(file, opener))
-        except (OnlySparkKnows, UnreadableFile):
-            return None
-        if len({_nested(schema) for schema in footers}) > 1:
-            return None
+        footers = read_orc_footers(some, opener)
     else:
-        footers = _footers(some, opener, sets_aside=sets_aside)
-    faults = [(one.fault.path, one.fault.why) for one in footers if one.fault is not None]
-    footers = tuple(one for one in footers if one.fault is None)
-    if not footers:
-        return None  # the columns are those of the table
+        footers = _footers(some, opener)
     options = {name.lower(): value for name, value in given.options.items()}
     folders = folder_types(files, folder_base(files, options))
     if folders is None or folders.keys() & (request.table.columns.types or {}).keys():
         return None  # Spark gives these columns their types
-    if given.format == "ORC" and options.get("mergeschema", "true").lower() == "false":
-        return None
     first = footers[:1] if options.get("mergeschema", "true").lower() == "false" else footers
     own = dict.fromkeys(column.name for footer in first for column in footer.columns)
     names = tuple(own | dict.fromkeys(folders))
@@ -190,64 +170,21 @@ def _typed_columns(
     return SourceColumns(
         names=names,
         types={
-            column.name: _type(
-                column, chosen.types or {}, {} if given.format == "ORC" else request.earlier
-            )
-            for column in columns
+            column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
         }
         | {name: kind for name, kind in folders.items() if name in loaded},
         rows=sum(unit.rows for footer in footers for unit in footer.units) if whole else 1,
         complete=len(some) == len(files),
-        warnings=set_aside_warnings(faults),
     )
 
 
-class OnlySparkKnows(Exception):
-    """A column of ORC whose type Spark alone can tell."""
-
-
-def _orc_schema(file: FileState, opener: FileBytes) -> FileSchema:
-    """Return the columns that Spark finds in an ORC file. Raises `LoadFailed` for a type that it
-    does not know, and `OnlySparkKnows`."""
-    with opener.seekable(file) as stream:
-        opened = orc.ORCFile(pa.PythonFile(cast("Any", stream), mode="r"))
-        columns = tuple(Column(one.name, _orc_kind(one), file.path) for one in opened.schema)
-        return FileSchema(file, columns, (Unit(opened.nrows, file.size, 0),))
-
-
-def _orc_kind(field: pa.Field[Any]) -> Any:
-    kind = field.type
-    if field.metadata:
-        raise OnlySparkKnows(field.name)  # Spark writes its own types into it
-    if pt.is_struct(kind):
-        return pa.struct([(child.name, _orc_kind(child)) for child in kind])
-    if pt.is_map(kind):
-        return pa.map_(_orc_kind(kind.key_field), _orc_kind(kind.item_field))
-    if pt.is_list(kind):
-        return pa.list_(_orc_kind(kind.value_field))
-    if pt.is_timestamp(kind):
-        if kind.tz is not None:
-            raise unknown_instant()
-        return INSTANT
-    if kind in TYPE_NAMES or pt.is_string(kind) or pt.is_decimal128(kind):
-        return kind
-    raise OnlySparkKnows(field.name)
-
-
-def _nested(schema: FileSchema) -> tuple[Any, ...]:
-    """Return the nested columns of a file: Spark unites them in ways of its own."""
-    return tuple((one.name, one.kind) for one in schema.columns if pt.is_nested(one.kind))
-
-
-def _footers(
-    files: Sequence[FileState], opener: FileBytes, *, sets_aside: bool
-) -> tuple[FileSchema, ...]:
+def _footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
     def open_file(file: FileState) -> AbstractContextManager[Any]:
         if not is_s3(file.path):
             return nullcontext(file.path)
         return _as_arrow(opener.seekable(file))
 
-    return read_footers(files, open_file, ParquetSettings(), sets_aside=sets_aside)
+    return read_footers(files, open_file, ParquetSettings())
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
-import pyarrow.orc
 
 from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
 from lakeload.sources.files.encoding import suggest_encoding
@@ -37,12 +36,13 @@ from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValu
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, type_name, unite
+from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import (
     ParquetSettings,
     open_parquet_file,
     read_footers,
 )
-from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece
+from lakeload_jobs.sources.files.typed.rows import FormatReader, ReadTyped, TypedPiece, json_value
 from lakeload_jobs.sources.files.typed.values import Conversion
 
 MAX_BYTES = 8 << 20
@@ -79,7 +79,7 @@ class InspectedFile:
     rows: Rows = ()
     """The first rows, as text."""
     footer: FileSchema | None = field(default=None, compare=False, repr=False)
-    """Of a Parquet or Avro file."""
+    """Of a Parquet, ORC or Avro file."""
     evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What the types of text files come from: `inference.Evidence` of each column."""
     rows_read: int = 0
@@ -564,7 +564,7 @@ def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
         texts: dict[str, list[str | None]] = {}
         for name in wanted if batch is not None else ():
             column = conversion.column(name, batch.column(name), kinds[name])  # type: ignore[union-attr]
-            texts[name] = [arrow_text(value) for value in column.to_pylist()]
+            texts[name] = _arrow_texts(column)
         rows = opened.metadata.num_rows
         codec = opened.metadata.row_group(0).column(0).compression if rows and columns else ""
     shown = len(next(iter(texts.values()), []))
@@ -603,42 +603,38 @@ def arrow_text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
+def _arrow_texts(column: Any) -> list[str | None]:
     try:
-        with _seekable(file, files) as source:
-            opened = pyarrow.orc.ORCFile(source)
-            columns = {
-                column.name: type_name(column.type, text="string") for column in opened.schema
-            }
-            batch = opened.read_stripe(0) if opened.nstripes else None
-            rows, codec = opened.nrows, str(opened.compression)
-    except (OSError, pa.ArrowException, ValueError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise LoadFailed(f"reading `{file.path}`: {said}", hint="check the file") from error
-    some = [] if batch is None else batch.slice(0, SAMPLE_ROWS).to_pylist()
-    return InspectedFile(
-        file,
-        "ORC",
-        "" if codec == "UNCOMPRESSED" else codec.lower(),
-        columns=columns,
-        rows=tuple(tuple(arrow_text(row[name]) for name in columns) for row in some),
-        rows_read=rows,
-    )
+        values = column.to_pylist()
+    except (OverflowError, ValueError):  # years that Python does not have
+        values = [json_value(value) for value in column]
+    return [arrow_text(value) for value in values]
+
+
+def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
+    (schema,) = read_orc_footers([file], files)
+    return _inspect_typed(file, "ORC", schema, OrcReader(files))
 
 
 def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
     (schema,) = read_avro_headers([file], files)
+    return _inspect_typed(file, "AVRO", schema, AvroReader(files))
+
+
+def _inspect_typed(
+    file: FileState, file_format: FileFormat, schema: FileSchema, reader: FormatReader
+) -> InspectedFile:
     columns = [column for column in schema.columns if not column.refused]
     kinds = {column.name: settled(column.kind) for column in columns}
     first = next((unit for unit in schema.units if unit.rows), None)
     rows: tuple[tuple[str | None, ...], ...] = ()
     if first is not None:
-        read = ReadTyped(pa.schema(list(kinds.items())), AvroReader(files), "TRUNCATE", "NULL")
-        batch = next(read([TypedPiece(file, (first,))])).slice(0, SAMPLE_ROWS)
-        rows = tuple(tuple(arrow_text(row[name]) for name in kinds) for row in batch.to_pylist())
+        read = ReadTyped(pa.schema(list(kinds.items())), reader, "TRUNCATE", "NULL")
+        batch = next(read([TypedPiece(file, (first,))])).slice(0, SAMPLE_ROWS).select(list(kinds))
+        rows = tuple(zip(*map(_arrow_texts, batch.columns), strict=True))
     return InspectedFile(
         file,
-        "AVRO",
+        file_format,
         schema.codec,
         columns=parquet_columns([schema]),
         footer=schema,

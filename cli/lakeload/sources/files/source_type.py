@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 Numbered = Sequence[tuple[int, FilesTable]]
 
-_QUARANTINED = (*TEXT_FORMATS, "PARQUET", "AVRO")
 _ONE_PARTITION = 4 * 1024 * 1024
 """Spark never cuts smaller than `spark.sql.files.openCostInBytes`."""
 
@@ -119,19 +118,8 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             yield from _options(table.options, own, ("tables", i, "options"))
 
     def quarantine_findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
-        """Yield the first table of a format whose records cannot be set aside one by one."""
-        given = source.get("format") if isinstance(source, dict) else None
-        for i, table in tables:
-            own = table.format or given
-            if own not in (None, *_QUARANTINED):
-                yield Finding(
-                    f"`on_bad_value: QUARANTINE` is not supported yet for files of format {own}",
-                    f"it works for {', '.join(_QUARANTINED)}; write `on_bad_value: FAIL` or "
-                    "`NULL`, or load this table with a pipeline of its own",
-                    ("tables", i, "format") if table.format else ("source", "format"),
-                    "not-supported-yet",
-                )
-                return
+        """Yield nothing: records of every format can be set aside."""
+        yield from ()
 
     def retried(self, read: FilesInput, job: str) -> RejectedInput:
         """Return the records in the place of the files, for text."""
@@ -223,7 +211,8 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def read_columns(
         self, read: FilesInput, request: ColumnsRequest, readers: SourceReaders
     ) -> SourceColumns | None:
-        """Read the footers of Parquet files, the headers of Avro files, and the values of text."""
+        """Read the footers of Parquet and ORC files, the headers of Avro files, and the values of
+        text."""
         # With Arrow, which the documents alone do without.
         from lakeload.sources.files.columns import read_columns
 
@@ -248,10 +237,9 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
-        """Return False for Parquet, Avro, CSV and JSON: of those only a look into the files
-        tells."""
-        by_spark = only_sparks(read.format, read.options) is not None
-        return by_spark or read.format not in ("PARQUET", "AVRO", *TEXT_FORMATS)
+        """Return whether an option is one that only Spark's reader knows: else only a look into
+        the files tells."""
+        return only_sparks(read.format, read.options) is not None
 
     def casts(self, read: FilesInput) -> bool:
         """Return True for text, which has no types of its own."""

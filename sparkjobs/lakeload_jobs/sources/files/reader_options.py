@@ -35,7 +35,7 @@ READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
     ),
     "JSON": tuple(sorted((*_LISTING, *JSON_OPTIONS, *JSON_ALIASES))),
     "PARQUET": tuple(sorted((*_LISTING, *_PARQUET))),
-    "ORC": tuple(sorted((*_LISTING, "mergeSchema"))),
+    "ORC": tuple(sorted((*_LISTING, "mergeSchema", "on_loss"))),
     "AVRO": tuple(sorted((*_LISTING, *_SPARKS_AVRO, "ignoreExtension", "on_loss"))),
 }
 """The options each format accepts: those of CSV and JSON are our own and Spark's names for them,

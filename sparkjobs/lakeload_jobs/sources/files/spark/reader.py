@@ -1,4 +1,4 @@
-"""The rows of files, and files that Spark reads: ORC and Avro."""
+"""The rows of files, and Avro files that Spark reads."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.spark.schemas import open_typed
+from lakeload_jobs.sources.files.spark.schemas import open_avro
 
 NO_TYPES: Mapping[str, str] = {}
-NO_FILE = "no file can be read"
-"""Why rows without columns, which are all rejected, pass through Spark."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,8 @@ def open_files(
     files: Sequence[FileState] | None = None,
     filtered: bool = False,
 ) -> FilesRows:
-    """Open the ORC or Avro files of a table, whose schema is that of the files; `columns.types`
-    casts. `s3` is needed for `s3://` paths alone. `files` are those that are read, some of what
+    """Open the Avro files of a table, whose schema is that of the files; `columns.types` casts.
+    `s3` is needed for `s3://` paths alone. `files` are those that are read, some of what
     `list_files` returned; None lists them here. `filtered`: some rows are left out for what is in
     them.
 
@@ -100,7 +98,7 @@ def open_files(
     types = columns.types or {}
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
-        frame = open_typed(reader, source, listed, paths, s3)
+        frame = open_avro(reader, source, listed, paths, s3)
         names = tuple(frame.columns)
         if own := check_types(types, names):
             frame = cast_types(with_places(frame), own, on_bad_value)

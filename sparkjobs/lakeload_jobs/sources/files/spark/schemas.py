@@ -1,4 +1,4 @@
-"""Formats that bring their schema and are read by Spark: ORC, Avro."""
+"""Avro files that Spark reads: the columns of all of them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyarrow import orc
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.types import (
     ByteType,
     DataType,
-    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -29,10 +23,8 @@ from pyspark.sql.types import (
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.columns import unknown_instant
 
 ReadStart = Callable[[FileState, int], bytes]
 """Returns the first bytes of a file, as many as asked for or as it has."""
@@ -45,7 +37,6 @@ _WIDER: tuple[tuple[DataType, ...], ...] = (
     (FloatType(), DoubleType()),
 )
 """Types of which a later one holds all values of those before it."""
-_MAX_DIGITS = 38
 
 
 def one_file_of_each_schema(
@@ -75,9 +66,8 @@ def schema_text(file: FileState, read: ReadStart) -> bytes:
             raise _not_avro(file) from None
 
 
-def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = False) -> StructType:
-    """Unite the columns of all files; of two integers or floats the wider holds both, and
-    of two `decimals` where the reader can tell their scales apart.
+def merge(schemas: Sequence[tuple[FileState, StructType]]) -> StructType:
+    """Unite the columns of all files; of two integers or floats the wider holds both.
 
     Raises `LoadFailed` naming both files where a column has two types.
     """
@@ -87,11 +77,7 @@ def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = F
         for field in schema.fields:
             before = fields.setdefault(field.name, field.dataType)
             first = origin.setdefault(field.name, file)
-            kind = (
-                before
-                if before == field.dataType
-                else _wider(before, field.dataType, decimals=decimals)
-            )
+            kind = before if before == field.dataType else _wider(before, field.dataType)
             if kind is None:
                 raise LoadFailed(
                     f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
@@ -103,14 +89,10 @@ def merge(schemas: Sequence[tuple[FileState, StructType]], *, decimals: bool = F
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
-def _wider(one: DataType, other: DataType, *, decimals: bool) -> DataType | None:
+def _wider(one: DataType, other: DataType) -> DataType | None:
     for kinds in _WIDER:
         if one in kinds and other in kinds:
             return max(one, other, key=kinds.index)
-    if decimals and isinstance(one, DecimalType) and isinstance(other, DecimalType):
-        scale = max(one.scale, other.scale)
-        digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-        return DecimalType(digits, scale) if digits <= _MAX_DIGITS else None
     return None
 
 
@@ -161,62 +143,21 @@ def _not_avro(file: FileState) -> LoadFailed:
     )
 
 
-_INSTANT = "timestamp with local time zone"
-_CANNOT_MERGE = "CANNOT_MERGE_SCHEMAS"
-
-
-def open_typed(
+def open_avro(
     reader: DataFrameReader,
     source: FilesInput,
     files: Sequence[FileState],
     paths: Sequence[str],
     s3: S3Source | None,
 ) -> DataFrame:
-    """Open files of ORC or Avro; `paths` are those of `files` as Spark takes them.
+    """Open Avro files; `paths` are those of `files` as Spark takes them.
 
     Raises `LoadFailed` where files have no schema, or schemas that cannot be united.
     """
-    options = {name.lower(): value for name, value in source.options.items()}
-    reader = reader.format(source.format.lower())
-    if source.format == "AVRO":
-        if "avroschema" not in options:
-            reader = _with_all_columns(reader, source, files, s3)
-        return reader.load(list(paths))
-    try:
-        return reader.option("mergeSchema", options.get("mergeschema", "true")).load(list(paths))
-    except AnalysisException as error:
-        if error.getCondition() != "UNABLE_TO_INFER_SCHEMA":
-            raise
-        raise LoadFailed(
-            f"none of the files has a schema, `{files[0].path}` among them",
-            hint=f"check that they are complete {source.format} files",
-        ) from error
-    except Py4JJavaError as error:
-        if _CANNOT_MERGE in str(error):
-            return _united_orc(reader, source, files, paths, s3)
-        if _INSTANT not in str(error):
-            raise
-        raise unknown_instant() from error
-
-
-def _united_orc(
-    reader: DataFrameReader,
-    source: FilesInput,
-    files: Sequence[FileState],
-    paths: Sequence[str],
-    s3: S3Source | None,
-) -> DataFrame:
-    """Open ORC files of which Spark does not unite the columns: it widens no type."""
-
-    def text(file: FileState) -> bytes:
-        opened: Any = file.path
-        if s3 is not None and is_s3(file.path):
-            opened = pa.PythonFile(ObjectFile(s3.readers.objects(source), file), mode="r")
-        return orc.ORCFile(opened).schema.to_string().encode()
-
-    different = one_file_of_each_schema(files, text)
-    schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
-    return reader.schema(merge(schemas, decimals=True)).load(list(paths))
+    reader = reader.format("avro")
+    if "avroschema" not in {name.lower() for name in source.options}:
+        reader = _with_all_columns(reader, source, files, s3)
+    return reader.load(list(paths))
 
 
 def _with_all_columns(

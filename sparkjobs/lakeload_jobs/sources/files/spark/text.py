@@ -20,7 +20,7 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.spark.reader import NO_FILE, NO_TYPES, FilesRows, check_options
+from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.typed import split_frame
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -59,9 +59,7 @@ def open_text_files(
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
     read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
     found = read.split(_Runner(spark), _parallelism(spark))
-    why = "`spark.reader` is `JVM`" if spec.reader == "JVM" else ""
-    if found.splits.parts and not found.names:
-        why = NO_FILE
+    by_jvm = spec.reader == "JVM"
     return FilesRows(
         deferred=_frame(spark, found),
         names=found.names,
@@ -70,8 +68,8 @@ def open_text_files(
         given=given,
         s3=s3,
         reader="direct",
-        splits=None if why else found.splits,
-        why_no_splits=why,
+        splits=None if by_jvm else found.splits,
+        why_no_splits="`spark.reader` is `JVM`" if by_jvm else "",
         counts=found.splits.counts or (0,),
         warnings=found.warnings,
     )
@@ -113,7 +111,7 @@ class _InTask:
 
 
 def _frame(spark: SparkSession, table: TextTable) -> DeferredFrame:
-    if not table.schema.names or (not table.names and not table.splits.parts):
+    if not table.names or not table.schema.names:
         empty = StructType([])
         return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}

@@ -63,8 +63,8 @@ class Conversion:
             return self._as_kind(column, kind)
 
     def without_lost_digits(self, name: str, micros: Column, nanos: Column) -> Column:
-        """Return microseconds with null where the same values in nanoseconds, which wrap around
-        outside of 1677 to 2262, have other digits. INT96 may be at any depth."""
+        """Return microseconds with null where the same values as text, or in nanoseconds, which
+        wrap around outside of 1677 to 2262, have other digits. They may be at any depth."""
         with self._below(name):
             return self._exact(micros, nanos)
 
@@ -90,9 +90,21 @@ class Conversion:
         if pt.is_list(own):
             with self._below("element", _parents(micros)):
                 return with_child(micros, own, self._exact(micros.values, nanos.values))
+        if pt.is_string(nanos.type):
+            return self._as_text(micros, nanos)
         whole = pc.multiply(micros.view(pa.int64()), 1000)
         lost = pc.not_equal(whole, nanos.view(pa.int64()))
         return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
+
+    def _as_text(self, values: Column, texts: Column) -> Column:
+        """Return dates or microseconds with null where their text has other digits. Where there is
+        a text alone, the value has no place in the type."""
+        strange = pc.and_(values.is_null(), texts.is_valid())
+        values = self._without(values, strange, texts, "it is no date or time of its type")
+        if self._truncates or pt.is_date(values.type):
+            return values
+        lost = pc.and_(values.is_valid(), pc.invert(pc.match_substring_regex(texts, r"000Z?$")))
+        return self._without(values, lost, texts, _TOO_FINE, loss=True)
 
     def _as_kind(self, column: Column, kind: Kind) -> Column:
         own = column.type

@@ -1,0 +1,922 @@
+"""ORC files: the columns that their footers name, and stripes as Arrow reads them.
+
+Arrow refuses timestamps before 1677 and after 2262. It is therefore given a small ORC file in
+memory for each stripe, which holds the streams of the columns that are read, byte for byte, under
+types of the same encoding: dates and the seconds of timestamps are integers. The nanoseconds come
+from a second such file, in which all seconds are 0.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from pyarrow import orc
+
+from lakeload_jobs.rows.row_id import Column as Array
+from lakeload_jobs.rows.row_id import Kind, pc, with_child
+from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.listing import changed
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed.columns import (
+    INSTANT,
+    LOCAL,
+    Column,
+    FileSchema,
+    Unit,
+    UnreadableFile,
+    read_all,
+    without_twins,
+)
+from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+
+_MAGIC = b"ORC"
+_TAIL = 16 << 10
+_BATCH_BYTES = 2 << 20
+_MAX_BATCH_ROWS = 1 << 16
+_MIN_BATCH_ROWS = 1 << 10
+_CODECS = ("", "zlib", "snappy", "lzo", "lz4", "zstd")
+_DEFAULT_BLOCK = 256 << 10
+_MAX_CHUNK = (1 << 23) - 1
+
+# Kinds of types, streams and encodings, as orc_proto.proto numbers them.
+_INT, _LONG, _STRING, _TIMESTAMP, _LIST, _MAP, _STRUCT, _UNION = 3, 4, 7, 9, 10, 11, 12, 13
+_DECIMAL, _DATE, _VARCHAR, _CHAR, _INSTANT = 14, 15, 16, 17, 18
+_DATA, _DIRECT_V2 = 1, 2
+_INDEXES = (6, 7, 8)
+_JAVA, _JULIAN, _PROLEPTIC = 0, 1, 2
+
+_LEAVES: Mapping[int, Kind] = {
+    0: pa.bool_(),
+    1: pa.int8(),
+    2: pa.int16(),
+    _INT: pa.int32(),
+    _LONG: pa.int64(),
+    5: pa.float32(),
+    6: pa.float64(),
+    _STRING: pa.string(),
+    8: pa.binary(),
+    _TIMESTAMP: LOCAL,
+    _DATE: pa.date32(),
+    _VARCHAR: pa.string(),
+    _CHAR: pa.string(),
+    _INSTANT: INSTANT,
+}
+_READ_AS = {_TIMESTAMP: _LONG, _INSTANT: _LONG, _DATE: _INT}
+_SPARK_TYPE = b"spark.sql.catalyst.type"
+
+_EPOCH = 1_420_070_400
+"""2015-01-01 in UTC: seconds count from that day in the zone of the writer."""
+_NANOS_BIAS = _EPOCH * 10**9
+_FIRST_OFFSET = -2_208_988_800
+"""1900-01-01: Java, whose writers alone name other zones than UTC, has today's standard time
+before."""
+_LAST_OFFSET = 2_145_916_800
+"""2038-01-01."""
+_GREGORIAN_CYCLE = 146_097 * 86_400
+_QUARTER = 900
+_MOST_SECONDS = 2**63 // 10**6 - 10**6
+_DAY = 86_400
+_FIRST_GREGORIAN = -141_427
+"""1582-10-15 in days since 1970."""
+
+
+class _Damaged(Exception):
+    """A file that is not as the specification has it; the message says why."""
+
+
+class _Message:
+    """A message of Protocol Buffers: the values of each field, in order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._values: dict[int, list[Any]] = {}
+        at = 0
+        while at < len(data):
+            key, at = _varint(data, at)
+            number, wire = key >> 3, key & 7
+            value: Any
+            if wire == 0:
+                value, at = _varint(data, at)
+            elif wire in (1, 2, 5):
+                size, at = _varint(data, at) if wire == 2 else ({1: 8, 5: 4}[wire], at)
+                value = data[at : at + size]
+                if len(value) < size:
+                    raise _Damaged("a footer ends within a field")
+                at += size
+            else:
+                raise _Damaged("a footer has a field of no known kind")
+            self._values.setdefault(number, []).append(value)
+
+    def number(self, field: int, default: int = 0) -> int:
+        """Return a whole number."""
+        value = self._values.get(field, [default])[-1]
+        if not isinstance(value, int):
+            raise _Damaged("a footer has bytes where a number belongs")
+        return value
+
+    def numbers(self, field: int) -> tuple[int, ...]:
+        """Return whole numbers, which may be packed."""
+        found: list[int] = []
+        for value in self._values.get(field, []):
+            if isinstance(value, int):
+                found.append(value)
+                continue
+            at = 0
+            while at < len(value):
+                number, at = _varint(value, at)
+                found.append(number)
+        return tuple(found)
+
+    def many(self, field: int) -> tuple[bytes, ...]:
+        """Return texts, or messages."""
+        values = self._values.get(field, [])
+        if any(isinstance(value, int) for value in values):
+            raise _Damaged("a footer has a number where bytes belong")
+        return tuple(values)
+
+    def text(self, field: int) -> str:
+        """Return a text, '' where there is none."""
+        return b"".join(self.many(field)[-1:]).decode(errors="replace")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data):
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value, at
+    raise _Damaged("a footer ends within a number")
+
+
+def _encoded(*fields: tuple[int, int | bytes]) -> bytes:
+    """Return a message of Protocol Buffers."""
+    out = bytearray()
+    for number, value in fields:
+        if isinstance(value, int):
+            out += _number(number << 3) + _number(value)
+        else:
+            out += _number(number << 3 | 2) + _number(len(value)) + value
+    return bytes(out)
+
+
+def _number(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*out, value))
+
+
+@dataclass(frozen=True)
+class _Type:
+    """A type of the schema, by its number; a column of its own to ORC, at any depth."""
+
+    number: int
+    kind: int
+    children: tuple[_Type, ...]
+    names: tuple[str, ...]
+    message: _Message
+
+    @property
+    def spark_type(self) -> str:
+        """What Spark wrote as this type, '' where another program wrote it."""
+        pairs = {pair.many(1): pair.text(2) for pair in map(_Message, self.message.many(7))}
+        return pairs.get((_SPARK_TYPE,), "")
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a timestamp."""
+        return self.kind in (_TIMESTAMP, _INSTANT)
+
+    @property
+    def is_local_number(self) -> bool:
+        """Whether it is a number of microseconds, as which Spark writes its `timestamp_ntz`."""
+        return self.kind == _LONG and self.spark_type == "timestamp_ntz"
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it is a timestamp or has one in it."""
+        return self.is_time or any(child.has_times for child in self.children)
+
+
+def _types(messages: Sequence[bytes]) -> _Type:
+    """Return the type of the rows."""
+    found = [_Message(one) for one in messages]
+
+    def made(number: int) -> _Type:
+        message = found[number]
+        children = message.numbers(2)
+        if any(child <= number or child >= len(found) for child in children):
+            raise _Damaged("its types refer to each other in a circle")
+        names = tuple(name.decode(errors="replace") for name in message.many(3))
+        own = _Type(number, message.number(1), tuple(map(made, children)), names, message)
+        if own.kind == _STRUCT and len(names) != len(children):
+            raise _Damaged("a struct has not as many names as fields")
+        if len(children) != {_LIST: 1, _MAP: 2}.get(own.kind, len(children)):
+            raise _Damaged("a list or a map has not as many types as it needs")
+        return own
+
+    if not found:
+        raise _Damaged("it has no types")
+    return made(0)
+
+
+@dataclass(frozen=True)
+class _Stripe:
+    """Where a stripe is, and how many rows it has."""
+
+    start: int
+    index: int
+    data: int
+    footer: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """The end of a file: what it says of its columns and stripes."""
+
+    postscript: _Message
+    footer: _Message
+    codec: str
+    types: _Type
+    stripes: tuple[_Stripe, ...]
+
+    @property
+    def block(self) -> int:
+        """The size of a chunk before it is packed."""
+        return self.postscript.number(3, _DEFAULT_BLOCK)
+
+    @property
+    def is_julian(self) -> bool:
+        """Whether days before 1582 are those of the Julian calendar: the writers of Java, and they
+        alone, had it before they named it."""
+        calendar, writer = self.footer.number(11), self.footer.number(9, _JAVA)
+        return calendar == _JULIAN or (calendar != _PROLEPTIC and writer == _JAVA)
+
+
+def _read_tail(file: FileState, stream: Any) -> _Tail:
+    """Raises `_Damaged`."""
+    held = min(file.size, _TAIL)
+    end = _bytes_at(stream, file.size - held, held)
+    size = end[-1]
+    if end[-4:-1] != _MAGIC and _bytes_at(stream, 0, min(held, 3)) != _MAGIC:
+        raise _Damaged("")
+    postscript = _Message(end[-1 - size : -1])
+    compression = postscript.number(2)
+    codec = _CODECS[compression] if compression < len(_CODECS) else str(compression)
+    if codec not in _UNPACKED:
+        raise UnreadableFile(
+            f"reading `{file.path}`: its codec `{codec}` is not read",
+            hint="write it with ZLIB, SNAPPY, LZ4 or ZSTD, or without a codec",
+        )
+    length = postscript.number(1)
+    start = file.size - 1 - size - length
+    if start < 0:
+        raise _Damaged("its footer is longer than the file")
+    data = _bytes_at(stream, start, length)
+    footer = _Message(_unpacked(codec, data))
+    if footer.many(10):
+        raise UnreadableFile(
+            f"reading `{file.path}`: it has columns that are encrypted",
+            hint="write it without encryption",
+        )
+    stripes = []
+    for message in map(_Message, footer.many(3)):
+        numbers = (message.number(field) for field in range(1, 6))
+        stripes.append(_Stripe(*numbers))
+    return _Tail(postscript, footer, codec, _types(footer.many(4)), tuple(stripes))
+
+
+def _bytes_at(stream: Any, start: int, size: int) -> bytes:
+    stream.seek(start)
+    pieces, left = [], size
+    while left and (piece := stream.read(left)):
+        pieces.append(piece)
+        left -= len(piece)
+    if left:
+        raise _Damaged("it ends too early")
+    return b"".join(pieces)
+
+
+def _unpacked(codec: str, data: bytes) -> bytes:
+    """Return the bytes of a footer. Raises `_Damaged`."""
+    if not codec:
+        return data
+    out, at = [], 0
+    while at < len(data):
+        header = int.from_bytes(data[at : at + 3], "little")
+        chunk = data[at + 3 : at + 3 + (header >> 1)]
+        if len(chunk) < header >> 1:
+            raise _Damaged("a footer ends within a chunk")
+        at += 3 + len(chunk)
+        try:
+            out.append(chunk if header & 1 else _UNPACKED[codec](chunk))
+        except (OSError, ValueError, IndexError, zlib.error, pa.ArrowException) as error:
+            raise _Damaged(f"a footer cannot be unpacked: {error}") from error
+    return b"".join(out)
+
+
+def _from_zlib(data: bytes) -> bytes:
+    return zlib.decompress(data, -zlib.MAX_WBITS)
+
+
+def _from_snappy(data: bytes) -> bytes:
+    size, _ = _varint(data, 0)
+    return pa.Codec("snappy").decompress(data, size, asbytes=True)
+
+
+def _from_lz4(data: bytes) -> bytes:
+    return pa.Codec("lz4_raw").decompress(data, _lz4_size(data), asbytes=True)
+
+
+def _from_zstd(data: bytes) -> bytes:
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        return stream.read()
+
+
+_UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "zlib": _from_zlib,
+    "snappy": _from_snappy,
+    "lz4": _from_lz4,
+    "zstd": _from_zstd,
+}
+
+
+def _lz4_size(data: bytes) -> int:
+    """Return how many bytes a block of LZ4 becomes: Arrow needs to know."""
+    at = size = 0
+
+    def length(start: int) -> int:
+        nonlocal at
+        found = start
+        while start == 15:
+            found, at = found + data[at], at + 1
+            if data[at - 1] != 255:
+                break
+        return found
+
+    while at < len(data):
+        token, at = data[at], at + 1
+        literals = length(token >> 4)
+        at, size = at + literals, size + literals
+        if at < len(data):  # The last sequence has literals only.
+            at += 2
+            size += length(token & 15) + 4
+    return size
+
+
+def read_orc_footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
+    """Return what the footers of `files` say, in their order.
+
+    Raises `LoadFailed` naming a file that is not there any more or is no ORC file, and `AwsError`.
+    """
+
+    def read(file: FileState) -> FileSchema:
+        if not file.size:
+            return FileSchema(file, (), ())  # As Hive leaves them where a task had no rows.
+        with opener.seekable(file) as stream, _naming(file):
+            tail = _read_tail(file, stream)
+            columns = _columns(file, tail)
+        units, before = [], 0
+        for number, one in enumerate(tail.stripes):
+            end = one.start + one.index + one.data + one.footer
+            units.append(Unit(one.rows, end - one.start, number, None, before, one.start, end))
+            before += one.rows
+        return FileSchema(file, without_twins(file.path, columns), tuple(units), codec=tail.codec)
+
+    schemas = read_all(files, read)
+    if schemas and not any(schema.columns for schema in schemas):
+        raise UnreadableFile(
+            f"none of the files has columns, `{files[0].path}` among them",
+            hint="are they ORC files, and complete?",
+        )
+    return schemas
+
+
+@contextmanager
+def _naming(file: FileState) -> Iterator[None]:
+    """Make errors of a file's structure name it."""
+    try:
+        yield
+    except _Damaged as error:
+        if not error.args[0]:
+            raise UnreadableFile(
+                f"reading `{file.path}`: it is not an ORC file", hint="check the file and `format`"
+            ) from error
+        raise _damaged(file, error.args[0]) from error
+
+
+def _damaged(file: FileState, why: str) -> UnreadableFile:
+    return UnreadableFile(
+        f"reading `{file.path}`: the ORC file is damaged: {why}",
+        hint="copy the file from its source again",
+    )
+
+
+def _columns(file: FileState, tail: _Tail) -> list[Column]:
+    if tail.types.kind != _STRUCT:
+        raise _Damaged("its rows are no structs")
+    found = []
+    for name, own in zip(tail.types.names, tail.types.children, strict=True):
+        refused: list[str] = []
+        kind, stored = (_kind(own, refused, earlier=earlier) for earlier in (False, True))
+        why = f"column `{name}` of `{file.path}` has {''.join(refused[:1])}, which is not read"
+        found.append(
+            Column(
+                name,
+                kind,
+                file.path,
+                refused=why if refused else "",
+                may_be_bad=_may_be_bad(own, julian=tail.is_julian),
+                stored=None if stored == kind else stored,
+            )
+        )
+    return found
+
+
+def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
+    """Return the kind of a type; with `earlier` that which Spark's reader gives it, with which
+    tables were loaded. Why a type is not read is added to `refused`."""
+    kinds = [_kind(child, refused, earlier=earlier) for child in own.children]
+    if own.kind == _TIMESTAMP:
+        return INSTANT if own.spark_type == "timestamp" or earlier else LOCAL
+    if own.is_local_number:
+        return LOCAL
+    if own.kind in _LEAVES:
+        return _LEAVES[own.kind]
+    if own.kind == _DECIMAL:
+        precision, scale = own.message.number(5), own.message.number(6)
+        if 0 < precision <= 38 and scale <= precision:
+            return pa.decimal128(precision, scale)
+        refused.append(f"decimals of {precision} digits and the scale {scale}")
+        return pa.null()
+    if own.kind == _LIST:
+        return pa.list_(kinds[0])
+    if own.kind == _MAP:
+        return pa.map_(*kinds)
+    if own.kind in (_STRUCT, _UNION):
+        names = (
+            own.names if own.kind == _STRUCT else tuple(map("member{}".format, range(len(kinds))))
+        )
+        if not names:
+            refused.append("a struct or union that has no fields")
+        if len(set(names)) < len(names):
+            refused.append("two fields of one name")
+        return pa.struct(list(zip(names, kinds, strict=True)))
+    refused.append(f"a type that ORC numbers as {own.kind}")
+    return pa.null()
+
+
+def _may_be_bad(own: _Type, *, julian: bool) -> bool:
+    return (
+        own.kind in (_STRING, _VARCHAR, _CHAR, _TIMESTAMP, _INSTANT, _MAP)
+        or (own.kind == _DATE and julian)
+        or any(_may_be_bad(child, julian=julian) for child in own.children)
+    )
+
+
+@dataclass(frozen=True)
+class OrcReader:
+    """Opens stripes; it travels to the tasks."""
+
+    files: FileBytes
+
+    @contextmanager
+    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+        """Open those columns of a piece that its file has."""
+        with ExitStack() as stack:
+            ranges = self.files.object_file(piece.file) if is_s3(piece.path) else None
+            stream = ranges or stack.enter_context(self.files.seekable(piece.file))
+            with _naming(piece.file):
+                tail = _read_tail(piece.file, stream)
+            yield self._batches(piece, stream, ranges, tail, names)
+
+    def _batches(
+        self, piece: TypedPiece, stream: Any, ranges: Any, tail: _Tail, names: Sequence[str]
+    ) -> Iterator[Batch]:
+        own = dict(zip(tail.types.names, tail.types.children, strict=True))
+        columns = {name: own[name] for name in names if name in own}
+        for unit in piece.units:
+            if unit.number >= len(tail.stripes) or tail.stripes[unit.number].rows != unit.rows:
+                raise changed(piece.path, "was written to")
+            if not columns or not unit.rows:
+                yield Batch({}, unit.rows)
+                continue
+            with _naming(piece.file):
+                stripe = _OpenStripe(piece.file, stream, tail, tail.stripes[unit.number])
+                if ranges is not None:
+                    ranges.prefetch(stripe.ranges(columns.values()))
+                values = stripe.values(tuple(columns.values()))
+            whole = dict(zip(columns, values, strict=True))
+            yield from _sliced(whole, unit.rows)
+
+
+def _sliced(columns: Mapping[str, _Values], rows: int) -> Iterator[Batch]:
+    """Yield the rows of a stripe in batches of a few megabytes."""
+    size = sum(column.array.nbytes for column in columns.values())
+    step = max(_MIN_BATCH_ROWS, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // max(size, 1)))
+    for start in range(0, rows, step):
+        count = min(step, rows - start)
+
+        def part(column: Array, start: int = start, count: int = count) -> Array:
+            some = column.slice(start, count)
+            # Nested values of a slice have all elements.
+            return pa.concat_arrays([some]) if pt.is_nested(column.type) else some
+
+        yield Batch(
+            {name: part(column.array) for name, column in columns.items()},
+            count,
+            {name: part(one.texts) for name, one in columns.items() if one.texts is not None},
+        )
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values; `texts` are the same as text where some have no place in the type of `array`."""
+
+    array: Array
+    texts: Array | None = None
+
+    @property
+    def shown(self) -> Array:
+        """The texts, or the values where they have none."""
+        return self.array if self.texts is None else self.texts
+
+
+class _OpenStripe:
+    """A stripe whose footer is read. Raises `_Damaged`, and `UnreadableFile` for a zone of time
+    that is not known."""
+
+    def __init__(self, file: FileState, stream: Any, tail: _Tail, stripe: _Stripe) -> None:
+        self._stream = stream
+        self._tail = tail
+        self._rows = stripe.rows
+        at = stripe.start + stripe.index + stripe.data
+        data = _bytes_at(stream, at, stripe.footer)
+        footer = _Message(_unpacked(tail.codec, data))
+        self._encodings = footer.many(2)
+        if len(self._encodings) < len(tail.footer.many(4)):
+            raise _Damaged("a stripe has columns without an encoding")
+        self._streams: list[tuple[int, int, int, int]] = []
+        at = stripe.start
+        for one in map(_Message, footer.many(1)):
+            kind, column, size = one.number(1), one.number(2), one.number(3)
+            if kind not in _INDEXES:
+                self._streams.append((kind, column, at, size))
+            at += size
+        if at > file.size:
+            raise _Damaged("a stripe is longer than the file")
+        self._file = file
+        self._zone = footer.text(3) or "UTC"
+
+    def ranges(self, columns: Iterable[_Type]) -> Iterator[tuple[int, int]]:
+        """Yield where the streams of columns lie."""
+        numbers = {number for column in columns for number in _numbers(column)}
+        for _, column, at, size in self._streams:
+            if column in numbers:
+                yield at, at + size
+
+    def values(self, columns: Sequence[_Type]) -> list[_Values]:
+        """Return the values of columns."""
+        seconds = self._read(columns, {})
+        timed = [column for column in columns if column.has_times]
+        counts: dict[int, int] = {}
+        for column, array in zip(columns, seconds, strict=True):
+            _count_times(column, array, counts)
+        nanos = iter(self._read(timed, counts) if timed else ())
+        return [
+            self._values(column, array, next(nanos) if column.has_times else None)
+            for column, array in zip(columns, seconds, strict=True)
+        ]
+
+    def _read(self, columns: Sequence[_Type], counts: Mapping[int, int]) -> list[Array]:
+        """Return columns as Arrow reads them, with seconds for timestamps. With `counts`, how many
+        values timestamps have, those are read with 0 for all seconds, and no others beside them."""
+        types, encodings = [b""], [self._encodings[0]]
+        numbers: dict[int, int] = {}
+
+        def add(own: _Type) -> int:
+            new = numbers[own.number] = len(types)
+            types.append(b"")
+            encodings.append(self._encodings[own.number])
+            children = [(child.number, add(child)) for child in _kept(own, timed=bool(counts))]
+            types[new] = _small_type(own, children, timed=bool(counts))
+            return new
+
+        roots = [(column.number, add(column)) for column in columns]
+        types[0] = _encoded(
+            (1, _STRUCT),
+            *((2, new) for _, new in roots),
+            *((3, f"c{old}".encode()) for old, _ in roots),
+        )
+        data, streams = bytearray(), []
+        for kind, column, at, size in self._streams:
+            if column not in numbers:
+                continue
+            if kind == _DATA and column in counts:
+                content = self._zeros(column, counts[column])
+            else:
+                content = _bytes_at(self._stream, at, size)
+            data += content
+            streams.append(_encoded((1, kind), (2, numbers[column]), (3, len(content))))
+        footer = _encoded(
+            *((1, stream) for stream in streams),
+            *((2, encoding) for encoding in encodings),
+            (3, b"GMT"),
+        )
+        small = _small_file(self._tail, bytes(data), footer, types, self._rows)
+        return list(orc.ORCFile(pa.BufferReader(small)).read_stripe(0).columns)
+
+    def _zeros(self, column: int, count: int) -> bytes:
+        """Return the stream of so many zeros, or some more."""
+        if _Message(self._encodings[column]).number(1) == _DIRECT_V2:
+            runs = b"\x07\x00" * (count // 10 + 1)
+        else:
+            runs = b"\x7f\x00\x00" * (count // 130 + 1)
+        return _stored(self._tail, runs)
+
+    def _values(self, own: _Type, seconds: Array, nanos: Array | None) -> _Values:
+        if own.is_time:
+            return self._times(own, seconds, nanos)
+        if own.kind == _DATE:
+            return self._dates(seconds)
+        if own.is_local_number:
+            return _Values(seconds.view(LOCAL))
+        if not own.children:
+            return _Values(seconds)
+        fine = iter(() if nanos is None else _children(own, nanos))
+        kept = () if nanos is None else _kept(own, timed=True)
+        children = [
+            self._values(child, array, next(fine) if child in kept else None)
+            for child, array in zip(own.children, _children(own, seconds), strict=True)
+        ]
+        has_texts = any(child.texts is not None for child in children)
+        return _Values(
+            _parent(own, seconds, [child.array for child in children]),
+            _parent(own, seconds, [child.shown for child in children]) if has_texts else None,
+        )
+
+    def _dates(self, column: Array) -> _Values:
+        null = column.is_null().to_numpy(zero_copy_only=False)
+        days = column.fill_null(0).to_numpy()
+        if not self._tail.is_julian or not (days < _FIRST_GREGORIAN).any():
+            return _Values(column.view(pa.date32()))
+        shift, gone = _from_julian(days)
+        days = (days + shift).astype(np.int32)
+        found = pa.array(days, pa.int32(), mask=null | gone).view(pa.date32())
+        if not gone[~null].any():
+            return _Values(found)
+        return _Values(found, pa.array(_texts(days, null, gone, 1, pa.date32()), pa.string()))
+
+    def _times(self, own: _Type, seconds: Array, nanos: Any) -> _Values:
+        null = seconds.is_null().to_numpy(zero_copy_only=False)
+        zone = _Zone(self._zone if own.kind == _TIMESTAMP else "UTC", self._file)
+        unix = seconds.fill_null(0).to_numpy() + zone.epoch
+        fine = nanos.view(pa.int64()).fill_null(_NANOS_BIAS).to_numpy() - _NANOS_BIAS
+        far = (unix > _MOST_SECONDS) | (unix < -_MOST_SECONDS)
+        shown, unix = unix, np.where(far, 0, unix)
+        # Java and C++ write the second that a fraction before 1970 is in as the one after it.
+        unix = unix - ((unix < 0) & (fine > 999_999))
+        local, gone = unix + zone.offsets(unix), np.zeros(len(unix), bool)
+        if self._tail.is_julian:
+            shift, gone = _from_julian(local // _DAY)
+            local = local + shift * _DAY
+        kind = _kind(own, [])
+        if kind == INSTANT:
+            local = local - zone.offsets_of_local(local, unix)
+        micros = local * 10**6 + fine // 1000
+        found = pa.array(micros, pa.int64(), mask=null | far | gone).view(kind)
+        digits = np.where(null | far, 0, fine % 1000)
+        if not (digits.any() or far[~null].any() or (gone & ~null).any()):
+            return _Values(found)
+        texts: list[str | None] = []
+        for text, more in zip(_texts(micros, null, gone, _DAY * 10**6, LOCAL), digits, strict=True):
+            texts.append(text and f"{text}{more:03d}{'Z' if kind == INSTANT else ''}")
+        for row in np.flatnonzero(far & ~null):
+            texts[row] = f"{shown[row]} seconds since 1970"
+        return _Values(found, pa.array(texts, pa.string()))
+
+
+def _numbers(own: _Type) -> Iterator[int]:
+    yield own.number
+    for child in own.children:
+        yield from _numbers(child)
+
+
+def _kept(own: _Type, *, timed: bool) -> tuple[_Type, ...]:
+    """Return the types within a type; with `timed` those that are needed to read timestamps."""
+    if own.kind == _STRUCT and timed:
+        return tuple(child for child in own.children if child.has_times)
+    return own.children
+
+
+def _small_type(own: _Type, children: Sequence[tuple[int, int]], *, timed: bool) -> bytes:
+    kind = _READ_AS.get(own.kind, own.kind)
+    if timed and own.is_time:
+        kind = _TIMESTAMP
+    elif kind in (_CHAR, _VARCHAR):
+        kind = _STRING
+    return _encoded(
+        (1, kind),
+        *((2, new) for _, new in children),
+        *((3, f"c{old}".encode()) for old, _ in children if kind == _STRUCT),
+        (5, own.message.number(5)),
+        (6, own.message.number(6)),
+    )
+
+
+def _small_file(
+    tail: _Tail, data: bytes, stripe_footer: bytes, types: Sequence[bytes], rows: int
+) -> bytes:
+    """Return an ORC file of one stripe, packed as the one with that tail."""
+    stripe_footer = _stored(tail, stripe_footer)
+    stripe = ((1, len(_MAGIC)), (2, 0), (3, len(data)), (4, len(stripe_footer)), (5, rows))
+    footer = _stored(
+        tail,
+        _encoded(
+            (1, len(_MAGIC)),
+            (2, len(_MAGIC) + len(data) + len(stripe_footer)),
+            (3, _encoded(*stripe)),
+            *((4, one) for one in types),
+            (6, rows),
+            (8, 0),
+            (9, tail.footer.number(9, _JAVA)),
+        ),
+    )
+    postscript = _encoded(
+        (1, len(footer)),
+        (2, tail.postscript.number(2)),
+        (3, tail.block),
+        *((4, version) for version in tail.postscript.numbers(4)),
+        (5, 0),
+        (6, tail.postscript.number(6)),
+        (8000, _MAGIC),
+    )
+    size = bytes((len(postscript),))
+    return b"".join((_MAGIC, data, stripe_footer, footer, postscript, size))
+
+
+def _stored(tail: _Tail, data: bytes) -> bytes:
+    """Return bytes as they are in a packed file, in chunks that are not packed."""
+    if not tail.codec:
+        return data
+    size, out = min(tail.block, _MAX_CHUNK), bytearray()
+    for at in range(0, len(data), size):
+        chunk = data[at : at + size]
+        out += (len(chunk) << 1 | 1).to_bytes(3, "little") + chunk
+    return bytes(out)
+
+
+def _children(own: _Type, column: Array) -> list[Array]:
+    """Return the arrays within one."""
+    if own.kind == _LIST:
+        return [column.values]
+    if own.kind == _MAP:
+        return [column.keys, column.items]
+    return [column.field(place) for place in range(column.type.num_fields)]
+
+
+def _count_times(own: _Type, column: Array, counts: dict[int, int]) -> None:
+    """Put into `counts` how many values each timestamp has."""
+    if own.is_time:
+        counts[own.number] = len(column)
+    if own.children:
+        for child, array in zip(own.children, _children(own, column), strict=True):
+            _count_times(child, array, counts)
+
+
+def _parent(own: _Type, column: Array, children: Sequence[Array]) -> Array:
+    """Return a nested column with other arrays in it."""
+    if own.kind == _LIST:
+        return with_child(column, pa.list_(children[0].type), children[0])
+    if own.kind == _MAP:
+        kind = pa.map_(children[0].type, children[1].type)
+        fields = [kind.key_field, kind.item_field]
+        entries = pa.StructArray.from_arrays(list(children), fields=fields)
+        return with_child(column, kind, entries)
+    if own.kind == _STRUCT:
+        null, names = column.is_null(), own.names
+    else:
+        # Arrow's unions are null where the member that they have is.
+        null, names = _union_nulls(column), tuple(map("member{}".format, range(len(children))))
+        codes = column.type_codes
+        nothing = [pa.scalar(None, child.type) for child in children]
+        children = [
+            pc.if_else(pc.equal(codes, place), child, none)
+            for place, (child, none) in enumerate(zip(children, nothing, strict=True))
+        ]
+    fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
+    return pa.StructArray.from_arrays(list(children), fields=fields, mask=null)
+
+
+def _texts(values: Any, null: Any, gone: Any, day: int, kind: Kind) -> Iterator[str | None]:
+    """Yield days or timestamps as text, those of the Julian calendar's own days too."""
+    found = pa.array(np.where(gone, values - day, values), mask=null).view(kind)
+    for text, is_gone in zip(found.cast(pa.string()).to_pylist(), gone, strict=True):
+        yield text.replace("-02-28", "-02-29", 1) if text and is_gone else text
+
+
+def _from_julian(days: Any) -> tuple[Any, Any]:
+    """Return what to add to days of which those before 1582 are of the Julian calendar, so that
+    they have the same name in the Gregorian one, and which days that one does not have."""
+    since = days + 719_470  # 0000-03-01 in the Julian calendar
+    year = (4 * since + 3) // 1461
+    old = days < _FIRST_GREGORIAN
+    shift = np.where(old, 2 - year // 100 + year // 400, 0)
+    is_last = since - 1461 * year // 4 == 365
+    gone = old & is_last & ((year + 1) % 100 == 0) & ((year + 1) % 400 != 0)
+    return shift, gone
+
+
+def _union_nulls(column: Array) -> Array:
+    codes = column.type_codes
+    null = pa.array(np.zeros(len(column), bool))
+    for place in range(column.type.num_fields):
+        here = pc.and_(pc.equal(codes, place), column.field(place).is_null())
+        null = pc.or_(null, here)
+    return null
+
+
+class _Zone:
+    """The zone of time of a writer. Raises `UnreadableFile` for one that is not known."""
+
+    def __init__(self, name: str, file: FileState) -> None:
+        self._name = name
+        self._zone = _zone(name)
+        if self._zone is None:
+            raise UnreadableFile(
+                f"reading `{file.path}`: its timestamps are in the zone `{name}`, which this "
+                "machine does not know",
+                hint="install `tzdata`, or write the file in UTC",
+            )
+
+    @property
+    def epoch(self) -> int:
+        """The second from which seconds count."""
+        return int(datetime(2015, 1, 1, tzinfo=self._zone).timestamp())
+
+    def offsets(self, unix: Any) -> Any:
+        """Return how many seconds local time was ahead of UTC at each second since 1970."""
+        if isinstance(self._zone, timezone):
+            return np.full(len(unix), self._offset(0))
+        old, late = unix < _FIRST_OFFSET, unix >= _LAST_OFFSET
+        early = np.where(old | late, 0, unix)
+        local = pc.local_timestamp(pa.array(early, pa.timestamp("s", self._name)))
+        found = (local.view(pa.int64()).to_numpy() - early).copy()
+        if late.any():
+            # Arrow has no rules for what comes after the last change in the database of zones.
+            folded = _LAST_OFFSET + (unix[late] - _LAST_OFFSET) % _GREGORIAN_CYCLE
+            quarters, places = np.unique(folded // _QUARTER, return_inverse=True)
+            offsets = [self._offset(one * _QUARTER) for one in quarters.tolist()]
+            found[late] = np.array(offsets)[places]
+        found[old] = self._standard
+        return found
+
+    def offsets_of_local(self, local: Any, unix: Any) -> Any:
+        """Return the offsets to take from local times, which are those of Java at `unix`: Spark
+        knows what clocks showed before 1900."""
+        offsets = self.offsets(unix)
+        old = unix < _FIRST_OFFSET
+        if isinstance(self._zone, timezone) or not old.any():
+            return offsets
+        times = pa.array(local[old], pa.timestamp("s"))
+        instants = pc.assume_timezone(
+            times, self._name, ambiguous="earliest", nonexistent="earliest"
+        )
+        offsets[old] = local[old] - instants.view(pa.int64()).to_numpy()
+        return offsets
+
+    @property
+    def _standard(self) -> int:
+        """The offset of today's standard time."""
+        return min(self._offset(_LAST_OFFSET), self._offset(_LAST_OFFSET - 180 * _DAY))
+
+    def _offset(self, unix: int) -> int:
+        offset = datetime.fromtimestamp(unix, self._zone).utcoffset() or timedelta()
+        return int(offset.total_seconds())
+
+
+def _zone(name: str) -> tzinfo | None:
+    if name in ("UTC", "GMT", "Z", "Etc/UTC", "Etc/GMT"):
+        return UTC
+    if fixed := re.fullmatch(r"(?:GMT|UTC)([+-])(\d{1,2})(?::?(\d\d))?", name):
+        sign, hours, minutes = fixed.groups("0")
+        own = timedelta(hours=int(hours), minutes=int(minutes))
+        return timezone(-own if sign == "-" else own)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
