@@ -1,6 +1,7 @@
 """Figures of the prose: `python -m tests.prose` prints them, `--reflow FILE…` wraps Markdown.
 
-A thermometer, not an aim: docs/style.md says how we write. Tests hold what must stay at zero.
+`--counts FOLDER` prints those of another checkout, `--pages` those of each page. They are a
+thermometer, not an aim: docs/style.md says how we write. Tests hold what must stay at zero.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ast
 import re
 import sys
 import textwrap
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +26,33 @@ FORBIDDEN = re.compile(
 )
 """Words of the list in docs/style.md that no page and no message uses."""
 
+NOT_IN_MESSAGES = re.compile(
+    r"\b(?:tells?|asks|asking|answer(?:s|ed|ing)?|in step|refus(?:e|es|ed|al)|speaks|died|"
+    r"(?:dead|killed) (?:runs?|loads?|attempts?)|a look|looks? (?:at|for|into)|looking|lies|"
+    r"goes on|once more|everybody|anybody|whoever)\b",
+    re.IGNORECASE,
+)
+"""Further words that no message uses: there is a standard term for each."""
+
 OUTSIDE = re.compile(
     r"\bDESIGN\b|\bsection \d+\b|(?<!repos/)\bshared/|\b[FP]\d{1,3}\b(?!\d)|\b[BDW]\d{1,2}\b"
 )
 """References to documents that are not in the repository."""
+
+INDIRECT = r"(?:what|who|whose|whom|whoever|whatever|whether|nobody|somebody|anybody)"
+"""Words of indirect clauses and of unnamed actors."""
+
+QUESTION = re.compile(r"(?:What|Who|Whose|How|Whether|Where|When|Why|Which)\b")
+"""How a docstring begins that is an indirect question."""
+
+DELICATE = re.compile(
+    r"(?:iceberg/(?:load/)?(?:publish|branches|opening|stage|write)|(?:formats/parquet|lake)/(?:log/)?"
+    r"(?:publish|placing|settle|roll_forward|recovery|table_log|commit_log|stale_uploads|reset|admission)"
+    r"|parquet/(?:load/)?(?:stage|write)|launch/(?:process|stop)|storage/objects"
+    r"|lake/conditional_writes)\.py$"
+)
+"""Modules of publish, append, recovery, staging and process handling, in today's and "
+  "former layout."""
 
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
 _ITEM = re.compile(r"(\s*)([-*]|\d+\.) ")
@@ -93,6 +118,16 @@ def messages() -> Iterator[Line]:
                     continue
                 if isinstance(node.value, str):
                     yield Line(name, node.lineno, node.value)
+
+
+def forbidden_messages() -> list[Line]:
+    """Return the texts with a word that docs/style.md forbids. Identifiers are not texts."""
+    return [
+        line
+        for line in messages()
+        if FORBIDDEN.search(line.text)
+        or (" " in line.text.strip() and NOT_IN_MESSAGES.search(line.text))
+    ]
 
 
 def errors_without_hint() -> list[Line]:
@@ -177,6 +212,85 @@ def _wrapped(words: str, first: str, rest: str) -> list[str]:
     return found
 
 
+def docstrings(root: Path) -> Iterator[Line]:
+    """Yield the first line of each module's docstring."""
+    for top in CODE:
+        for path in sorted((root / top).rglob("*.py")):
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+            if text:
+                yield Line(path.relative_to(root).as_posix(), 1, text.splitlines()[0])
+
+
+def comment_density(root: Path) -> tuple[int, int]:
+    """Return the `#` comments of the delicate modules, and their lines."""
+    comments = lines = 0
+    for top in CODE:
+        for path in sorted((root / top).rglob("*.py")):
+            if DELICATE.search(path.as_posix()):
+                with path.open("rb") as file:
+                    kinds = [token.type for token in tokenize.tokenize(file.readline)]
+                comments += kinds.count(tokenize.COMMENT)
+                lines += len(path.read_text(encoding="utf-8").splitlines())
+    return comments, lines
+
+
+def _text(page: Path) -> str:
+    """Return the prose of a page: without code, tables, comments and the targets of links."""
+    kept, fenced = [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith(("|", "<!--")):
+            kept.append(line)
+    text = re.sub(r"`[^`]*`", "CODE", "\n".join(kept))
+    return re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def _figures(text: str) -> tuple[float, float, float]:
+    """Return indirect words, semicolons and "you" per 1,000 words."""
+    size = max(1, len(text.split())) / 1000
+    patterns = (rf"\b{INDIRECT}\b", ";", r"\byou(?:r|rs)?\b")
+    indirect, semicolons, you = (len(re.findall(p, text, re.IGNORECASE)) / size for p in patterns)
+    return indirect, semicolons, you
+
+
+def counts(root: Path) -> Iterator[str]:
+    """Yield the figures of a checkout, one a line: docs, decisions, docstrings, comments, "
+    "README."""
+    readme = root / "README.md"
+    pages_of = sorted((root / "docs").glob("**/*.md"))
+    groups = {
+        "docs": [*(path for path in pages_of if "decisions" not in path.parts), readme],
+        "decisions": [path for path in pages_of if "decisions" in path.parts],
+    }
+    for name, group in groups.items():
+        text = "\n".join(_text(page) for page in group if page.name != "style.md")
+        indirect, semicolons, you = _figures(text)
+        yield (
+            f"{name}: {len(text.split()):,} words, per 1,000: {indirect:.1f} "
+            f"what/who/whether/nobody, {semicolons:.1f} semicolons, {you:.1f} you"
+        )
+    dangling = re.compile(r"\bDESIGN\b|(?<![\w.])[FPB]\d{1,2}\b(?!\.)")
+    found = 0
+    for path in [
+        *(p for top in (*CODE, "docs", "tests") for p in (root / top).rglob("*.*")),
+        readme,
+    ]:
+        if path.suffix in (".py", ".md") and path.name not in ("prose.py", "test_prose.py"):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found += sum(bool(dangling.search(line)) for line in lines)
+    yield f"lines with DESIGN or an F, P or B number: {found}"
+    first = list(docstrings(root))
+    questions = sum(bool(QUESTION.match(line.text)) for line in first)
+    yield f"module docstrings as questions: {questions} of {len(first)}"
+    comments, size = comment_density(root)
+    yield f"comments in delicate modules: {100 * comments / size:.1f} per 100 of {size:,} lines"
+    text = readme.read_text(encoding="utf-8")
+    numbered = enumerate(text.splitlines(), 1)
+    install = next((number for number, x in numbered if re.search(r"(pip|uv\w*) .*install", x)), 0)
+    yield f"README: {len(text.split()):,} words, install on line {install}"
+
+
 def main(arguments: list[str]) -> None:
     """Print the figures, or wrap the files that are named."""
     if arguments[:1] == ["--reflow"]:
@@ -184,21 +298,19 @@ def main(arguments: list[str]) -> None:
             path = Path(name)
             path.write_text(reflow(path.read_text(encoding="utf-8")), encoding="utf-8")
         return
-    everything = [line for page in pages() for line in prose(page)]
-    words = sum(len(line.text.split()) for line in everything)
-    texts = list(messages())
-    print(f"pages {len(pages())}, words {words:,}")  # noqa: T201
-    print(f"you {1000 * _count(r'you(r|rs)?', everything) / words:.1f} per 1,000")  # noqa: T201
-    print(f"semicolons {1000 * sum(line.text.count(';') for line in everything) / words:.1f}")  # noqa: T201
-    print(f"forbidden words in pages {sum(bool(FORBIDDEN.search(x.text)) for x in everything)}")  # noqa: T201
-    print(f"forbidden words in messages {sum(bool(FORBIDDEN.search(x.text)) for x in texts)}")  # noqa: T201
-    print(f"lines over {WIDTH} {sum(len(long_lines(page)) for page in pages())}")  # noqa: T201
-    print(f"references to the outside {sum(bool(OUTSIDE.search(x.text)) for x in everything)}")  # noqa: T201
-    print(f"errors without a hint {len(errors_without_hint())}")  # noqa: T201
-
-
-def _count(pattern: str, lines: list[Line]) -> int:
-    return sum(len(re.findall(rf"\b{pattern}\b", line.text, re.IGNORECASE)) for line in lines)
+    if arguments[:1] == ["--pages"]:
+        for page in pages():
+            text = _text(page)
+            figures = " ".join(f"{figure:5.1f}" for figure in _figures(text))
+            print(f"{figures} {len(text.split()):6,} {page.relative_to(ROOT)}")  # noqa: T201
+        return
+    root = Path(arguments[1]) if arguments[:1] == ["--counts"] and arguments[1:] else ROOT
+    for line in counts(root):
+        print(line)  # noqa: T201
+    if root == ROOT:
+        forbidden = forbidden_messages()
+        print(f"forbidden words in messages: {len(forbidden)}")  # noqa: T201
+        print(f"errors without a hint: {len(errors_without_hint())}")  # noqa: T201
 
 
 if __name__ == "__main__":

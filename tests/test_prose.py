@@ -9,9 +9,13 @@ import pytest
 from tests.prose import (
     FORBIDDEN,
     OUTSIDE,
+    QUESTION,
     ROOT,
     WIDTH,
+    Line,
+    docstrings,
     errors_without_hint,
+    forbidden_messages,
     long_lines,
     messages,
     pages,
@@ -29,17 +33,6 @@ _OLD_LINES = {"CHANGELOG.md"}
 
 _OLD_WORDS = ("docs/style.md",)
 """The page that lists the words."""
-
-_OLD_MESSAGES = (
-    "sparkjobs/lakeload_jobs/sources/files/",
-    "sparkjobs/lakeload_jobs/rows/",
-    "sparkjobs/lakeload_jobs/formats/parquet/load/",
-    "sparkjobs/lakeload_jobs/formats/parquet/log/",
-    "sparkjobs/lakeload_jobs/formats/iceberg/load/",
-    "sparkjobs/lakeload_jobs/jobs/failures.py",
-    "cli/lakeload/sources/files/",
-)
-"""Modules whose messages have old words."""
 
 
 @each_page
@@ -60,12 +53,7 @@ def test_no_page_refers_to_what_is_not_in_the_repository(page: Path) -> None:
 
 
 def test_no_message_uses_a_word_that_the_style_forbids() -> None:
-    found = [
-        str(line)
-        for line in messages()
-        if FORBIDDEN.search(line.text) and not line.path.startswith(_OLD_MESSAGES)
-    ]
-    assert found == []
+    assert [str(line) for line in forbidden_messages()] == []
 
 
 def test_no_text_of_the_product_refers_to_what_is_not_in_the_repository() -> None:
@@ -73,8 +61,31 @@ def test_no_text_of_the_product_refers_to_what_is_not_in_the_repository() -> Non
 
 
 def test_every_error_that_a_user_can_fix_has_a_hint() -> None:
-    found = [line for line in errors_without_hint() if not line.path.startswith(_OLD_MESSAGES)]
-    assert [str(line) for line in found] == []
+    assert [str(line) for line in errors_without_hint()] == []
+
+
+def test_module_docstrings_name_their_concept_and_are_no_questions() -> None:
+    first = docstrings(ROOT)
+    assert [str(line) for line in first if QUESTION.match(line.text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "forbidden"),
+    [
+        ("S3 told lakeload", True),
+        ("the catalog does not answer", True),
+        ("the tables are in step", True),
+        ("look at `spark.log`", True),
+        ("the catalog does not respond", False),
+        ("ask your vendor", False),
+    ],
+)
+def test_forbidden_messages_text_with_an_old_word_is_found(
+    monkeypatch: pytest.MonkeyPatch, text: str, forbidden: bool
+) -> None:
+    line = Line("cli/lakeload/app.py", 1, text)
+    monkeypatch.setattr("tests.prose.messages", lambda: iter([line]))
+    assert forbidden_messages() == ([line] if forbidden else [])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command line: commands, and what becomes of errors."""
+"""The command line: its commands, and the exit code of each error."""
 
 from __future__ import annotations
 

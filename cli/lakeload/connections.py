@@ -1,4 +1,4 @@
-"""How one command reaches AWS. Imports boto3."""
+"""AWS connections of one command. Imports boto3."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runs under spark-submit, and what the command line and the job must agree on."""
+"""The Spark job, and the contract that it shares with the command line."""

@@ -1,4 +1,4 @@
-"""`lakeload doctor`: what this machine lacks for a load, and the command that mends it."""
+"""`lakeload doctor`: missing requirements of this machine, each with the command that fixes it."""
 
 from __future__ import annotations
 

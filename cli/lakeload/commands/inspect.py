@@ -1,4 +1,4 @@
-"""`lakeload inspect`: what files hold, and the settings to load them. No Spark."""
+"""`lakeload inspect`: the content of files, and settings to load them. Needs no Spark."""
 
 from __future__ import annotations
 

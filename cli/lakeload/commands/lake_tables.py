@@ -1,4 +1,4 @@
-"""FILE and --table → the tables meant, and what their format does: for commands after the load."""
+"""Selection of tables by FILE and --table, for the commands that operate on loaded tables."""
 
 from __future__ import annotations
 

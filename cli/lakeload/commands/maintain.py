@@ -1,4 +1,4 @@
-"""`lakeload maintain`: keep tables small and quick to read, and remove what dead runs have left."""
+"""`lakeload maintain`: compaction, expiry and cleanup of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lakeload plan`: what `sync` would do. Writes nothing."""
+"""`lakeload plan`: a dry run of `sync`. Writes nothing."""
 
 from __future__ import annotations
 

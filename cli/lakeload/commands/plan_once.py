@@ -105,8 +105,9 @@ def destination_warnings(destination: DestinationSpec) -> tuple[str, ...]:
     if not uses_glue(destination) or speaks_rest(destination) or database_prefix(destination):
         return ()
     return (
-        "without `glue_database_prefix` nothing tells the Glue databases of this destination from "
-        "others, so `lakeload policy` allows every database: `lakeload init` writes `supaflow`; "
+        "without `glue_database_prefix` the Glue databases of this destination cannot be "
+        "distinguished from others, so `lakeload policy` allows every database: `lakeload "
+        "init` writes `supaflow`; "
         "setting it changes the names of the databases",
     )
 

@@ -1,4 +1,4 @@
-"""`lakeload policy`: what to allow in AWS, written from a destination."""
+"""`lakeload policy`: IAM policies and grants of a destination."""
 
 from __future__ import annotations
 

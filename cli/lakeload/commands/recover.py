@@ -1,4 +1,4 @@
-"""`lakeload recover`: finish or undo what killed runs left, and decide what only a person can."""
+"""`lakeload recover`: finish or clean up abandoned attempts, and resolve damaged jobs by hand."""
 
 from __future__ import annotations
 

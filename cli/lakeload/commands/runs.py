@@ -1,4 +1,4 @@
-"""`lakeload runs`: what was loaded when, from the lake's own records."""
+"""`lakeload runs`: the load history, from the records in the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands that start Spark have in common: this machine's Java and Spark, settings, jars."""
+"""Preparation of commands that start Spark: Java, Spark, settings and jars."""
 
 from __future__ import annotations
 

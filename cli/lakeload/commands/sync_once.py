@@ -1,4 +1,4 @@
-"""One load of a pipeline's tables, from its documents to what became of it.
+"""One load of a pipeline's tables, from the configuration files to the outcome.
 
 Prints nothing but progress and ends no process: a command shows the outcome and exits, and whoever
 loads again and again calls it again and again. Nothing of one call is left for the next.

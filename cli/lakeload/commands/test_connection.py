@@ -1,4 +1,4 @@
-"""`lakeload test-connection`: what a load needs from AWS, asked one thing at a time."""
+"""`lakeload test-connection`: checks of every permission that a load needs."""
 
 # ruff: noqa: PT028 - a command, not a test
 

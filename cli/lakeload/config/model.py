@@ -1,4 +1,4 @@
-"""What all document models share: strictness, and how they say no."""
+"""Base of all configuration models: strict validation and its messages."""
 
 from __future__ import annotations
 

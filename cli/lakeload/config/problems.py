@@ -1,4 +1,4 @@
-"""What is wrong with a document: where, what, and what to do about it."""
+"""Problems of a configuration file: position, message and hint."""
 
 from __future__ import annotations
 

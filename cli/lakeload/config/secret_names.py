@@ -1,4 +1,4 @@
-"""Which settings are secret, and what must never be shown even where none is expected."""
+"""Names of secret settings, and masking of values that look like secrets."""
 
 from __future__ import annotations
 

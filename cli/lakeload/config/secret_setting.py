@@ -104,7 +104,7 @@ def _reader(name: str) -> Callable[[Any], SecretReference]:
             raise refusal(f"`{name}` takes one reference", f"write {_FORMS}")
         [(kind, value)] = given.items()
         if kind not in REFERENCE_KINDS:
-            raise refusal(f"`{name}` is not a reference lakeload knows", f"write {_FORMS}")
+            raise refusal(f"`{name}` is not a kind of reference", f"write {_FORMS}")
         if not isinstance(value, str) or not value.strip():
             raise refusal(f"the reference of `{name}` has no name", f"write {_FORMS}")
         if kind == "env" and not VARIABLE_NAME.fullmatch(value):

@@ -119,7 +119,7 @@ class AwsAdmin:
             connection.close()
         if response.status >= 300:
             raise Refused(
-                f"setting up the emulated AWS failed: `{method} {path}` answered "
+                f"setting up the emulated AWS failed: `{method} {path}` returned "
                 f"{response.status} {text}"
             )
         return text

@@ -1,4 +1,4 @@
-"""What no single setting can tell: targets of tables, and rules over pipeline and destination.
+"""Rules across several settings: targets of tables, pipeline against destination.
 
 They look at whatever parts of a document are valid, so that one mistake hides no other.
 """

@@ -1,4 +1,4 @@
-"""What `--explain` says of each setting, from the models."""
+"""Explanations of settings for `--explain`, from the models."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ class Explainer:
 
     def _owner(self, location: Location) -> type[BaseModel]:
         owner = model_at(self._model, location)
-        assert owner is not None, "an error of a field lies in a model"  # noqa: S101
+        assert owner is not None, "an error of a field is in a model"  # noqa: S101
         return owner
 
     def _at_value(self, place: KeyLocation, code: str, message: str, hint: str | None) -> Problem:

@@ -1,4 +1,4 @@
-"""What each table format adds to the rules between settings: one module for each."""
+"""Rules between settings of each table format: one module per format."""
 
 from __future__ import annotations
 

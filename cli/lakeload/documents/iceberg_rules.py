@@ -1,4 +1,4 @@
-"""What holds between the settings of an Iceberg destination and its tables, and their specs.
+"""Rules between the settings of Iceberg destinations and tables, and their specs.
 
 The rules look at whatever parts of the document are valid, so that one mistake hides no other.
 """

@@ -1,4 +1,4 @@
-"""What holds between the settings of a destination of Parquet files, and of its tables.
+"""Rules between the settings of Parquet destinations and tables.
 
 A table of Parquet files is only appended to.
 """

@@ -1,4 +1,4 @@
-"""Which properties of Iceberg tables a document may set.
+"""Allowed properties of Iceberg tables.
 
 Names: https://iceberg.apache.org/docs/latest/configuration/. What is refused is what lakeload must
 be able to rely on, what Iceberg sets by itself, and what must never be seen by a table's readers.

@@ -1,1 +1,1 @@
-"""Table formats: what a load would find and do, and the operations on tables after it."""
+"""Table formats: inspection, plans and operations on tables."""

@@ -1,4 +1,4 @@
-"""What the command line asks of a table format. One module of each format has all of it."""
+"""Interface of a table format in the command line; one module per format implements it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of tables before Spark starts: what a job would find on opening them. Reads only."""
+"""State of tables before Spark starts, as a load would see it. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of tables: what a load would do, and to which columns. Reads only."""
+"""Plans of tables: the load and its schema changes. Reads only."""
 
 from __future__ import annotations
 

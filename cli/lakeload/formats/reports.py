@@ -1,4 +1,4 @@
-"""What table operations report, whatever the format: shown by one view of each, or as JSON.
+"""Reports of table operations, the same for every format, shown as text or JSON.
 
 A format fills in the sentences, and what its JSON documents alone hold.
 """

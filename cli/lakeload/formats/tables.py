@@ -1,4 +1,4 @@
-"""Which tables a command is about, and work on several of them at once."""
+"""Table selection of a command, and parallel work on several tables."""
 
 from __future__ import annotations
 

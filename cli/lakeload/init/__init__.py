@@ -1,1 +1,1 @@
-"""What `init` asks and writes; pure."""
+"""Questions and files of `init`; pure."""

@@ -1,4 +1,4 @@
-"""What a user has chosen, and the documents that `init` writes of it."""
+"""Choices of the user, and the configuration files that `init` writes from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of `lakeload init`: what becomes of each, what is written, and what to type next."""
+"""Files of `lakeload init`: planned action, writing, and the next commands."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding |
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             for finding in detail.get("ctx", {}).get(FINDINGS, ()):
-                assert isinstance(finding, Finding), "rules refuse with findings"  # noqa: S101
+                assert isinstance(finding, Finding), "rules raise findings"  # noqa: S101
                 return finding
         return Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
     return None
@@ -274,5 +274,5 @@ def _missing(questions: list[Question]) -> InvalidInput:
     about = "\n".join(f"  {question.flag}  {question.text}" for question in questions)
     verb = "is" if len(questions) == 1 else "are"
     return InvalidInput(
-        f"{flags} {verb} missing, and there is no terminal to ask at", hint=f"give\n{about}"
+        f"{flags} {verb} missing, and there is no terminal for questions", hint=f"give\n{about}"
     )

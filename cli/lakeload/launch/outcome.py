@@ -83,9 +83,7 @@ class Cause:
 
 
 _MEMORY_HINT = "raise `spark.driver_memory` in the pipeline (for example to 8g)"
-_LOST_JVM = re.compile(
-    r"Py4J(?:Network)?Error|Answer from Java side is empty|py4j.*ConnectionRefused"
-)
+_LOST_JVM = re.compile(r"Py4J(?:Network)?Error|from Java side is empty|py4j.*ConnectionRefused")
 _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n((?:[ \t].*\n)+)(\S.*)$", re.MULTILINE
 )

@@ -1,4 +1,4 @@
-"""The cache folder: atomic files, removal of what is not used, and the zip of the job."""
+"""Cache folder: atomic writes, cleanup of unused files, and the zip of the job."""
 
 from __future__ import annotations
 

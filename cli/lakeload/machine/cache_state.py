@@ -1,4 +1,4 @@
-"""What the cache holds, looked at without a network and without a start of Java."""
+"""Content of the cache, read without a network and without Java."""
 
 from __future__ import annotations
 

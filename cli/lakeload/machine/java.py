@@ -1,4 +1,4 @@
-"""Which Java runs Spark: that of JAVA_HOME, of PATH or in a usual place, read without a start."""
+"""Selection of Java: JAVA_HOME, PATH or a standard location, without starting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Spark runs the job: pip's pyspark, or the one SPARK_HOME points at when it matches."""
+"""Selection of Spark: the pyspark package, or SPARK_HOME when its version matches."""
 
 from __future__ import annotations
 

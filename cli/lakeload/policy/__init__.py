@@ -1,1 +1,1 @@
-"""What to allow and to ask, from a destination: IAM, Lake Formation, Snowflake, Athena. Pure."""
+"""Permissions and queries of a destination: IAM, Lake Formation, Snowflake, Athena. Pure."""

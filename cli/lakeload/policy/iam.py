@@ -1,4 +1,4 @@
-"""The IAM policies of a destination: exactly what a load sends and the connection test asks for."""
+"""IAM policies of a destination: exactly the requests of a load and of the connection check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything one destination asks of IAM, ready to be shown in any format, and what to mind."""
+"""All IAM documents of one destination with their notes, independent of the output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may assume the role: ARNs of accounts, users and roles, with an ExternalId of their own."""
+"""Principals that may assume the role: accounts, users and roles, with their ExternalIds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes of refused requests, and what to do about them."""
+"""Likely causes of denied requests, and their fixes."""
 
 from __future__ import annotations
 

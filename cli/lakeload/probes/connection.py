@@ -82,8 +82,8 @@ def _addressing(code: str, service: str, destination: DestinationSpec) -> Iterat
         )
     elif destination.addressing_style == "VIRTUAL" and code in _NO_SERVER:
         yield (
-            f"`addressing_style: VIRTUAL` asks the host `{destination.bucket}.{host}`, which needs "
-            "a name in DNS: set PATH"
+            "`addressing_style: VIRTUAL` needs a DNS name for "
+            f"`{destination.bucket}.{host}`: set PATH"
         )
 
 

@@ -1,1 +1,1 @@
-"""Types of sources: what a pipeline says of each, checked and resolved."""
+"""Source types of the command line: settings, validation and specs."""

@@ -1,4 +1,4 @@
-"""What a type of source is: the settings it has, and what follows from them."""
+"""Interface of a source type: its settings, and the spec that follows from them."""
 
 from __future__ import annotations
 

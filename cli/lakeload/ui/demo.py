@@ -1,4 +1,4 @@
-"""The demo on the screen: what is about to happen, the commands, the lake and the answers."""
+"""Screen output of the demo: steps, commands, the lake and query results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` found: a table on a terminal, plain lines elsewhere, or JSON."""
+"""Report of `doctor`: a table on a terminal, plain lines elsewhere, or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lakeload init` asks at a terminal, and what it says it has written."""
+"""Terminal prompts of `lakeload init`, and its report of written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files hold, on the screen, or as one JSON document."""
+"""Report of `inspect`, as text or as one JSON document."""
 
 from __future__ import annotations
 

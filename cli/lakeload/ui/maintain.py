@@ -1,4 +1,4 @@
-"""What a maintenance did or would do: on the screen, or as one JSON document."""
+"""Report of a maintenance or its dry run, as text or as one JSON document."""
 
 from __future__ import annotations
 

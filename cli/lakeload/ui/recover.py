@@ -1,4 +1,4 @@
-"""What a recovery did or would do, and what voiding or accepting a job means: on the screen, or as
+"""Report of a recovery or a manual resolution, or of its dry run: on the screen, or as
 one JSON document."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a reset removes or would remove: on the screen, or as one JSON document."""
+"""Report of a reset or its dry run, as text or as one JSON document."""
 
 from __future__ import annotations
 

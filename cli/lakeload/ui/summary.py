@@ -1,4 +1,4 @@
-"""The end of a sync: a table and what failed, or one JSON document."""
+"""Summary of a sync: a table with its errors, or one JSON document."""
 
 from __future__ import annotations
 

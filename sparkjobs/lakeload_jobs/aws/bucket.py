@@ -1,4 +1,4 @@
-"""Where a bucket lies, as S3 itself says it."""
+"""Region of a bucket, as S3 reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far this machine's clock is from the servers': every answer of HTTP carries their time."""
+"""Clock skew between this machine and the servers, from the Date header of responses."""
 
 from __future__ import annotations
 

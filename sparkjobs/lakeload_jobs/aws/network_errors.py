@@ -1,4 +1,4 @@
-"""What keeps a connection from being made: proxies and certificates.
+"""Classification of proxy and TLS errors.
 
 HTTP clients wrap these errors, each in its own way; what is inside is the same.
 """

@@ -1,4 +1,4 @@
-"""S3 with keys that somebody handed over: those a catalog vends for one table."""
+"""S3 client with the credentials that a catalog vends for one table."""
 
 from __future__ import annotations
 

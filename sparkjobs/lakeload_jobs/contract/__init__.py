@@ -1,1 +1,1 @@
-"""What the command line and the job agree on: spec, events, result, errors, secret references."""
+"""Contract of command line and job: spec, events, result, errors, secret references."""

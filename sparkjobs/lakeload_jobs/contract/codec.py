@@ -141,7 +141,7 @@ def _tagged(members: tuple[type, ...]) -> tuple[str, dict[Any, type], type | Non
         }
         if len(kinds) == sum(len(named[tag]) for named in values):
             return tag, kinds, next((one for one in members if _has_default(one, tag)), None)
-    raise TypeError(f"no field tells {members} apart")
+    raise TypeError(f"no field distinguishes {members}")
 
 
 def _has_default(kind: Any, name: str) -> bool:

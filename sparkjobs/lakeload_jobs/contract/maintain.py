@@ -1,4 +1,4 @@
-"""Maintenance of tables: what is to be done, and what was done or would be."""
+"""Spec and result of table maintenance."""
 
 from __future__ import annotations
 

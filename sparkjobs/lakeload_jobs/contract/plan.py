@@ -1,4 +1,4 @@
-"""What the job behind `plan` finds out: the columns that a load would bring."""
+"""Result of the job behind `plan`: the columns that a load would write."""
 
 from __future__ import annotations
 

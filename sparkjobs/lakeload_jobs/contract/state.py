@@ -1,4 +1,4 @@
-"""What a table's format keeps for a source, and gives back to it before the next load.
+"""Source state that a table's format stores with each commit and returns to the next load.
 
 All of it is JSON that belongs to the source: formats store it and never look inside.
 """

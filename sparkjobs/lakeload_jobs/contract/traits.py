@@ -1,4 +1,4 @@
-"""What table formats and catalogs are like, each fact once: one entry makes a further one known.
+"""Facts about table formats and catalogs: one entry for each, in one place.
 
 Facts only. What a format or a catalog does is in its own package.
 """

@@ -1,4 +1,4 @@
-"""AWS's partitions: with what the ARNs of a region begin, and its host names end.
+"""AWS partitions: prefixes of ARNs and suffixes of host names.
 
 https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
 """

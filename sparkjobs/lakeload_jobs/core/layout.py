@@ -1,4 +1,4 @@
-"""Where things lie in the bucket (docs/protocol-parquet.md)."""
+"""Object keys in the bucket (docs/protocol-parquet.md)."""
 
 from __future__ import annotations
 

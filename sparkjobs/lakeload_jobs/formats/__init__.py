@@ -1,1 +1,1 @@
-"""Table formats: what a load writes, one package for each format."""
+"""Table formats of the job: one package for each."""

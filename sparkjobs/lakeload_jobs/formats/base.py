@@ -1,4 +1,4 @@
-"""What every table format offers to the load of a table.
+"""Interface of a table format in the job.
 
 A `TableFormat` connects once in a run; its `FormatSession` opens tables. An `OpenTable` says what
 it keeps and how columns are to come, takes rows into a `TableWriter`, and what that has staged is a

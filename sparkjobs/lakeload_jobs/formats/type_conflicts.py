@@ -1,4 +1,4 @@
-"""What becomes of columns whose type the table's column cannot take (`on_type_conflict`)."""
+"""Handling of columns whose type conflicts with the table's column (`on_type_conflict`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which job a spec is of, and its run. Each job is a module of this package with a `main`."""
+"""Start of the job that a spec describes. Each job is a module of this package with a `main`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def read_spec(path: str) -> JobSpec:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if data.get("contract") != CONTRACT_VERSION:
             raise InvalidInput(
-                f"`{path}` follows contract {data.get('contract')}; this job knows "
+                f"`{path}` follows contract {data.get('contract')}; this job supports "
                 f"{CONTRACT_VERSION}",
                 hint="install the same version of lakeload on both sides",
             )

@@ -186,7 +186,10 @@ def _check_source(names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InvalidInput(f"the source has two columns named `{name}`")
+            raise InvalidInput(
+                f"the source has two columns named `{name}`",
+                hint="rename one of them in the source",
+            )
         seen.add(name)
 
 

@@ -1,4 +1,4 @@
-"""What every kind of source offers to the load of a table: Source → Slice → Rows.
+"""Interface of a source in the job: Source → Slice → Rows.
 
 A `Source` says what is new since the table's bookmark; the `Slice` is that answer, given before a
 row is read; its `Rows` are read. Formats write rows and keep the state that a source wants kept;

@@ -1,4 +1,4 @@
-"""How long the protocol waits, and by which clock: tests give their own."""
+"""Retry delays of the protocol, with a clock that tests can replace."""
 
 from __future__ import annotations
 

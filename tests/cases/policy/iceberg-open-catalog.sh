@@ -50,10 +50,10 @@ aws iam create-role \
 POLICY
 
 # ListObjects: objects below the prefix are found.
-# FindBucket: the catalog asks for the bucket's region; the action has no key
+# FindBucket: the catalog reads the bucket's region; the action has no key
 # s3:prefix.
-# ManageObjects: the catalog passes these on, for one table at a time, to
-# whoever loads it.
+# ManageObjects: the catalog passes these on, for one table at a time, to its
+# readers and writers.
 aws iam create-policy \
   --policy-name SupaflowS3Role-s3 \
   --policy-document file:///dev/stdin <<'POLICY'

@@ -59,10 +59,10 @@ resource "aws_iam_role" "lakeload" {
 }
 
 # ListObjects: objects below the prefix are found.
-# FindBucket: the catalog asks for the bucket's region; the action has no key
+# FindBucket: the catalog reads the bucket's region; the action has no key
 # s3:prefix.
-# ManageObjects: the catalog passes these on, for one table at a time, to
-# whoever loads it.
+# ManageObjects: the catalog passes these on, for one table at a time, to its
+# readers and writers.
 resource "aws_iam_policy" "lakeload_s3" {
   name = "SupaflowS3Role-s3"
   policy = jsonencode({

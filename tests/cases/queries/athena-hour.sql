@@ -53,8 +53,8 @@ ORDER BY synced DESC;
 
 -- supaflow_shop.visits: the newest version of each row
 -- The table has no `primary_key`, so `_supa_id` stands for the whole row: this
--- takes away rows that were loaded twice, and cannot tell a new version of a
--- row from a new row.
+-- takes away rows that were loaded twice, and cannot distinguish a new version
+-- of a row from a new row.
 SELECT *
 FROM (
   SELECT *, row_number() OVER (

@@ -61,8 +61,8 @@ WHERE age = 1
   AND NOT _supa_deleted;
 
 -- supaflow_shop.orders: the loads since a time
--- Iceberg knows the least and greatest value of each file and reads only those
--- it must.
+-- Iceberg stores the least and greatest value of each file and reads only the
+-- files it needs.
 SELECT *
 FROM "supaflow_shop"."orders"
 WHERE _supa_synced >= TIMESTAMPTZ '2026-11-20 14:30:00+00';

@@ -55,16 +55,16 @@ FROM "lake"."supaflow_shop"."orders"
 WHERE NOT _supa_deleted;
 
 -- supaflow_shop.orders: the loads since a time
--- Iceberg knows the least and greatest value of each file and reads only those
--- it must.
+-- Iceberg stores the least and greatest value of each file and reads only the
+-- files it needs.
 SELECT *
 FROM "lake"."supaflow_shop"."orders"
 WHERE _supa_synced >= TIMESTAMPTZ '2026-11-20 14:30:00+00';
 
 -- supaflow_shop.orders: its snapshots
 -- Each load is one snapshot, for as long as snapshots are kept. `lakeload runs
--- -v` tells which job made one. Some may be of loads that are staged, or that
--- died before they were published.
+-- -v` shows which job made one. Some may be of loads that are staged or
+-- abandoned before they were published.
 SELECT snapshot_id, timestamp_ms
 FROM iceberg_snapshots("lake"."supaflow_shop"."orders")
 ORDER BY timestamp_ms DESC;
@@ -88,8 +88,8 @@ WHERE NOT _supa_deleted;
 
 -- Shop.visits: its snapshots
 -- Each load is one snapshot, for as long as snapshots are kept. `lakeload runs
--- -v` tells which job made one. Some may be of loads that are staged, or that
--- died before they were published.
+-- -v` shows which job made one. Some may be of loads that are staged or
+-- abandoned before they were published.
 SELECT snapshot_id, timestamp_ms
 FROM iceberg_snapshots("lake"."Shop"."visits")
 ORDER BY timestamp_ms DESC;

@@ -1,8 +1,9 @@
 # register the location
 # Query engines then get their credentials for this location from Lake
-# Formation. With hybrid access, what IAM allows today goes on working for
-# everybody who is not opted in. Leave this out if the location or one above it
-# is registered already. Run it, and the grants, as a data lake administrator.
+# Formation. With hybrid access, everything that IAM allows today keeps working
+# for principals that are not opted in. Leave this out if the location or one
+# above it is registered already. Run it, and the grants, as a data lake
+# administrator.
 aws lakeformation register-resource \
   --region eu-central-1 \
   --resource-arn arn:aws:s3:::my-data-lake/data/production \

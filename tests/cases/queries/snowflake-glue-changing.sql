@@ -15,8 +15,8 @@ CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
   )
   ALLOW_WRITES = FALSE;
 
--- who reads the bucket
--- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- the principal that reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its output name a
 -- principal of Snowflake's compute. The trust policy of the role that reads
 -- has to name it:
 -- lakeload policy DESTINATION --only trust \
@@ -42,9 +42,9 @@ CREATE CATALOG INTEGRATION IF NOT EXISTS lakeload_my_data_lake_catalog
   )
   ENABLED = TRUE;
 
--- who asks the catalog
--- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its answer name the
--- principal that asks the catalog. A role has one trust policy, so name both
+-- the principal that calls the catalog
+-- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its output name the
+-- principal that calls the catalog. A role has one trust policy, so name both
 -- principals in it:
 -- lakeload policy DESTINATION --only trust \
 --   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID' \
@@ -62,7 +62,7 @@ SELECT SYSTEM$LIST_ICEBERG_TABLES_FROM_CATALOG('lakeload_my_data_lake_catalog');
 -- supaflow_shop.orders: the table in Snowflake
 -- The table is read only; without quotes the names may be written in any case.
 -- Loads mark replaced rows with position deletes, which Snowflake reads. It
--- refuses a table with equality deletes, which other writers make (error
+-- rejects a table with equality deletes, which other writers make (error
 -- 091968).
 CREATE SCHEMA IF NOT EXISTS "SUPAFLOW_SHOP";
 CREATE ICEBERG TABLE IF NOT EXISTS "SUPAFLOW_SHOP"."ORDERS"
@@ -73,7 +73,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SUPAFLOW_SHOP"."ORDERS"
   AUTO_REFRESH = TRUE;
 
 -- supaflow_shop.orders: see the latest load now
--- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- AUTO_REFRESH polls the catalog every 30 seconds or as
 -- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
 -- AUTO_REFRESH = FALSE` leaves it to this.
 ALTER ICEBERG TABLE "SUPAFLOW_SHOP"."ORDERS" REFRESH;
@@ -108,8 +108,8 @@ FROM "SUPAFLOW_SHOP"."ORDERS"
 WHERE NOT _supa_deleted;
 
 -- supaflow_shop.orders: the loads since a time
--- Iceberg knows the least and greatest value of each file and reads only those
--- it must.
+-- Iceberg stores the least and greatest value of each file and reads only the
+-- files it needs.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS"
 WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
@@ -122,7 +122,7 @@ FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIME
 
 -- supaflow_shop.orders: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs -v` tell.
+-- runs -v` show.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);
 
@@ -137,7 +137,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SHOP"."VISITS"
   AUTO_REFRESH = TRUE;
 
 -- Shop.visits: see the latest load now
--- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- AUTO_REFRESH polls the catalog every 30 seconds or as
 -- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
 -- AUTO_REFRESH = FALSE` leaves it to this.
 ALTER ICEBERG TABLE "SHOP"."VISITS" REFRESH;
@@ -156,6 +156,6 @@ FROM "SHOP"."VISITS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ)
 
 -- Shop.visits: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs -v` tell.
+-- runs -v` show.
 SELECT *
 FROM "SHOP"."VISITS" AT (VERSION => 1234567890123456789);

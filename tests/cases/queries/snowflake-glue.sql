@@ -16,8 +16,8 @@ CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
   )
   ALLOW_WRITES = FALSE;
 
--- who reads the bucket
--- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- the principal that reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its output name a
 -- principal of Snowflake's compute. The trust policy of the role that reads
 -- has to name it:
 -- lakeload policy DESTINATION --only trust \
@@ -43,9 +43,9 @@ CREATE CATALOG INTEGRATION IF NOT EXISTS lakeload_my_data_lake_catalog
   )
   ENABLED = TRUE;
 
--- who asks the catalog
--- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its answer name the
--- principal that asks the catalog. A role has one trust policy, so name both
+-- the principal that calls the catalog
+-- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its output name the
+-- principal that calls the catalog. A role has one trust policy, so name both
 -- principals in it:
 -- lakeload policy DESTINATION --only trust \
 --   --principal '<STORAGE_AWS_IAM_USER_ARN>,external-id=env:VOLUME_EXTERNAL_ID' \
@@ -71,7 +71,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SELECT"."ORDER"
   AUTO_REFRESH = TRUE;
 
 -- select.order: see the latest load now
--- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- AUTO_REFRESH polls the catalog every 30 seconds or as
 -- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
 -- AUTO_REFRESH = FALSE` leaves it to this.
 ALTER ICEBERG TABLE "SELECT"."ORDER" REFRESH;
@@ -112,8 +112,8 @@ WHERE age = 1
   AND NOT _supa_deleted;
 
 -- select.order: the loads since a time
--- Iceberg knows the least and greatest value of each file and reads only those
--- it must.
+-- Iceberg stores the least and greatest value of each file and reads only the
+-- files it needs.
 SELECT *
 FROM "SELECT"."ORDER"
 WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
@@ -126,6 +126,6 @@ FROM "SELECT"."ORDER" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ
 
 -- select.order: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs -v` tell.
+-- runs -v` show.
 SELECT *
 FROM "SELECT"."ORDER" AT (VERSION => 1234567890123456789);

@@ -17,8 +17,8 @@ CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
   )
   ALLOW_WRITES = FALSE;
 
--- who reads the bucket
--- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- the principal that reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its output name a
 -- principal of Snowflake's compute. The trust policy of the role that reads
 -- has to name it:
 -- lakeload policy DESTINATION --only trust \
@@ -29,7 +29,7 @@ DESC EXTERNAL VOLUME lakeload_my_data_lake_volume;
 -- Open Catalog itself is another principal than Snowflake's compute, and
 -- writes table metadata to the bucket. The details of the catalog, in Open
 -- Catalog, show its IAM user ARN, its external id and its role; the trust
--- policy of that role has to name it, beside whoever else assumes the same
+-- policy of that role has to name it, beside the other principals of the same
 -- role:
 -- lakeload policy DESTINATION --only trust \
 --   --principal '<OPEN_CATALOG_IAM_USER_ARN>,external-id=env:OPEN_CATALOG_EXTERNAL_ID'
@@ -72,7 +72,7 @@ CREATE ICEBERG TABLE IF NOT EXISTS "SUPAFLOW_SHOP"."ORDERS"
   AUTO_REFRESH = TRUE;
 
 -- supaflow_shop.orders: see the latest load now
--- AUTO_REFRESH asks the catalog every 30 seconds or as
+-- AUTO_REFRESH polls the catalog every 30 seconds or as
 -- REFRESH_INTERVAL_SECONDS of the integration says. `ALTER ICEBERG TABLE … SET
 -- AUTO_REFRESH = FALSE` leaves it to this.
 ALTER ICEBERG TABLE "SUPAFLOW_SHOP"."ORDERS" REFRESH;
@@ -113,8 +113,8 @@ WHERE age = 1
   AND NOT _supa_deleted;
 
 -- supaflow_shop.orders: the loads since a time
--- Iceberg knows the least and greatest value of each file and reads only those
--- it must.
+-- Iceberg stores the least and greatest value of each file and reads only the
+-- files it needs.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS"
 WHERE _supa_synced >= '2026-11-20 14:30:00 +0000'::TIMESTAMP_TZ;
@@ -127,6 +127,6 @@ FROM "SUPAFLOW_SHOP"."ORDERS" AT (TIMESTAMP => '2026-11-20 14:30:00 +0000'::TIME
 
 -- supaflow_shop.orders: as one snapshot left it
 -- Replace the number by a `snapshot_id` that `lakeload sync` and `lakeload
--- runs -v` tell.
+-- runs -v` show.
 SELECT *
 FROM "SUPAFLOW_SHOP"."ORDERS" AT (VERSION => 1234567890123456789);

@@ -17,8 +17,8 @@ CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
   )
   ALLOW_WRITES = FALSE;
 
--- who reads the bucket
--- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- the principal that reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its output name a
 -- principal of Snowflake's compute. The trust policy of the role that reads
 -- has to name it:
 -- {
@@ -58,9 +58,9 @@ CREATE CATALOG INTEGRATION IF NOT EXISTS lakeload_my_data_lake_catalog
   )
   ENABLED = TRUE;
 
--- who asks the catalog
--- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its answer name the
--- principal that asks the catalog. A role has one trust policy, so name both
+-- the principal that calls the catalog
+-- API_AWS_IAM_USER_ARN and API_AWS_EXTERNAL_ID in its output name the
+-- principal that calls the catalog. A role has one trust policy, so name both
 -- principals in it:
 -- {
 --   "Version": "2012-10-17",

@@ -17,8 +17,8 @@ CREATE EXTERNAL VOLUME IF NOT EXISTS lakeload_my_data_lake_volume
   )
   ALLOW_WRITES = FALSE;
 
--- who reads the bucket
--- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its answer name a
+-- the principal that reads the bucket
+-- STORAGE_AWS_IAM_USER_ARN and STORAGE_AWS_EXTERNAL_ID in its output name a
 -- principal of Snowflake's compute. The trust policy of the role that reads
 -- has to name it:
 -- lakeload policy DESTINATION --only trust \

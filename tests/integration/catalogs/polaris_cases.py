@@ -108,7 +108,7 @@ CASES = [
     Case(
         "https where http is spoken",
         lambda world, gate: world.change(uri=gate.uri.replace("http:", "https:")),
-        *("catalog", "SSLError", None, "its server speaks http"),
+        *("catalog", "SSLError", None, "the server uses http"),
     ),
     Case(
         "address that is no URL",
@@ -128,7 +128,7 @@ CASES = [
     Case(
         "no identity where one is wanted",
         _nobody,
-        *("catalog-warehouse", "Unauthorized", 401, "wants to know who asks"),
+        *("catalog-warehouse", "Unauthorized", 401, "requires authentication"),
     ),
     Case(
         "credential without a colon",

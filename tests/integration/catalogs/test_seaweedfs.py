@@ -105,7 +105,7 @@ CASES = [
     Case(
         "path that is too long",
         lambda world: world.change(uri=f"{world.catalog.uri}/api/catalog", credential=None),
-        *("catalog-warehouse", "NotFound", 404, "`uri` lacks a part of its path"),
+        *("catalog-warehouse", "NotFound", 404, "the path in `uri` is incomplete"),
     ),
     Case(
         "signature of keys that the catalog does not know",

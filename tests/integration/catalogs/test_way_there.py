@@ -83,8 +83,8 @@ def _bundle(text: str | None) -> Bend:
         (_bundle(None), "FileUnreadable", "the path in REQUESTS_CA_BUNDLE"),
         (_bundle(""), "FileUnreadable", "the path in REQUESTS_CA_BUNDLE"),
         (_proxy("407 Wanted"), "ProxyAuthenticationRequired", "requires a user name and password"),
-        (_proxy("403 Forbidden"), "ProxyRefused", "does not let this host through"),
-        (_no_proxy_there, "ProxyConnectionError", "a proxy that does not answer"),
+        (_proxy("403 Forbidden"), "ProxyRefused", "the proxy blocks this host"),
+        (_no_proxy_there, "ProxyConnectionError", "a proxy that does not respond"),
     ],
     ids=[
         *("authority that is not trusted", "certificate for another host", "certificate expired"),

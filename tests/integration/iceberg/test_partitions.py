@@ -49,7 +49,7 @@ def test_new_files_follow_a_changed_spec_and_rows_of_old_files_are_merged(loads:
     assert (said in changed.notes, kept.notes) == (True, ())
     assert any("by `kind`" in note for note in wider.notes)
     assert refused.error is not None
-    assert "by `bucket(2, id)`, and `partition_by` asks for `region`" in refused.error.message
+    assert "by `bucket(2, id)`, but `partition_by` is `region`" in refused.error.message
     now = [row(1, "eu", "c"), row(2, "us", "c"), row(3), row(4, "us"), row(5), row(6)]
     assert loads.rows() == [one | {"kind": "k" if one["id"] == 6 else None} for one in now]
     assert (spec_now(loads), specs_of_files(loads)) == (["identity(kind)"], {0, 1, 2})

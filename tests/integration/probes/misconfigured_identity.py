@@ -113,7 +113,7 @@ IDENTITIES = [
     Case(
         "expired base credentials",
         lambda world: world.proxy.on("GetCallerIdentity", answer(403, "ExpiredToken")),
-        *("identity", "ExpiredToken", "log in again"),
+        *("identity", "ExpiredToken", "sign in again"),
     ),
     Case(
         "clock that is wrong, as STS says it",

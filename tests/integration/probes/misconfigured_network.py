@@ -94,19 +94,19 @@ NETWORKS = [
     Case(
         "endpoint that never answers",
         lambda world: world.endpoints(s3=f"http://127.0.0.1:{silent(world.cleanup)}"),
-        *("bucket", "ReadTimeoutError", "does not answer"),
+        *("bucket", "ReadTimeoutError", "does not respond"),
         timeout=15,
     ),
     Case(
         "store that stops answering half-way",
         _hangs_once_written,
-        *("get", "TimedOut", "does not answer"),
+        *("get", "TimedOut", "does not respond"),
         timeout=10,
     ),
     Case(
         "https to a server that speaks http",
         lambda world: world.endpoints(s3=world.proxy.endpoint.replace("http:", "https:")),
-        *("bucket", "SSLError", "its server speaks http"),
+        *("bucket", "SSLError", "the server uses http"),
     ),
     Case(
         "proxy that is down",
@@ -144,7 +144,7 @@ NETWORKS = [
     Case(
         "proxy that does not let AWS through",
         lambda world: _tunnel(world, "403 Forbidden"),
-        *("identity", "ProxyRefused", "does not let this host through"),
+        *("identity", "ProxyRefused", "the proxy blocks this host"),
     ),
     Case(
         "proxy that is not a URL",
@@ -154,7 +154,7 @@ NETWORKS = [
     Case(
         "proxy that answers with a page of its own",
         lambda world: _through(world, _BLOCKED),
-        *("identity", "Unknown", "its page names no AWS error"),
+        *("identity", "Unknown", "its page has no AWS error code"),
     ),
     Case(
         "proxy that cannot reach a host inside the network",
@@ -164,7 +164,7 @@ NETWORKS = [
     Case(
         "http to a server that speaks https",
         _plain_to_tls,
-        *("identity", "ConnectionClosedError", "its server speaks https"),
+        *("identity", "ConnectionClosedError", "the server uses https"),
     ),
     Case(
         "certificate of an authority that is not trusted",
@@ -174,7 +174,7 @@ NETWORKS = [
     Case(
         "certificate for another host",
         lambda world: _tls(world, "s3.example.com"),
-        *("identity", "CertificateForAnotherHost", "use the name it was made for"),
+        *("identity", "CertificateForAnotherHost", "use a name that the certificate contains"),
     ),
     Case(
         "certificate that has expired",

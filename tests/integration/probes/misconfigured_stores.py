@@ -76,7 +76,7 @@ STORES = [
     Case(
         "store without host names for its buckets",
         _virtual,
-        *("bucket", "EndpointConnectionError", "needs a name in DNS: set PATH"),
+        *("bucket", "EndpointConnectionError", "needs a DNS name for"),
     ),
     Case(
         "endpoint that has the bucket's name in it",
@@ -107,7 +107,7 @@ STORES = [
     Case(
         "store that finds a new object there already",
         lambda world: world.proxy.on("PutObject", answer(412, "PreconditionFailed")),
-        *("put", "PreconditionFailed", "treats If-None-Match wrongly"),
+        *("put", "PreconditionFailed", "If-None-Match does not work"),
     ),
     Case(
         "gateway that changes what is read",
@@ -117,6 +117,6 @@ STORES = [
     Case(
         "store that loses uploads",
         lambda world: world.proxy.on("CompleteMultipartUpload", answer(404, "NoSuchUpload")),
-        *("complete-upload", "NoSuchUpload", "the store lost an upload"),
+        *("complete-upload", "NoSuchUpload", "lost an upload"),
     ),
 ]

@@ -78,7 +78,7 @@ CASES = [
     _case(
         "credentials that expired before Glue",
         _say(400, "ExpiredTokenException"),
-        *("glue", "ExpiredTokenException", "log in again"),
+        *("glue", "ExpiredTokenException", "sign in again"),
     ),
     _case(
         "clock that is wrong, as Glue says it",

@@ -130,7 +130,7 @@ def test_other_partitions_are_shown_before_the_load_or_refused(spec: JobSpec) ->
     strict = replace(spec, schema_changes="ADD_COLUMNS")
     refused = judged(strict, dict(EXISTING.columns), table, partition_by=wanted)
     assert refused.action == "BLOCKED"
-    assert "by `name`, and `partition_by` asks for `bucket(4, id)`" in " ".join(shown(refused)[1])
+    assert "by `name`, but `partition_by` is `bucket(4, id)`" in " ".join(shown(refused)[1])
 
 
 def test_a_new_table_shows_its_columns_and_an_unchanged_one_that(spec: JobSpec) -> None:

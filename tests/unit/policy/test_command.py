@@ -110,7 +110,7 @@ def test_every_principal_has_its_own_external_id(destination: Path) -> None:
         ({"AWS": [USER, "arn:aws:iam::444455556666:root"]}, "<LAKELOAD_EXTERNAL_ID>"),
         ({"AWS": other}, "<EXTERNAL_ID>"),
     ]
-    assert "whoever is allowed sts:AssumeRole there" in " ".join(result.stderr.split())
+    assert "every principal with sts:AssumeRole there" in " ".join(result.stderr.split())
 
 
 def test_no_two_secrets_share_a_placeholder(destination: Path) -> None:

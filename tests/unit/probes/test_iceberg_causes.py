@@ -24,7 +24,11 @@ def refusal(status: int, said: str, code: str = "ForbiddenException") -> Catalog
 @pytest.mark.parametrize(
     ("status", "said", "cause"),
     [
-        (400, "Delegate access to table with user-specified write location is …", "no location"),
+        (
+            400,
+            "Delegate access to table with user-specified write location is …",
+            "remove the location",
+        ),
         (400, "The bucket is in a different region", "Glue as the catalog"),
         (403, "Invalid locations '[s3://lake/x]' for identifier 'a.b'", "storage configuration"),
         (403, "Principal 'p' … is not authorized for op DROP_NAMESPACE", "NAMESPACE_DROP"),

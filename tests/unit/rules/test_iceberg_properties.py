@@ -37,7 +37,7 @@ def test_properties_of_tables_are_allowed(name: str, value: str) -> None:
         ("write.data.path", "s3://other", "outside its own folder"),
         ("write.metadata.path", "s3://other", "outside its own folder"),
         ("write.object-storage.path", "s3://other", "outside its own folder"),
-        ("write.location-provider.impl", "com.example.Provider", "does not look for them"),
+        ("write.location-provider.impl", "com.example.Provider", "outside of its location"),
         ("write.wap.enabled", "true", "lakeload stages each load by itself"),
         ("write.spark.accept-any-schema", "true", "switches off checks of columns"),
         ("current-snapshot-id", "7", "is set by Iceberg itself"),

@@ -76,14 +76,14 @@ def test_a_policy_for_less_than_evolving_refuses_and_names_both_specs(
     with pytest.raises(LoadFailed) as refused:
         planned(["day(at)", "country"], fields("bucket(16, id)"))
     assert str(refused.value) == (
-        "`shop.orders` is partitioned by `day(at)`, `country`, and `partition_by` asks for "
+        "`shop.orders` is partitioned by `day(at)`, `country`, but `partition_by` is "
         f"`bucket(16, id)`; `schema_changes` is {policy}"
     )
     assert refused.value.hint == (
         "set `schema_changes: EVOLVE`, or write `partition_by: [day(at), country]`; without "
         "`partition_by` the table keeps what it has"
     )
-    with pytest.raises(LoadFailed, match=r"is not partitioned, and `partition_by` asks for `id`"):
+    with pytest.raises(LoadFailed, match=r"is not partitioned, but `partition_by` is `id`"):
         planned([], fields("id"))
     assert planned(["day(at)"], None) == SchemaPlan()
 

@@ -174,7 +174,7 @@ def test_ctrl_c_waits_for_no_table() -> None:
 
 def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def void(*_: object, notify: Callable[[str], None], **__: object) -> str:
-        notify("looking again in 15 min")
+        notify("checking again in 15 min")
         return "void"
 
     monkeypatch.setattr(void_accept, "void_job", void)
@@ -186,5 +186,5 @@ def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch)
     ]
     assert [case.outcome for case in void_accept.decide(lake, cases, "void")] == ["void", "void"]
     assert sorted(told) == [
-        f"shop.{name}: looking again in 15 min" for name in ("orders", "visits")
+        f"shop.{name}: checking again in 15 min" for name in ("orders", "visits")
     ]

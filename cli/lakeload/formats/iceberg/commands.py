@@ -1,4 +1,4 @@
-"""What the command line does with Iceberg tables."""
+"""Iceberg's implementation of the command line's table operations."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the metadata of Iceberg tables says before Spark starts. Reads only."""
+"""Inspection of Iceberg tables before Spark starts, from their metadata. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sync would do with Iceberg tables. Reads only."""
+"""Plan of a sync into Iceberg tables. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What killed runs leave in Iceberg tables: branches that nobody will publish.
+"""Recovery of Iceberg tables: drop the staging branches of abandoned attempts.
 
 Nothing of a job is visible before its one commit and everything after it, so there is nothing to
 finish. A branch may go at any time: an attempt that still works on it asserts it when it publishes,

@@ -1,4 +1,4 @@
-"""What the command line does with tables of Parquet files."""
+"""Parquet's implementation of the command line's table operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commit logs of Parquet tables say before Spark starts. Reads only."""
+"""Inspection of Parquet tables before Spark starts, from their commit logs. Reads only."""
 
 from __future__ import annotations
 

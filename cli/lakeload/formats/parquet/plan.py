@@ -1,4 +1,4 @@
-"""What a sync would do with Parquet tables. Reads only."""
+"""Plan of a sync into Parquet tables. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery of Parquet tables, and what a person decides where it cannot be finished."""
+"""Recovery of Parquet tables, and manual resolution of damaged jobs."""
 
 from __future__ import annotations
 

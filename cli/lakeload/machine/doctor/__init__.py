@@ -1,1 +1,1 @@
-"""What of this machine a load would stumble over: findings, each with the command that mends it."""
+"""Checks of this machine, each with the command that fixes a finding."""

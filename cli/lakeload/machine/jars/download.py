@@ -1,4 +1,4 @@
-"""One file over HTTP, in as many answers as it takes: what is there already is not sent again."""
+"""Resumable download of a file over HTTP, with range requests."""
 
 from __future__ import annotations
 

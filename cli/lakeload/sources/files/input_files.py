@@ -1,4 +1,4 @@
-"""What the input paths of a FILES table name on this machine, looked at before Spark starts."""
+"""Local input files of a FILES table, listed before Spark starts."""
 
 from __future__ import annotations
 

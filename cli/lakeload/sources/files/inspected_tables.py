@@ -1,4 +1,4 @@
-"""Tables that a set of files makes: which files belong together, and what they have in common."""
+"""Grouping of inspected files into tables with common settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FILES as a type of source: documents → what the job is told, and what a load's identity is."""
+"""FILES source type: settings, job spec and fingerprint."""
 
 from __future__ import annotations
 

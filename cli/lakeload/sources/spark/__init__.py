@@ -1,1 +1,1 @@
-"""SPARK: one of Spark's own readers, whose meaning is Spark's."""
+"""SPARK source: any of Spark's own readers."""

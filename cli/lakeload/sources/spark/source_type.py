@@ -1,4 +1,4 @@
-"""SPARK as a type of source: settings, and what they become for the job."""
+"""SPARK source type: settings and job spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Iceberg table keeps of one pipeline's loads."""
+"""Stored list of the files that a pipeline has loaded into an Iceberg table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of an incremental source are new: exact, from a state that stays small.
+"""Bookmark of an incremental source of files: exact, with a state of bounded size.
 
 The truth is the list of files in each load record. The state is a fold of it, so that a run need
 not read that list: for each folder how many of the listed files are known, a hash over them that

@@ -1,4 +1,4 @@
-"""Which files one job of an incremental source loads, and the state it leaves.
+"""File selection of one job of an incremental source, and the state after it.
 
 The same for a load and for `plan`, which stops here.
 """

@@ -1,4 +1,4 @@
-"""What the user is told of the files that an incremental load chose."""
+"""Notes to the user about the files that an incremental load selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of source files: what their names and first bytes say of them."""
+"""Bytes of source files, and the compression that name and first bytes indicate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables read by one of Spark's own readers: what is read, and what it means, is up to Spark.
+"""SPARK source: tables read by one of Spark's own readers.
 
 Nobody knows whether such a reader gives the same rows twice, so they are read once and kept until
 the load has ended.

@@ -1,4 +1,4 @@
-"""Iceberg catalogs: opening them, speaking to them, and what they answer when they refuse.
+"""Iceberg catalogs: opening, requests and errors.
 
 The only package that imports pyiceberg and requests. Both are heavy: import `opening` where a
 catalog is opened, not where a module loads.

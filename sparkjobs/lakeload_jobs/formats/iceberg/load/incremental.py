@@ -1,4 +1,4 @@
-"""What an Iceberg load notes beside its table's properties: the evidence, in a ledger."""
+"""Ledger entries of an Iceberg load: evidence beside the table's properties."""
 
 from __future__ import annotations
 

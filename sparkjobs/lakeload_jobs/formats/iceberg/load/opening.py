@@ -1,4 +1,4 @@
-"""What a load finds, and what it makes ready: the job's past, the table, its columns."""
+"""Opening of an Iceberg table for a load: check the job, create or evolve the table."""
 
 from __future__ import annotations
 

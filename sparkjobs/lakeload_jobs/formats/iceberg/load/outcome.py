@@ -1,4 +1,4 @@
-"""What a finished Iceberg table tells its user."""
+"""Result of a loaded Iceberg table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iceberg's Java API as Python sees it: names, and what an exception of it is."""
+"""Access to Iceberg's Java API from Python: table names and translated exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission of a job: what a table's history and properties say of earlier jobs."""
+"""Preconditions of a job, from the table's history and properties."""
 
 from __future__ import annotations
 

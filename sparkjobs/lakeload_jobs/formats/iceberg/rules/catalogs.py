@@ -1,4 +1,4 @@
-"""Which catalogs and settings can be loaded through."""
+"""Supported catalogs and settings for loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Iceberg table's metadata says, as plain data, and what lakeload keeps in it.
+"""Metadata of an Iceberg table as plain data, and lakeload's properties in it.
 
 The rules of the commit protocol (docs/protocol-iceberg.md) are functions of these facts alone: the
 job reads them through Spark's Java table, the command line through pyiceberg.

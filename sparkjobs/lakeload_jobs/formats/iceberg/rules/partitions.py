@@ -237,7 +237,7 @@ def check_repartition(step: Repartition, policy: SchemaChanges, target: str) -> 
         return
     kept = f"write `partition_by: [{', '.join(step.before)}]`" if step.before else "remove the line"
     raise LoadFailed(
-        f"`{target}` is {_is(step.before)}, and `partition_by` asks for {_shown(step.now)}; "
+        f"`{target}` is {_is(step.before)}, but `partition_by` is {_shown(step.now)}; "
         f"`schema_changes` is {policy}",
         hint=f"set `schema_changes: EVOLVE`, or {kept}; without `partition_by` the table keeps "
         "what it has",

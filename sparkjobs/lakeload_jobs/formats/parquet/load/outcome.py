@@ -1,4 +1,4 @@
-"""What a finished table leaves behind: its record in the lake and its result for the user."""
+"""Commit record and result of a loaded Parquet table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns a Parquet load writes, and how they differ from those the table has."""
+"""Columns of a Parquet load, and their differences from the table."""
 
 from __future__ import annotations
 

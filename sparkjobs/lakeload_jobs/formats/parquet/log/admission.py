@@ -1,4 +1,4 @@
-"""Admission: whether a job may load a table with its settings."""
+"""Preconditions of a job on a Parquet table, from its commit log and settings."""
 
 from __future__ import annotations
 

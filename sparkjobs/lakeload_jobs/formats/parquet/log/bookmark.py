@@ -1,4 +1,4 @@
-"""What the log of a Parquet table keeps of one pipeline's loads."""
+"""Bookmark of a pipeline in the log of a Parquet table."""
 
 from __future__ import annotations
 

@@ -216,8 +216,8 @@ class Publisher:
             minutes = self._waits.late_completion / 60
             self._notify(
                 f"record {number} of job `{record.job_id}`: {len(missing)} of "
-                f"{len(record.uploads)} uploads are gone; looking again in {minutes:.0f} min, "
-                "when S3 has certainly finished what it was doing"
+                f"{len(record.uploads)} uploads are gone; checking again in {minutes:.0f} min, "
+                "when S3 must have finished any request"
             )
             self._waits.sleep(self._waits.late_completion)
         return [file for file in missing if not self._is_there(record, file)]

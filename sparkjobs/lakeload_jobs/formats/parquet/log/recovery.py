@@ -1,4 +1,4 @@
-"""Recovery: roll forward what earlier runs left, or void or accept a record by hand."""
+"""Recovery: roll earlier jobs forward, or resolve a damaged record by hand."""
 
 from __future__ import annotations
 

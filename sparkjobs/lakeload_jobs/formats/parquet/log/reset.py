@@ -1,4 +1,4 @@
-"""Reset: what a table's log says of its data is removed, planned first."""
+"""Reset: plan and remove the data that a table's log lists."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ class Resetter:
 
         The key is nobody's: IAM answers before S3 looks for it.
         """
-        self._objects.delete(f"{self._log.location.data_path}_{uuid.uuid4()}", '"nobody"')
+        self._objects.delete(f"{self._log.location.data_path}_{uuid.uuid4()}", '"no-etag"')
 
     def _end(self, own: OwnRecord) -> None:
         """Publish or void an unfinished job: nothing of it may appear behind the reset."""

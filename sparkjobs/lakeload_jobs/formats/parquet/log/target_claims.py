@@ -1,4 +1,4 @@
-"""Where each source table of a pipeline is loaded: it must not go on in another table unnoticed.
+"""Target claims: each source table of a pipeline keeps the target it was first loaded into.
 
 A table's own log cannot tell that its source has moved away. So the first load of a source claims
 its target right before its commit, in one small object per (pipeline, source). The logs stay the

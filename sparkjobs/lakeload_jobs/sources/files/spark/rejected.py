@@ -54,7 +54,10 @@ class RejectedSource:
         `InvalidInput` for a format whose records are not read again."""
         files = self.given.files
         if files.format not in TEXT_FORMATS:
-            raise InvalidInput(f"rejected records of format {files.format} are not read again")
+            raise InvalidInput(
+                f"rejected records of format {files.format} cannot be read again",
+                hint="correct the files and load them again",
+            )
         found = bookmark.rejected(self.given.job)
         records = found.read() if found.read is not None else None
         if records is not None and not records.num_rows:

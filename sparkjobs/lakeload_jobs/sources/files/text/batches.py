@@ -1,4 +1,4 @@
-"""What a reader of text yields: batches of columns as they are written, and records that are
+"""Output of the text readers: batches of columns as they are written, and records that are
 broken."""
 
 from __future__ import annotations
