@@ -21,6 +21,17 @@ OUTSIDE = (
 )
 """Files of the repository that are part of the site, with their path from its top."""
 
+FOR_CONTRIBUTORS = (
+    "decisions/",
+    "layout",
+    "style",
+    "CHANGELOG",
+    "CONTRIBUTING",
+    "RELEASING",
+    "bench/",
+)
+"""Pages that the search finds after those for users."""
+
 _FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -35,6 +46,8 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Point links at the site's own pages. Of links to code the text remains."""
     of_site = page.file.src_uri
+    if of_site.startswith(FOR_CONTRIBUTORS):
+        page.meta["search"] = {"boost": 0.01}
     in_repository = of_site if of_site in OUTSIDE else f"docs/{of_site}"
 
     def link(match: re.Match[str]) -> str:

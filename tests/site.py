@@ -71,3 +71,10 @@ class Search:
         answers = json.loads(self._engine.eval("JSON.stringify(sent)"))
         assert isinstance(answers, list)
         return answers
+
+
+def questions() -> list[tuple[str, str]]:
+    """Return questions that users type into the search, each with the page that answers it."""
+    lines = (ROOT / "tests/cases/questions.tsv").read_text(encoding="utf-8").splitlines()
+    found = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [(question, page) for question, page in found]

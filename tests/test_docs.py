@@ -6,15 +6,22 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 import pytest
-import typer
 
-from lakeload.app import COMMANDS, app
+from lakeload.app import COMMANDS
 from lakeload.config.problems import has_errors
 from lakeload.documents.load import inspect_all
+from lakeload.formats.plan import Action
+from lakeload.formats.reports import RecoveryStatus
+from lakeload.machine.doctor.model import CheckStatus
+from lakeload.probes.runner import Status
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.maintain import StepStatus
+from lakeload_jobs.contract.result import TableStatus
+from tests.pages import MEANINGS, UNSEEN, command, error_types
+from tests.pages import PAGES as PAGES_MADE
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -28,12 +35,6 @@ each_page = pytest.mark.parametrize(
     "page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES]
 )
 each_command = pytest.mark.parametrize("name", COMMANDS)
-
-
-def command(name: str) -> Any:
-    """Return a command as the parser knows it."""
-    group: Any = typer.main.get_command(app)
-    return group.commands[name]
 
 
 def options(name: str) -> set[str]:
@@ -75,7 +76,7 @@ def test_every_command_and_option_has_help(name: str) -> None:
 
 @each_command
 def test_every_command_is_on_the_page_of_commands(name: str) -> None:
-    assert f"| `lakeload {name}" in COMMANDS_PAGE
+    assert f"| [`lakeload {name}`](#lakeload-{name}) |" in COMMANDS_PAGE
 
 
 @each_page
@@ -84,17 +85,42 @@ def test_every_command_that_is_typed_exists_with_its_options(page: Path) -> None
     assert len(typed) > len(COMMANDS) or page.name != "commands.md"
     for name, *arguments in typed:
         if name.startswith("--"):
-            assert name in {"--help", "--version", "--install-completion"}
+            assert name in {"--help", "--version", "--install-completion", "--show-completion"}
             continue
         given = {word for word in arguments if word.startswith("-") and word != "-"}
         assert given <= options(name), (name, arguments)
 
 
-def test_the_options_that_are_listed_exist() -> None:
-    (row,) = re.findall(r"^\| `lakeload sync .*$", COMMANDS_PAGE, re.MULTILINE)
-    listed = set(re.findall(r"`(--[a-z-]+)", row))
-    assert listed
-    assert listed <= options("sync")
+@pytest.mark.parametrize("name", PAGES_MADE)
+def test_a_page_that_is_made_from_the_code_is_up_to_date(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert page == PAGES_MADE[name](), "run `python -m tests.pages`"
+
+
+def test_every_error_has_a_meaning_and_an_action() -> None:
+    assert set(MEANINGS) | UNSEEN == set(error_types())
+
+
+@pytest.mark.parametrize(
+    ("heading", "words"),
+    [
+        ("## Of a table in `sync`", get_args(TableStatus)),
+        ("## Of a table in `plan`", get_args(Action)),
+        ("## Of a table in `recover`", get_args(RecoveryStatus)),
+        ("## Of a step in `maintain`", get_args(StepStatus)),
+    ],
+)
+def test_every_status_is_on_its_page(heading: str, words: tuple[str, ...]) -> None:
+    text = (ROOT / "docs/statuses.md").read_text(encoding="utf-8")
+    section = text.partition(heading)[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(words)
+
+
+def test_every_status_of_a_check_is_on_its_page() -> None:
+    text = (ROOT / "docs/statuses.md").read_text(encoding="utf-8")
+    for name, words in (("test-connection", Status), ("doctor", CheckStatus)):
+        (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", text, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", row) == [word.value for word in words]
 
 
 def test_the_exit_code_table_is_the_enum() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site import ROOT, Search, build
+from tests.site import ROOT, Search, build, questions
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,15 @@ def test_links_to_code_are_text_and_links_to_pages_are_links(site: Path) -> None
 
 def test_the_search_finds_nothing_for_a_word_that_no_page_has(search: Search) -> None:
     assert search.pages("quuxification") == []
+
+
+def test_the_list_of_questions_is_long_enough_to_mean_something() -> None:
+    assert len(questions()) >= 30
+    assert len({page for _, page in questions()}) >= 15
+
+
+@pytest.mark.parametrize(("question", "page"), questions(), ids=[q for q, _ in questions()])
+def test_a_question_finds_its_page_among_the_first_three(
+    search: Search, question: str, page: str
+) -> None:
+    assert page in search.pages(question)[:3]

@@ -42,7 +42,7 @@ def test_connection(
     ] = "0s",
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Test identity, role, bucket and permissions, and say what to mend.
+    """Test identity, role, bucket and permissions, and say what to fix.
 
     Writes and removes objects of its own below `_lakeload/probe/` of the prefix,
     and a Glue database of its own where the destination uses Glue.

@@ -34,12 +34,12 @@ class Evidence:
 class RejectedRecords:
     """What a table keeps of the records that one job has rejected.
 
-    UNKNOWN: the job has not loaded the table, NONE: it has rejected no record, TAKEN: the job
-    `taken_by` has read them again, THERE: `read` returns them as an Arrow table with the columns of
-    the side table.
+    UNKNOWN: the job has not loaded the table, NONE: it has rejected no record, FILES: it has set
+    whole files aside and no record, TAKEN: the job `taken_by` has read them again, THERE: `read`
+    returns them as an Arrow table with the columns of the side table.
     """
 
-    status: Literal["UNKNOWN", "NONE", "TAKEN", "THERE"]
+    status: Literal["UNKNOWN", "NONE", "FILES", "TAKEN", "THERE"]
     taken_by: str = ""
     read: Callable[[], Any] | None = None
 
@@ -50,6 +50,11 @@ class RejectedRecords:
                 return f"job `{job}` has not loaded this table"
             case "NONE":
                 return f"job `{job}` has rejected no record of this table"
+            case "FILES":
+                return (
+                    f"job `{job}` has set whole files of this table aside and no record: replace "
+                    "them, and the next load reads them"
+                )
             case "TAKEN":
                 return f"job `{self.taken_by}` has read the rejected records of job `{job}` already"
         return f"the rejected records of job `{job}`"

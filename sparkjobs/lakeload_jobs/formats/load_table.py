@@ -21,7 +21,13 @@ from lakeload_jobs.formats.base import (
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
 from lakeload_jobs.rows.rejects import Rejected, check_rejected
-from lakeload_jobs.sources.base import Slice, Source, explained_by_change, with_all_bad_values
+from lakeload_jobs.sources.base import (
+    ReadAgain,
+    Slice,
+    Source,
+    explained_by_change,
+    with_all_bad_values,
+)
 from lakeload_jobs.storage.backoff import pause
 
 ROUNDS = 10
@@ -67,7 +73,7 @@ def load_table(load: TableLoad) -> TableResult:
 
 
 def _reason(load: TableLoad, error: Exception) -> str | None:
-    if isinstance(error, RetryLoad):
+    if isinstance(error, RetryLoad | ReadAgain):
         return str(error)
     return load.session.retry_reason(load.table, error)
 

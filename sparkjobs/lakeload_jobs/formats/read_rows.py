@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.core.type_conflicts import split_variants
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
 from lakeload_jobs.formats.spool import SpooledRows, spooled
 from lakeload_jobs.formats.type_conflicts import resolve_conflicts
-from lakeload_jobs.rows.casts import written_frame, written_schema
-from lakeload_jobs.rows.columns import ColumnMapping, map_columns
+from lakeload_jobs.rows.casts import null_columns, written_frame, written_schema
+from lakeload_jobs.rows.columns import ColumnMapping, LoadedColumn, map_columns, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.base import Rows, Slice, Source
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ def prepare_rows(
     Raises `InvalidInput` for settings that the source does not bear out, and `LoadFailed` for types
     that cannot be loaded as `on_type_conflict` says.
     """
+    if not rows.names and REJECTED_HELPER in rows.schema.names:
+        return _only_rejects(table, rows, expected)
     if not rows.names:
         return _without_columns(rows)
     mapping = map_columns(
@@ -113,6 +117,24 @@ def prepare_rows(
     prepared = PreparedRows(rows, mapping, deferred, counts)
     policy = spec.on_type_conflict_of(table)
     return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
+
+
+def _only_rejects(table: TableSpec, rows: Rows, expected: ExpectedColumns) -> PreparedRows:
+    """Return rejected records of a source whose columns nobody knows, such as those that stand for
+    damaged files, under the columns that this pipeline's earlier loads have written."""
+    names, _ = split_variants(expected.recorded)
+    sources = {target: name for name, target in names.items() if target in expected.types}
+    if not sources:
+        raise LoadFailed(
+            f"no file can be read, and the table has no columns yet: {'; '.join(rows.warnings)}",
+            hint="replace the files, or load them with one that can be read",
+        )
+    keys = source_names(table.primary_key, sources.values()).values()
+    key = tuple(target for target, name in sources.items() if name in keys)
+    columns = tuple(LoadedColumn(name, target) for target, name in sources.items())
+    types = {target: expected.types[target] for target in sources}
+    frame = null_columns(rows.frame, types, deleted=table.deleted_when is not None)
+    return PreparedRows(rows, ColumnMapping(columns, key), DeferredFrame.made(frame), rows.counts)
 
 
 def _without_columns(rows: Rows) -> PreparedRows:

@@ -489,6 +489,16 @@ def _or_fail(value: Column, cast: Column, name: str, kind: str, place: Column) -
     return F.coalesce(cast, F.when(value.isNotNull(), F.raise_error(message)))
 
 
+def null_columns(frame: DataFrame, types: Mapping[str, str], *, deleted: bool) -> DataFrame:
+    """Return the helper columns of `frame` behind columns of these types that are null, and with
+    `deleted` behind `DELETED_HELPER`."""
+    values = [F.lit(None).cast(kind).alias(name) for name, kind in types.items()]
+    if deleted:
+        values.append(F.lit(False).alias(DELETED_HELPER))
+    helpers = [name for name in ROW_HELPERS if name in frame.columns]
+    return frame.select(*values, *helpers)
+
+
 def _filtered(frame: DataFrame, where: str | None) -> DataFrame:
     if where is None:
         return frame

@@ -65,11 +65,12 @@ SIDE_SCHEMA = pa.schema(
 @dataclass(frozen=True)
 class Reject:
     """A record that is no row of the table. `reason` is a clause; with a `column` it begins with
-    the value. `raw` is the record's text, or its JSON where the format has no text."""
+    the value. `raw` is the record's text, or its JSON where the format has no text; None for a
+    whole file, of which no record can be read."""
 
     source_file: str
     reason: str
-    raw: bytes
+    raw: bytes | None = None
     source_line: int | None = None
     row_group: int | None = None
     row_number: int | None = None
@@ -80,6 +81,8 @@ class Reject:
     def values(self) -> dict[str, Any]:
         """Return the fields of `REJECT`. Bytes that are no text are kept beside a text of them."""
         found = {name: getattr(self, name) for name in _FIELDS if not name.startswith("raw_")}
+        if self.raw is None:
+            return {**found, "raw_record": None, "raw_bytes": None}
         try:
             return {**found, "raw_record": self.raw.decode(), "raw_bytes": None}
         except UnicodeDecodeError:
@@ -106,6 +109,8 @@ def sentence(values: Mapping[str, Any]) -> str:
     if values["column_name"] is not None:
         what = f"column `{values['column_name']}`: {values['reason']}"
         return f"reading `{values['source_file']}`{place}, {what}"
+    if values["raw_record"] is None:
+        return f"reading `{values['source_file']}`{place}: {values['reason']}"
     raw = values["raw_record"].rstrip("\r\n")
     raw = raw if len(raw) <= _MOST_SHOWN else f"{raw[:_MOST_SHOWN]}…"
     return f"reading `{values['source_file']}`{place}: {values['reason']}: `{raw}`"

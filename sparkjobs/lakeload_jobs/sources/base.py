@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Reader = Literal["jvm", "direct"]
 
+_SHOWN = 10
+
 
 class Source(Protocol):
     """One table's input, in one run."""
@@ -138,7 +140,8 @@ class Rows(Protocol):
 
     def check_values(self) -> None:
         """Raise `LoadFailed` with the first bad values of all rows and how many there are, where
-        values turn out to be bad while rows are read. Called when a task has failed for some."""
+        values turn out to be bad while rows are read, and `ReadAgain` where whole files are set
+        aside that turn out to be unreadable. Called when a task has failed for some."""
 
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         """Return the change of the state that only the read could tell; None where `Slice.change`
@@ -171,10 +174,36 @@ class BadValuesFound(LoadFailed):
     """A task came upon bad values; what other tasks would find it cannot know."""
 
 
+class UnreadableFile(LoadFailed):
+    """A file of which no record can be read for what is in it: it is damaged, of another format, or
+    packed in a way that is not read. `why` is a clause. `on_bad_value: QUARANTINE` sets it aside.
+    """
+
+    def __init__(self, path: str, why: str, *, hint: str | None = None) -> None:
+        super().__init__(f"reading `{path}`: {why}", hint=hint)
+        self.path = path
+        self.why = why
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.why), self.__dict__
+
+
+def set_aside_warnings(faults: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return what to report of the files that are set aside, given their paths and reasons."""
+    shown = [f"`{path}` was set aside as a whole: {why}" for path, why in faults[:_SHOWN]]
+    more = len(faults) - len(shown)
+    return (*shown, *((f"{more:,} more files were set aside as a whole",) if more else ()))
+
+
+class ReadAgain(Exception):
+    """The slice has to be taken and opened again, for this reason: what it sets aside was not known
+    before. Nothing is committed."""
+
+
 @contextmanager
 def with_all_bad_values(rows: Rows) -> Iterator[None]:
     """Report the bad values of all rows in place of those of the task that failed first. Raises as
-    the block does, or `LoadFailed`."""
+    the block does, `LoadFailed`, or `ReadAgain`."""
     try:
         yield
     except Interrupted:
@@ -186,13 +215,14 @@ def with_all_bad_values(rows: Rows) -> Iterator[None]:
 
 
 def _is_about_values(error: Exception) -> bool:
-    if isinstance(error, BadValuesFound):
+    if isinstance(error, BadValuesFound | UnreadableFile):
         return True
     try:
         failure = failure_in(str(error))
     except Exception:  # noqa: BLE001 - Java has died: its errors have no text then
         return False
-    return failure is not None and failure.type == BadValuesFound.__name__
+    names = (BadValuesFound.__name__, UnreadableFile.__name__)
+    return failure is not None and failure.type in names
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
+from lakeload_jobs.sources.files.listing import file_state
 from tests.unit.launch.specs import job_spec, table
 from tests.unit.launch.test_plan import planned
 
@@ -324,3 +325,20 @@ def test_more_broken_records_than_allowed_are_refused_as_a_load_does(tmp_path: P
     assert "`max_rejected` is 0.1 %" in refused.error.message
     assert allowed is not None
     assert allowed.error is None
+
+
+def test_a_file_that_a_load_would_set_aside_is_a_warning(tmp_path: Path) -> None:
+    good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(pa.table({"id": [1, 2]}), good)
+    bad.write_bytes(good.read_bytes()[:-9])
+    with pytest.MonkeyPatch.context() as patch:
+        states = tuple(file_state(str(path)) for path in (good, bad))
+        patch.setattr(files_columns, "list_files", lambda *_: states)
+        failed = plan_of(good, "PARQUET").schema
+        plan = plan_of(good, "PARQUET", on_bad_value="QUARANTINE")
+
+    assert failed is not None
+    assert failed.error is not None
+    assert plan.schema is not None
+    assert plan.schema.error is None
+    assert plan.schema.warnings[-1].startswith(f"`{bad}` was set aside as a whole: ")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pyspark.sql.types import StructType
 
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.errors import LoadFailed
@@ -22,7 +23,7 @@ class Rows:
     repeatable: bool
     reads: int = 0
     names: tuple[str, ...] = ()
-    schema: None = None
+    schema: StructType = field(default_factory=StructType)
 
     @property
     def frame(self) -> Rows:

@@ -336,7 +336,7 @@ def test_a_codec_that_is_not_read_is_named_in_orc_too(tmp_path: Path) -> None:
     content[place + 1] = 3
     path.write_bytes(content)
 
-    with pytest.raises(LoadFailed, match="its codec `lzo` is not read"):
+    with pytest.raises(LoadFailed, match="its codec `lzo` is not supported"):
         read(path)
 
 

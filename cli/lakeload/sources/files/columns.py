@@ -19,6 +19,7 @@ from lakeload.sources.files.inspection import (
 )
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.rows.columns import in_source_spelling
+from lakeload_jobs.sources.base import set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
@@ -116,6 +117,8 @@ def _text_columns(
     if request.earlier and any(pt.is_nested(column.type) for column in found.columns):
         return None  # what becomes of fields that the table has, and of others, Spark finds out
     rows = sum(found.splits.counts or ())
+    if rows and not found.names:
+        return None  # all files are set aside: the columns are those of the table
     return SourceColumns(
         names=found.names,
         types={
@@ -141,16 +144,21 @@ def _typed_columns(
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
     whole = True
+    sets_aside = request.spec.on_bad_value == "QUARANTINE"
     if given.format == "AVRO":
         if only_sparks(given.format, given.options):
             return None
         # To find the blocks of an object takes to read it.
         whole = not any(is_s3(file.path) for file in some)
-        footers = read_avro_headers(some, opener, whole=whole)
+        footers = read_avro_headers(some, opener, whole=whole, sets_aside=sets_aside)
     elif given.format == "ORC":
-        footers = read_orc_footers(some, opener)
+        footers = read_orc_footers(some, opener, sets_aside=sets_aside)
     else:
-        footers = _footers(some, opener)
+        footers = _footers(some, opener, sets_aside=sets_aside)
+    faults = [(one.fault.path, one.fault.why) for one in footers if one.fault is not None]
+    footers = tuple(one for one in footers if one.fault is None)
+    if not footers:
+        return None  # the columns are those of the table
     options = {name.lower(): value for name, value in given.options.items()}
     folders = folder_types(files, folder_base(files, options))
     if folders is None or folders.keys() & (request.table.columns.types or {}).keys():
@@ -175,16 +183,19 @@ def _typed_columns(
         | {name: kind for name, kind in folders.items() if name in loaded},
         rows=sum(unit.rows for footer in footers for unit in footer.units) if whole else 1,
         complete=len(some) == len(files),
+        warnings=set_aside_warnings(faults),
     )
 
 
-def _footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
+def _footers(
+    files: Sequence[FileState], opener: FileBytes, *, sets_aside: bool
+) -> tuple[FileSchema, ...]:
     def open_file(file: FileState) -> AbstractContextManager[Any]:
         if not is_s3(file.path):
             return nullcontext(file.path)
         return _as_arrow(opener.seekable(file))
 
-    return read_footers(files, open_file, ParquetSettings())
+    return read_footers(files, open_file, ParquetSettings(), sets_aside=sets_aside)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -105,6 +106,17 @@ S3_SCHEME = "s3://"
 
 class NoFiles(LoadFailed):
     """The place is there, or is a bucket, and holds no file that a path names."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error of a library says that bytes are wrong. Errors of the system, such as a
+    missing permission or a broken connection, say nothing of a file's content."""
+    if isinstance(error, MemoryError):
+        return False
+    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+        # bzip2 and Arrow raise it without a number.
+        return type(error) is OSError and error.errno is None
+    return True
 
 
 @dataclass(frozen=True)

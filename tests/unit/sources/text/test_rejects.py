@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.sources.files.text import splits
-from lakeload_jobs.sources.files.text.splits import Parallelism
+from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.files.file_state import is_damage
+from lakeload_jobs.sources.files.text import csv_files, splits
+from lakeload_jobs.sources.files.text.csv import Blocks
+from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism
 from tests.unit.sources.text.test_csv_table import Folder, rows_of, types
 from tests.unit.sources.text.test_json_table import Folder as JsonFolder
 
@@ -193,3 +200,110 @@ def test_records_of_json_keep_their_places(tmp_path: Path) -> None:
     ]
     with pytest.raises(LoadFailed):
         folder.open(on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=1))
+
+
+DAMAGED = gzip.compress(b"id,n\n" + b"7,8\n" * 5_000, mtime=0)[:-20]
+POISON: dict[str, bytes] = {
+    "damaged.csv.gz": DAMAGED,
+    "header.csv": b"i\xe9d,n\n1,2\n",
+    "quoted_header.csv": b'"id,n\n1,2\n',
+    "excel.csv": b"sep=;\nid;n\n1;2\n",
+    "wide.csv": "id,n\n1,2\n".encode("utf-16-le"),
+    "packed.csv": b"\x04\x22\x4d\x18....",
+}
+
+
+@pytest.mark.parametrize("name", POISON)
+def test_a_file_that_cannot_be_read_is_one_rejected_record(folder: Folder, name: str) -> None:
+    folder.put("a.csv", "id,n\n1,2\n")
+    path = folder.put(name, POISON[name])
+    folder.put("z.csv", "id,n\n3,4\n")
+
+    with pytest.raises(UnreadableFile) as failed:
+        folder.rows()
+    with pytest.raises(LoadFailed, match=r"1 of 3 records .* cannot be read"):
+        folder.open(on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=0))
+    table = folder.open(on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=1))
+    rows = rows_of(table)
+
+    why = failed.value.why
+    assert failed.value.message == f"reading `{path}`: {why}"
+    assert [(row["id"], row["n"]) for row in rows] == [(1, 2), (None, None), (3, 4)]
+    assert rejects(rows) == [{"source_file": path, "reason": why}]
+    assert table.splits.counts == (3,)
+    assert table.warnings == (f"`{path}` was set aside as a whole: {why}",)
+
+
+def test_a_file_that_is_damaged_behind_good_records_is_set_aside_whole(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "_OPEN_BYTES", 1)
+    small = partial(Blocks, size=1_000, least=500, max_record=3_000)
+    monkeypatch.setattr(csv_files, "Blocks", small)
+    path = folder.put("a.csv", "id,n\n" + "1,2\n" * 2_000 + '3,"' + "x" * 200_000)
+    folder.put("b.csv", "id,n\n3,4\n")
+
+    for parallelism in (ONE_TASK, Parallelism(7, 300)):
+        rows = rows_of(folder.open(None, parallelism, on_bad_value="QUARANTINE", max_rejected=ALL))
+        assert [row["id"] for row in rows] == [None, 3]
+        assert [one["source_file"] for one in rejects(rows)] == [path]
+
+
+def test_a_load_of_nothing_but_unreadable_files_has_no_columns(folder: Folder) -> None:
+    folder.put("a.csv.gz", DAMAGED)
+
+    table = folder.open(
+        on_bad_value="QUARANTINE", max_rejected=ALL, recorded={"id": "bigint", "n": "string"}
+    )
+
+    assert table.names == ()
+    assert table.schema.names == [REJECTED_HELPER]
+    assert len(rejects(rows_of(table))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"n": 1}, {"n": 2}', '[{"n": 1}] [', "[1]}", '{"a": [{"n": 1}'],
+)
+def test_a_json_file_that_is_not_closed_is_set_aside(tmp_path: Path, text: str) -> None:
+    folder = JsonFolder(tmp_path)
+    path = folder.put("a.json", text)
+    folder.put("b.json", '[{"n": 3}]')
+
+    table = folder.open(lines=False, on_bad_value="QUARANTINE", max_rejected=ALL)
+
+    rows = rows_of(table)
+    assert [row["n"] for row in rows] == [None, 3]
+    assert [one["source_file"] for one in rejects(rows)] == [path]
+
+
+def test_a_file_that_may_not_be_opened_is_not_set_aside(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n1,2\n")
+    folder.put("b.csv", "id,n\n1,2\n")
+
+    def denied(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "open", denied)
+        with pytest.raises(LoadFailed, match="Permission denied") as failed:
+            folder.open(on_bad_value="QUARANTINE", max_rejected=ALL)
+
+    assert not isinstance(failed.value, UnreadableFile)
+
+
+@pytest.mark.parametrize(
+    ("error", "damage"),
+    [
+        (gzip.BadGzipFile("not a gzipped file"), True),
+        (EOFError("ended"), True),
+        (OSError("Invalid data stream"), True),
+        (pa.ArrowInvalid("no footer"), True),
+        (OSError(errno.EIO, "Input/output error"), False),
+        (TimeoutError("timed out"), False),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), False),
+        (pa.ArrowMemoryError("malloc"), False),
+    ],
+)
+def test_errors_of_the_system_are_no_damage(error: Exception, damage: bool) -> None:
+    assert is_damage(error) is damage

@@ -3,6 +3,7 @@ them (docs/protocol-parquet.md)."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -97,16 +98,18 @@ class ParquetWriter:
 
     def stage(self, counted: Counted | None) -> StagedParquet:
         """Encode and upload; no upload is completed yet."""
-        registry = UploadRegistry(self.load.registry)
+        # One that failed may be staged again, and tasks of it that come late may add nothing.
+        folder = self.load.registry / uuid.uuid4().hex
+        registry = UploadRegistry(folder)
         counts = None if counted is None else counted.partitions
         try:
-            reports = self._reports(counts) if self.columns.types else []
+            reports = self._reports(counts, folder) if self.columns.types else []
         except BaseException:
             abort_uploads(self.load.objects, registry, ())
             raise
         return StagedParquet(self, registry, tuple(reports))
 
-    def _reports(self, counts: tuple[int, ...] | None) -> list[PartitionReport]:
+    def _reports(self, counts: tuple[int, ...] | None, registry: Path) -> list[PartitionReport]:
         """Run the tasks and return their reports in partition order."""
         load, spec = self.load, self.load.spec
         partitions = len(counts) if counts is not None else partition_count(self.prepared.frame)
@@ -121,7 +124,7 @@ class ParquetWriter:
             key_columns=self.prepared.mapping.key,
             partitions=partitions,
             counts=counts,
-            registry=str(load.registry) if shared else None,
+            registry=str(registry) if shared else None,
             on_executor=not shared,
         )
         reports = sorted(map(read_report, self._texts(writer)), key=lambda r: r.partition)

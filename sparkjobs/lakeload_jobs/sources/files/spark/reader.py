@@ -27,6 +27,8 @@ from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
 
 NO_TYPES: Mapping[str, str] = {}
+NO_FILE = "no file can be read"
+"""Why rows without columns, which are all rejected, pass through Spark."""
 
 
 @dataclass(frozen=True)

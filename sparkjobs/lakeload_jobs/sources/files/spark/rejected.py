@@ -20,6 +20,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
 from lakeload_jobs.core.sizes import counted
+from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
@@ -62,6 +63,12 @@ class RejectedSource:
         records = found.read() if found.read is not None else None
         if records is not None and not records.num_rows:
             found, records = RejectedRecords("NONE"), None
+        if records is not None:
+            # What stands for a whole file has no text that could be read.
+            is_record = pc.or_(records["raw_record"].is_valid(), records["raw_bytes"].is_valid())
+            records = records.filter(is_record)
+            if not records.num_rows:
+                found, records = RejectedRecords("FILES"), None
         return RejectedSlice(self.spec, self.table, self.given, self.s3, found, records)
 
 

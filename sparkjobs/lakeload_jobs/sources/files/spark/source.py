@@ -6,7 +6,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -16,7 +16,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import Rows, explained_by_change
+from lakeload_jobs.sources.base import Rows, UnreadableFile, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
@@ -43,6 +43,8 @@ class FilesSource:
     table: TableSpec
     given: FilesInput
     s3: S3Source
+    unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
+    """Files that this load sets aside for what it found when it read their rows."""
 
     @property
     def incremental(self) -> bool:
@@ -57,7 +59,7 @@ class FilesSource:
         """
         spec, given = self.spec, self.given
         if not given.incremental:
-            return FilesSlice(spec, self.table, given, self.s3)
+            return FilesSlice(spec, self.table, given, self.s3, unreadable=self.unreadable)
         refuse_limit(incremental=True, limit=spec.options.limit)
         may_be_empty = bookmark.state is not None and not spec.options.reload
         listed = list_files(given, self.s3.readers, may_be_empty=may_be_empty)
@@ -68,7 +70,7 @@ class FilesSource:
             reload=spec.options.reload,
             on_changed_file=given.on_changed_file,
         )
-        return FilesSlice(spec, self.table, given, self.s3, selection)
+        return FilesSlice(spec, self.table, given, self.s3, selection, self.unreadable)
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class FilesSlice:
     given: FilesInput
     s3: S3Source
     selection: Selection | None = None
+    unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
 
     @property
     def idle(self) -> bool:
@@ -152,7 +155,7 @@ class FilesSlice:
         if given.format in TEXT_FORMATS:
             return open_text_files(spark, self.spec, table, given, s3, files=files, earlier=earlier)
         if sparks is None:
-            opened = TypedTable(spark, self.spec, table, given, files, s3)
+            opened = TypedTable(spark, self.spec, table, given, files, s3, self.unreadable)
             return open_typed_files(opened, earlier)
         rows = open_files(
             spark,

@@ -20,7 +20,7 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.spark.reader import NO_TYPES, FilesRows, check_options
+from lakeload_jobs.sources.files.spark.reader import NO_FILE, NO_TYPES, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.typed import split_frame
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -59,7 +59,9 @@ def open_text_files(
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
     read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
     found = read.split(_Runner(spark), _parallelism(spark))
-    by_jvm = spec.reader == "JVM"
+    why = "`spark.reader` is `JVM`" if spec.reader == "JVM" else ""
+    if found.splits.parts and not found.names:
+        why = NO_FILE
     return FilesRows(
         deferred=_frame(spark, found),
         names=found.names,
@@ -68,8 +70,8 @@ def open_text_files(
         given=given,
         s3=s3,
         reader="direct",
-        splits=None if by_jvm else found.splits,
-        why_no_splits="`spark.reader` is `JVM`" if by_jvm else "",
+        splits=None if why else found.splits,
+        why_no_splits=why,
         counts=found.splits.counts or (0,),
         warnings=found.warnings,
     )
@@ -111,7 +113,7 @@ class _InTask:
 
 
 def _frame(spark: SparkSession, table: TextTable) -> DeferredFrame:
-    if not table.names or not table.schema.names:
+    if not table.schema.names or (not table.names and not table.splits.parts):
         empty = StructType([])
         return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,10 +24,11 @@ from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.session import setting
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.base import ReadAgain, Splits, UnreadableFile, set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.reader import (
+    NO_FILE,
     FilesRows,
     check_options,
     check_types,
@@ -42,6 +43,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     FileSchema,
     OpenFile,
     kind_in_table,
+    set_aside,
     unite,
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
@@ -67,7 +69,8 @@ _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
 
 @dataclass(frozen=True)
 class TypedTable:
-    """The Parquet, ORC or Avro files of one table, and how the table is loaded."""
+    """The Parquet, ORC or Avro files of one table, and how the table is loaded. `unreadable` are
+    files that are set aside for what was found when their rows were read."""
 
     spark: SparkSession
     spec: JobSpec
@@ -75,6 +78,12 @@ class TypedTable:
     given: FilesInput
     files: tuple[FileState, ...]
     s3: S3Source
+    unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether files that cannot be read are set aside."""
+        return self.spec.on_bad_value == "QUARANTINE"
 
     @property
     def options(self) -> dict[str, str]:
@@ -100,7 +109,12 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     """
     check_options(table.given)
     table.s3.check_runtime(table.files)
-    schemas = _schemas(table)
+    all_files = _schemas(table)
+    faults = [schema.fault for schema in all_files if schema.fault is not None]
+    schemas = tuple(schema for schema in all_files if schema.fault is None)
+    aside = set_aside_warnings([(fault.path, fault.why) for fault in faults])
+    if faults and not schemas:
+        return replace(_only_rejects(table, all_files, faults[0]), warnings=aside)
     named = _names(table, schemas)
     base = folder_base(table.files, table.given.options)
     folders = folder_columns(schemas, base)
@@ -110,18 +124,24 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     known = types_of(named, earlier)
     columns = tuple(_in_table(column, table, known) for column in columns)
     only_spark = _only_spark(table, schemas, columns)
+    if only_spark and faults:
+        raise faults[0]
     schema = _schema(table, columns, has_folders=base is not None, by_spark=bool(only_spark))
     names = (*named, *(name for name in schema.names if name not in named))
     casts = _casts(table, names, schema)
     if not only_spark:
         try:
-            read = _reader(table, columns, to_arrow_schema(schema), places=bool(casts))
+            arrow = to_arrow_schema(schema)
+            read = _reader(table, columns, arrow, places=bool(casts), sets_aside=bool(faults))
             cores = table.spark.sparkContext.defaultParallelism
-            splits = split_files(schemas, read, base=base, parallelism=cores)
+            splits = split_files(all_files, read, base=base, parallelism=cores)
         except NotDirect as reason:
             only_spark = str(reason)
+            if faults:
+                raise faults[0] from None
         else:
-            return _by_arrow(table, read, splits, names, casts)
+            rows = _by_arrow(table, read, splits, names, casts)
+            return replace(rows, warnings=aside)
     _check_spark_reads(table, columns, only_spark)
     frame = _by_spark(table, columns, by_spark=True)
     if casts:
@@ -139,10 +159,30 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
 
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
     if table.given.format == "AVRO":
-        return read_avro_headers(table.files, table.opener)
-    if table.given.format == "ORC":
-        return read_orc_footers(table.files, table.opener)
-    return read_footers(table.files, _opener(table), _settings(table.spark))
+        schemas = read_avro_headers(table.files, table.opener, sets_aside=table.sets_aside)
+    elif table.given.format == "ORC":
+        schemas = read_orc_footers(table.files, table.opener, sets_aside=table.sets_aside)
+    else:
+        settings = _settings(table.spark)
+        schemas = read_footers(table.files, _opener(table), settings, sets_aside=table.sets_aside)
+    return tuple(
+        set_aside(schema.file, fault) if (fault := table.unreadable.get(schema.file)) else schema
+        for schema in schemas
+    )
+
+
+def _only_rejects(
+    table: TypedTable, schemas: Sequence[FileSchema], fault: UnreadableFile
+) -> FilesRows:
+    """Return the rows of files that are all set aside: they have no columns. Raises `fault` where
+    Spark is to read them."""
+    if table.spec.reader == "JVM":
+        raise fault
+    read = _reader(table, (), pa.schema([]), places=False, sets_aside=True)
+    cores = table.spark.sparkContext.defaultParallelism
+    splits = split_files(schemas, read, base=None, parallelism=cores)
+    rows = _by_arrow(table, read, splits, (), {})
+    return replace(rows, splits=None, why_no_splits=NO_FILE)
 
 
 def _schema(
@@ -196,23 +236,28 @@ def _by_arrow(
         splits=None if why else splits,
         why_no_splits=why,
         counts=splits.counts or (0,),
-        values=_Values(table.spark, read, splits.parts),
+        values=_Values(table.spark, read, splits.parts, table.unreadable),
     )
 
 
 @dataclass(frozen=True)
 class _Values:
-    """Looks for bad values in all parts."""
+    """Looks for bad values in all parts, and puts files to set aside into `unreadable`."""
 
     spark: SparkSession
     read: ReadTyped
     parts: tuple[Any, ...]
+    unreadable: dict[FileState, UnreadableFile]
 
     def __call__(self) -> None:
-        """Raise `BadValuesFound` where there are any."""
+        """Raise `BadValuesFound` where there are any, and `ReadAgain` for files to set aside."""
         parts = self.spark.sparkContext.parallelize(self.parts, len(self.parts))
-        found = parts.mapPartitions(_FailuresOf(self.read)).collect()
-        sum(found, Failures()).check()
+        found = sum(parts.mapPartitions(_FailuresOf(self.read)).collect(), Failures())
+        if found.unreadable:
+            self.unreadable.update(found.unreadable)
+            first = next(iter(found.unreadable.values()))
+            raise ReadAgain(f"`{first.path}` cannot be read and is set aside")
+        found.check()
 
 
 @dataclass(frozen=True)
@@ -294,9 +339,14 @@ def _spark_field(column: Column, *, by_spark: bool) -> StructField:
 
 
 def _reader(
-    table: TypedTable, columns: Sequence[Column], schema: pa.Schema, *, places: bool
+    table: TypedTable,
+    columns: Sequence[Column],
+    schema: pa.Schema,
+    *,
+    places: bool,
+    sets_aside: bool,
 ) -> ReadTyped:
-    may_be_bad = any(column.may_be_bad for column in columns)
+    may_be_bad = sets_aside or any(column.may_be_bad for column in columns)
     truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
@@ -309,7 +359,7 @@ def _reader(
         reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
         # Such as arrays of DuckDB with nulls among them, which only Spark reads.
         hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
-    return ReadTyped(schema, reader, on_loss, on_bad_value, places, hint)
+    return ReadTyped(schema, reader, on_loss, on_bad_value, places, hint, table.sets_aside)
 
 
 def _casts(table: TypedTable, names: Sequence[str], schema: StructType) -> dict[str, str]:

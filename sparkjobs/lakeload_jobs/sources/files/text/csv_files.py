@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
@@ -115,10 +115,10 @@ class CsvPiece:
             raise _endless(self.file, error.line) from error
 
 
-def _endless(file: FileState, line: int) -> LoadFailed:
-    return LoadFailed(
-        f"reading `{file.path}`: the record that begins on line {line:,} is longer than "
-        f"{MAX_RECORD >> 20} MiB",
+def _endless(file: FileState, line: int) -> UnreadableFile:
+    return UnreadableFile(
+        file.path,
+        f"the record that begins on line {line:,} is longer than {MAX_RECORD >> 20} MiB",
         hint=(
             "close the quote that is opened there; if quotes have no meaning in these "
             "files, set the reader option `quote: ''`"
@@ -220,8 +220,9 @@ class CsvReader:
         raw = data[record.start : record.end]
         if sign := _SEPARATOR_LINE.fullmatch(raw):
             shown = sign[1].decode(errors="replace").replace("\t", "\\t")
-            raise LoadFailed(
-                f"reading `{file.path}`: its first line `sep={shown}` is a separator line of Excel",
+            raise UnreadableFile(
+                file.path,
+                f"its first line `sep={shown}` is a separator line of Excel",
                 hint=f'set the reader options `separator: "{shown}"` and '
                 f"`skip_rows: {self.options.skip_rows + 1}`",
             )
@@ -233,16 +234,17 @@ class CsvReader:
             return Header(names, skipped, lines)
         line = lines + record.line
         if record.problem:
-            raise LoadFailed(
-                f"reading `{file.path}`: the header, line {line:,}, cannot be read: "
-                f"{record.problem}",
+            raise UnreadableFile(
+                file.path,
+                f"the header, line {line:,}, cannot be read: {record.problem}",
                 hint="set the reader options `quote` and `separator`, or `header: false`",
             )
         try:
             texts = [(value or b"").decode() for value in values]
         except UnicodeDecodeError as error:
-            raise LoadFailed(
-                f"reading `{file.path}`: the header, line {line:,}, is not text in this encoding",
+            raise UnreadableFile(
+                file.path,
+                f"the header, line {line:,}, is not text in this encoding",
                 hint=ENCODING_HINT,
             ) from error
         names = header_names(texts, self.known)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.json import (
@@ -25,7 +25,7 @@ from lakeload_jobs.sources.files.text.json import (
 )
 from lakeload_jobs.sources.files.text.opening import FileBytes, open_text
 from lakeload_jobs.sources.files.text.options import JsonOptions
-from lakeload_jobs.sources.files.text.splits import MalformedRecord, Piece
+from lakeload_jobs.sources.files.text.splits import Piece
 
 _FEW = 256
 """Blocks of fewer records become larger, up to `_LARGEST` bytes."""
@@ -78,16 +78,17 @@ class JsonPiece:
                     self.blocks.size *= 2
                 yield self._batch(records)
         except RecordTooLong as error:
-            raise LoadFailed(
-                f"reading `{self.file.path}`: the record that begins on line {error.line:,} is "
-                f"longer than {MAX_RECORD >> 20} MiB",
+            raise UnreadableFile(
+                self.file.path,
+                f"the record that begins on line {error.line:,} is longer than "
+                f"{MAX_RECORD >> 20} MiB",
                 hint=f"its list is loaded with the reader option `records: {error.path}`"
                 if error.path
                 else "close the brackets and quotes of the record",
             ) from error
         except BrokenFile as error:
-            raise MalformedRecord(
-                f"reading `{self.file.path}`: line {error.line:,}: {error}", hint="fix the file"
+            raise UnreadableFile(
+                self.file.path, f"line {error.line:,}: {error}", hint="fix the file"
             ) from error
 
     def _batch(self, records: Records) -> TextBatch:

@@ -25,7 +25,8 @@ import pyarrow as pa
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.files.file_state import FileState, is_damage, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects, changed
 from lakeload_jobs.sources.files.source_bytes import (
     CHUNK,
@@ -164,8 +165,9 @@ def open_unpacked(files: FileBytes, file: FileState) -> Iterator[tuple[StartOfSt
         head = StartOfStream(raw)
         kind = compression(file.path, head.peek(_HEAD))
         if kind in ("lz4", "snappy"):
-            raise LoadFailed(
-                f"reading `{file.path}`: files compressed with {kind} are not supported",
+            raise UnreadableFile(
+                file.path,
+                f"files compressed with {kind} are not supported",
                 hint="compress it with gzip, bzip2, xz or zstd, or not at all",
             )
         packed: Any = head
@@ -180,7 +182,10 @@ def is_splittable(files: FileBytes, file: FileState, encoding: str | None) -> bo
     """Whether `open_text` would find a text of which any part can be read by itself."""
     with files.stream(file) as raw:
         head = StartOfStream(raw).peek(_HEAD)
-    return not compression(file.path, head) and _codec(file, head[:4], encoding)[0] is None
+    try:
+        return not compression(file.path, head) and _codec(file, head[:4], encoding)[0] is None
+    except UnreadableFile:
+        return False
 
 
 @contextmanager
@@ -190,9 +195,15 @@ def _naming(file: FileState, kind: str) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
+        if not is_damage(error):
+            raise LoadFailed(
+                f"reading `{file.path}`: {why}",
+                hint="check that the file can be read, and run again",
+            ) from error
         packed = f"{kind} " if kind else ""
-        raise LoadFailed(
-            f"reading `{file.path}`: the {packed}file is damaged: {why}",
+        raise UnreadableFile(
+            file.path,
+            f"the {packed}file is damaged: {why}",
             hint="copy the file from its source again",
         ) from error
 
@@ -222,19 +233,17 @@ def _member(packed: IO[bytes], file: FileState) -> Bytes:
         if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
     if len(members) != 1:
-        raise LoadFailed(
-            f"reading `{file.path}`: the zip file contains {len(members)} files, and "
-            "lakeload reads only one",
+        raise UnreadableFile(
+            file.path,
+            f"the zip file contains {len(members)} files, and lakeload reads only one",
             hint="unpack it, and use the files or their folder as `path`",
         )
     if members[0].flag_bits & 1:
-        raise LoadFailed(
-            f"reading `{file.path}`: the zip file is encrypted", hint="unpack it beforehand"
-        )
+        raise UnreadableFile(file.path, "the zip file is encrypted", hint="unpack it beforehand")
     try:
         return cast("Bytes", archive.open(members[0]))
     except NotImplementedError as error:
-        raise LoadFailed(f"reading `{file.path}`: {error}", hint="unpack it beforehand") from error
+        raise UnreadableFile(file.path, str(error), hint="unpack it beforehand") from error
 
 
 @dataclass
@@ -303,8 +312,9 @@ def _codec(file: FileState, head: bytes, encoding: str | None) -> tuple[str | No
     mark, marked = byte_order_mark(head)
     if encoding is None:
         if not marked and (wide := wide_encoding(head)):
-            raise LoadFailed(
-                f"reading `{file.path}`: it looks like {wide.upper()} without a byte order mark",
+            raise UnreadableFile(
+                file.path,
+                f"it looks like {wide.upper()} without a byte order mark",
                 hint=f"set the reader option `encoding: {wide}`",
             )
         return (None if marked in ("", "utf-8") else marked), len(mark)

@@ -31,7 +31,7 @@ from lakeload_jobs.rows.rejects import (
 )
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.base import Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.source_bytes import splittable
@@ -64,7 +64,8 @@ class Piece:
 
     `guess`: a record begins near `start`. The others are known when the piece has been read once:
     its first `line`, its `rows`, and the `names` of the file's columns. `folders` are values that
-    the file's folders name.
+    the file's folders name. `fault` is why the whole file is set aside: one record then stands for
+    it.
     """
 
     file: FileState
@@ -75,6 +76,7 @@ class Piece:
     rows: int = 0
     names: tuple[str, ...] = ()
     folders: tuple[tuple[str, str | None], ...] = ()
+    fault: str = ""
 
 
 class OpenPiece(Protocol):
@@ -217,7 +219,12 @@ class Scanned:
     notes: tuple[str, ...] = ()
     """What is odd about the file."""
     error: LoadFailed | None = None
-    """What stopped the read, where a wrong guess may have caused it."""
+    """What stopped the read, where a wrong guess may have caused it, or the file is set aside."""
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether no record of the file is read."""
+        return bool(self.piece.fault)
 
 
 @dataclass(frozen=True)
@@ -230,7 +237,8 @@ class Declared:
 
 @dataclass(frozen=True)
 class Scan:
-    """Reads pieces for what they hold; it travels to the tasks."""
+    """Reads pieces for what they hold; it travels to the tasks. `sets_aside`: files that cannot be
+    read are set aside."""
 
     reader: PieceReader
     declared: Declared
@@ -238,9 +246,18 @@ class Scan:
     recorded: Mapping[str, str] = field(default_factory=dict)
     """The types that columns have in the table."""
     infers: bool = True
+    sets_aside: bool = False
 
     def __call__(self, piece: Piece) -> Scanned:
         """Read one piece. Raises `LoadFailed` and `AwsError`."""
+        try:
+            return self._scan(piece)
+        except UnreadableFile as error:
+            if not self.sets_aside:
+                raise
+            return Scanned(piece, 1, piece.start, 1, {}, BadFound(), error=error)
+
+    def _scan(self, piece: Piece) -> Scanned:
         with self.reader.open(piece) as opened:
             evidence: dict[str, Any] = {}
             bad, rows, error = BadFound(), 0, None
@@ -329,7 +346,8 @@ def cut_files(
 
 
 def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanned]:
-    """Read all pieces, and those again that were not cut between two records.
+    """Read all pieces, and those again that were not cut between two records. A file that is set
+    aside is one piece with a `fault`.
 
     The pieces of one file are in its order, without gaps. Their lines are counted from the
     beginning of the file.
@@ -340,7 +358,9 @@ def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanne
         by_file.setdefault(scanned.piece.file.path, []).append(scanned)
     wrong = dict.fromkeys(by_file, 0)
     while again := {
-        path: place for path, parts in by_file.items() if (place := _first_wrong(parts)) is not None
+        path: place
+        for path, parts in by_file.items()
+        if (place := _first_wrong(parts, sets_aside=scan.sets_aside)) is not None
     }:
         redone = []
         for path, place in again.items():
@@ -357,15 +377,29 @@ def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanne
     return [scanned for parts in by_file.values() for scanned in _with_lines(parts)]
 
 
-def _first_wrong(parts: Sequence[Scanned]) -> int | None:
+def _first_wrong(parts: list[Scanned], *, sets_aside: bool) -> int | None:
     """Return the first piece that does not begin where the one before ends. Raises the error of a
-    piece that truly begins where it was read from."""
+    piece that truly begins where it was read from, or with `sets_aside` leaves one piece for the
+    file."""
     for place, one in enumerate(parts, start=1):
+        if one.set_aside:
+            return None
         if one.error is not None:
-            raise one.error
+            if not (sets_aside and isinstance(one.error, UnreadableFile)):
+                raise one.error
+            parts[:] = [_whole_file(parts[0].piece, one.error)]
+            return None
         if place < len(parts) and one.end != parts[place].piece.start:
             return place
     return None
+
+
+def _whole_file(first: Piece, error: UnreadableFile) -> Scanned:
+    """Return what stands for a file that is set aside."""
+    piece = replace(
+        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), fault=error.why
+    )
+    return Scanned(piece, 1, 0, 1, {}, BadFound(), error=error)
 
 
 def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
@@ -387,7 +421,7 @@ def check_bad(
 ) -> None:
     """Raise `LoadFailed` with the first of what cannot be read: broken records always, bad values
     unless they become null. Under QUARANTINE `limit` says how many records may be broken."""
-    records = sum(found.bad.records for found in scanned)
+    records = sum(found.bad.records + found.set_aside for found in scanned)
     bad_values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
     if not records + bad_values:
         return
@@ -408,7 +442,8 @@ def check_bad(
 def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -> None:
     """Compare the broken records alone: what they have taken in counts, too."""
     of = sum(found.piece.rows + found.bad.records - found.bad.broken for found in scanned)
-    first = [
+    first = [str(found.error) for found in scanned if found.set_aside]
+    first += [
         _sentence(found.piece.file.path, bad)
         for found in scanned
         for bad in found.bad.first_records
@@ -464,6 +499,9 @@ class ReadText:
         """Yield the rows of one part. Raises `LoadFailed` where they are not those that were read
         before."""
         for piece in part:
+            if piece.fault:
+                yield self._set_aside(piece)
+                continue
             rows = 0
             with self.reader.open(piece) as opened:
                 if opened.names != piece.names:
@@ -475,6 +513,13 @@ class ReadText:
                     yield self._typed(piece, batch)
             if rows != piece.rows:
                 raise changed(piece.file.path, "was written to")
+
+    def _set_aside(self, piece: Piece) -> pa.RecordBatch:
+        """Return the record that stands for a whole file."""
+        rejects = {0: Reject(piece.file.path, piece.fault)}
+        nulls = [pa.nulls(1, column.type) for column in self.schema]
+        arrays = [*nulls, reject_column(1, rejects)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
     def _typed(self, piece: Piece, batch: TextBatch) -> pa.RecordBatch:
         folders, rows = dict(piece.folders), batch.rows.num_rows

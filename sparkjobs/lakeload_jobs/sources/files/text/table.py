@@ -23,7 +23,7 @@ from lakeload_jobs.core.names import did_you_mean, spelling
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.base import Splits, set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
@@ -77,8 +77,8 @@ _NOTES_SHOWN = 5
 
 @dataclass(frozen=True)
 class TextTable:
-    """The rows of text files. `names` are all columns of the files, `schema` are those that are
-    loaded and helpers."""
+    """The rows of text files. `names` are all columns of the files, none where all of these are set
+    aside, and `schema` are those that are loaded and helpers."""
 
     names: tuple[str, ...]
     schema: pa.Schema
@@ -152,16 +152,28 @@ class TextFiles(ABC):
                 self.files, lambda file: not stored and self._can_be_cut(file), parallelism
             )
         ]
-        scan = Scan(how.reader, declared, values, self.recorded, infers=how.evidence)
+        # Stored records are in no file that could be at fault.
+        sets_aside = self.on_bad_value == "QUARANTINE" and not stored
+        scan = Scan(
+            how.reader,
+            declared,
+            values,
+            self.recorded,
+            infers=how.evidence,
+            sets_aside=sets_aside,
+        )
         scanned = scan_files(pieces, scan, run)
         check_bad(scanned, self.on_bad_value, values, self.max_rejected)
-        names = self._names(scanned)
-        spelled = in_source_spelling(given, _united(scanned))
+        readable = [found for found in scanned if not found.set_aside]
+        if not readable and scanned:
+            return _only_rejects(how, scanned, parallelism)
+        names = self._names(readable)
+        spelled = in_source_spelling(given, _united(readable))
         if spelled != given:
             # What was read for settings that name other columns is read again for these.
             return replace(self, columns=spelled).split(run, parallelism)
         _check_known(declared.kinds, names)
-        evidence = _merged(names, scanned, scan, formats)
+        evidence = _merged(names, readable, scan, formats)
         recorded = types_of(names, self.recorded)
         types = {
             name: self._type(how, evidence[name], name, recorded.get(name))
@@ -184,12 +196,13 @@ class TextFiles(ABC):
             name: declared.kinds[name] if name in declared.kinds else self._inferred(found.name)
             for name, found in types.items()
         }
-        _check_folders(scanned, kinds, declared, formats)
+        _check_folders(readable, kinds, declared, formats)
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
         written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
         read = ReadText(how.reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
-        return TextTable(names, read.batch_schema, splits, self._warnings(scanned))
+        warnings = (*self._warnings(readable), *_set_aside(scanned))
+        return TextTable(names, read.batch_schema, splits, warnings)
 
     def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
         return _united(scanned)
@@ -349,6 +362,18 @@ def json_formats(options: JsonOptions) -> TextFormats:
         zone=options.time_zone,
         binary="BASE64",
     )
+
+
+def _only_rejects(how: _Format, scanned: Sequence[Scanned], parallelism: Parallelism) -> TextTable:
+    """Return the table of files that are all set aside: it has no columns."""
+    read = ReadText(how.reader, pa.schema([]), Declared(), how.values, how.formats, "QUARANTINE")
+    splits = split_text(scanned, read, parallelism)
+    return TextTable((), read.batch_schema, splits, _set_aside(scanned))
+
+
+def _set_aside(scanned: Sequence[Scanned]) -> tuple[str, ...]:
+    pieces = [found.piece for found in scanned if found.set_aside]
+    return set_aside_warnings([(piece.file.path, piece.fault) for piece in pieces])
 
 
 def _united(scanned: Sequence[Scanned]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, with_child
+from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import CHUNK, Bytes
 from lakeload_jobs.sources.files.text.opening import FileBytes, StartOfStream
@@ -33,7 +34,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
     Unit,
-    UnreadableFile,
     read_all,
     without_twins,
 )
@@ -52,10 +52,14 @@ _NOT_DECODED = (EOFError, IndexError, KeyError, OverflowError, TypeError, ValueE
 
 
 def read_avro_headers(
-    files: Sequence[FileState], opener: FileBytes, *, whole: bool = True
+    files: Sequence[FileState],
+    opener: FileBytes,
+    *,
+    whole: bool = True,
+    sets_aside: bool = False,
 ) -> tuple[FileSchema, ...]:
     """Return what the headers of `files` say and where their blocks are, in their order; without
-    `whole` no blocks.
+    `whole` no blocks. `sets_aside` is for `read_all`.
 
     Raises `LoadFailed` naming a file that is not there any more or is no Avro file, and `AwsError`.
     """
@@ -71,7 +75,7 @@ def read_avro_headers(
         codec = blocks.header.codec.replace("null", "")
         return FileSchema(file, without_twins(file.path, columns), units, old, codec)
 
-    return read_all(files, read)
+    return read_all(files, read, sets_aside=sets_aside)
 
 
 def _column(file: FileState, name: str, node: _Node) -> Column:
@@ -190,8 +194,7 @@ class _Blocks:
     def _read_header(self) -> _Header:
         if self._stream.peek(len(_MAGIC)) != _MAGIC:
             raise UnreadableFile(
-                f"reading `{self._file.path}`: it is not an Avro file",
-                hint="check the file and `format`",
+                self._file.path, "it is not an Avro file", hint="check the file and `format`"
             )
         self._take(len(_MAGIC))
         notes: dict[str, bytes] = {}
@@ -256,7 +259,8 @@ class _Blocks:
             raise _damaged(self._file, f"a {codec} block cannot be decompressed: {why}") from e
         except KeyError:
             raise UnreadableFile(
-                f"reading `{self._file.path}`: its codec `{codec}` is not supported",
+                self._file.path,
+                f"its codec `{codec}` is not supported",
                 hint="write it with deflate, snappy, zstandard, bzip2 or xz, or without a codec",
             ) from None
 
@@ -300,7 +304,8 @@ def _varint(number: int) -> bytes:
 
 def _damaged(file: FileState, why: str) -> UnreadableFile:
     return UnreadableFile(
-        f"reading `{file.path}`: the Avro file is damaged: {why}",
+        file.path,
+        f"the Avro file is damaged: {why}",
         hint="copy the file from its source again",
     )
 

@@ -19,7 +19,8 @@ import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Kind
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.files.file_state import FileState, is_damage
 from lakeload_jobs.sources.files.listing import changed
 
 _AT_ONCE = 16
@@ -43,10 +44,6 @@ TYPE_NAMES: Mapping[Kind, str] = {
     LOCAL: "timestamp_ntz",
     VARIANT: "variant",
 }
-
-
-class UnreadableFile(LoadFailed):
-    """A file that is damaged, or of another format."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,7 @@ class Unit:
 class FileSchema:
     """What a file says of its columns and parts. `old_calendar`: its days before 1582 are those of
     the Julian calendar. `codec` is how blocks are packed, '' where they are not or each in its way.
+    `fault` is why the file is set aside: it has no columns then, and one row that stands for it.
     """
 
     file: FileState
@@ -102,6 +100,7 @@ class FileSchema:
     units: tuple[Unit, ...]
     old_calendar: bool = False
     codec: str = ""
+    fault: UnreadableFile | None = None
 
 
 OpenFile = Callable[[FileState], AbstractContextManager[Any]]
@@ -109,12 +108,24 @@ OpenFile = Callable[[FileState], AbstractContextManager[Any]]
 
 
 def read_all(
-    files: Sequence[FileState], read: Callable[[FileState], FileSchema]
+    files: Sequence[FileState],
+    read: Callable[[FileState], FileSchema],
+    *,
+    sets_aside: bool = False,
 ) -> tuple[FileSchema, ...]:
-    """Return what `read` finds in each of `files`, in their order.
+    """Return what `read` finds in each of `files`, in their order; with `sets_aside` a file that
+    cannot be read has a `fault`.
 
     Raises `LoadFailed` naming a file that is not there any more, or that cannot be read.
     """
+
+    def one(file: FileState) -> FileSchema:
+        try:
+            return named(file)
+        except UnreadableFile as error:
+            if not sets_aside:
+                raise
+            return set_aside(file, error)
 
     def named(file: FileState) -> FileSchema:
         try:
@@ -123,7 +134,12 @@ def read_all(
             raise unreadable(file.path, error) from error
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
-        return tuple(pool.map(named, files))
+        return tuple(pool.map(one, files))
+
+
+def set_aside(file: FileState, fault: UnreadableFile) -> FileSchema:
+    """Return what stands for a file that is set aside."""
+    return FileSchema(file, (), (Unit(1, 0, 0),), fault=fault)
 
 
 def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
@@ -131,7 +147,11 @@ def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
     if isinstance(error, FileNotFoundError):
         return changed(path, "was removed")
     said = " ".join(str(error).split())[:300]
-    return UnreadableFile(f"reading `{path}`: {said}", hint=hint or "check the file and `format`")
+    if not is_damage(error):
+        return LoadFailed(
+            f"reading `{path}`: {said}", hint="check that the file can be read, and run again"
+        )
+    return UnreadableFile(path, said, hint=hint or "check the file and `format`")
 
 
 def without_twins(path: str, columns: Sequence[Column]) -> tuple[Column, ...]:

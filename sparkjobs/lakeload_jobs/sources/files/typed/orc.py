@@ -22,8 +22,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, pc, with_child
+from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -33,7 +35,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
     Unit,
-    UnreadableFile,
     read_all,
     without_twins,
 )
@@ -278,7 +279,8 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     codec = _CODECS[compression] if compression < len(_CODECS) else str(compression)
     if codec not in _UNPACKED:
         raise UnreadableFile(
-            f"reading `{file.path}`: its codec `{codec}` is not read",
+            file.path,
+            f"its codec `{codec}` is not supported",
             hint="write it with ZLIB, SNAPPY, LZ4 or ZSTD, or without a codec",
         )
     length = postscript.number(1)
@@ -289,8 +291,7 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     footer = _Message(_unpacked(codec, data))
     if footer.many(10):
         raise UnreadableFile(
-            f"reading `{file.path}`: it has columns that are encrypted",
-            hint="write it without encryption",
+            file.path, "it has encrypted columns", hint="write it without encryption"
         )
     stripes = []
     for message in map(_Message, footer.many(3)):
@@ -378,8 +379,10 @@ def _lz4_size(data: bytes) -> int:
     return size
 
 
-def read_orc_footers(files: Sequence[FileState], opener: FileBytes) -> tuple[FileSchema, ...]:
-    """Return what the footers of `files` say, in their order.
+def read_orc_footers(
+    files: Sequence[FileState], opener: FileBytes, *, sets_aside: bool = False
+) -> tuple[FileSchema, ...]:
+    """Return what the footers of `files` say, in their order. `sets_aside` is for `read_all`.
 
     Raises `LoadFailed` naming a file that is not there any more or is no ORC file, and `AwsError`.
     """
@@ -397,11 +400,11 @@ def read_orc_footers(files: Sequence[FileState], opener: FileBytes) -> tuple[Fil
             before += one.rows
         return FileSchema(file, without_twins(file.path, columns), tuple(units), codec=tail.codec)
 
-    schemas = read_all(files, read)
-    if schemas and not any(schema.columns for schema in schemas):
-        raise UnreadableFile(
+    schemas = read_all(files, read, sets_aside=sets_aside)
+    if not any(schema.columns or schema.fault for schema in schemas):
+        raise LoadFailed(
             f"none of the files has columns, `{files[0].path}` among them",
-            hint="are they ORC files, and complete?",
+            hint="check that they are complete ORC files",
         )
     return schemas
 
@@ -414,14 +417,15 @@ def _naming(file: FileState) -> Iterator[None]:
     except _Damaged as error:
         if not error.args[0]:
             raise UnreadableFile(
-                f"reading `{file.path}`: it is not an ORC file", hint="check the file and `format`"
+                file.path, "it is not an ORC file", hint="check the file and `format`"
             ) from error
         raise _damaged(file, error.args[0]) from error
 
 
 def _damaged(file: FileState, why: str) -> UnreadableFile:
     return UnreadableFile(
-        f"reading `{file.path}`: the ORC file is damaged: {why}",
+        file.path,
+        f"the ORC file is damaged: {why}",
         hint="copy the file from its source again",
     )
 
@@ -858,8 +862,8 @@ class _Zone:
         self._zone = _zone(name)
         if self._zone is None:
             raise UnreadableFile(
-                f"reading `{file.path}`: its timestamps are in the zone `{name}`, which this "
-                "machine does not know",
+                file.path,
+                f"its timestamps are in the zone `{name}`, which this machine does not know",
                 hint="install `tzdata`, or write the file in UTC",
             )
 

@@ -68,9 +68,13 @@ def open_parquet_file(source: Any, *, int96_unit: str = "us") -> pq.ParquetFile:
 
 
 def read_footers(
-    files: Sequence[FileState], open_file: OpenFile, settings: ParquetSettings
+    files: Sequence[FileState],
+    open_file: OpenFile,
+    settings: ParquetSettings,
+    *,
+    sets_aside: bool = False,
 ) -> tuple[FileSchema, ...]:
-    """Return what the footers of `files` say, in their order.
+    """Return what the footers of `files` say, in their order. `sets_aside` is for `read_all`.
 
     Raises `LoadFailed` naming a file that is not there any more, or is no Parquet file.
     """
@@ -79,7 +83,7 @@ def read_footers(
         with open_file(file) as source, open_parquet_file(source) as opened:
             return _footer(file, opened, settings)
 
-    return read_all(files, read)
+    return read_all(files, read, sets_aside=sets_aside)
 
 
 def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) -> FileSchema:

@@ -19,7 +19,7 @@ from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
@@ -44,11 +44,13 @@ class NotDirect(Exception):
 
 @dataclass(frozen=True)
 class TypedPiece:
-    """Some units of one file, and the values that its folders name."""
+    """Some units of one file, and the values that its folders name. `fault` is why the whole file
+    is set aside: one row then stands for it."""
 
     file: FileState
     units: tuple[Unit, ...]
     folders: tuple[tuple[str, Any], ...] = ()
+    fault: str = ""
 
     @property
     def path(self) -> str:
@@ -100,7 +102,10 @@ def split_files(
     `base` is the folder below which `column=value` folders are columns. Raises `NotDirect` for
     folders of which only Spark knows the value.
     """
-    folders = [_folders(schema.file.path, base, read.schema) for schema in schemas]
+    folders = [
+        () if schema.fault is not None else _folders(schema.file.path, base, read.schema)
+        for schema in schemas
+    ]
     parts = _parts(list(zip(schemas, folders, strict=True)), parallelism)
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
     return Splits(tuple(parts), read, counts)
@@ -113,6 +118,7 @@ class ReadTyped:
     `schema` are the columns to read, in their kinds. A bad value fails the load (FAIL), is null and
     counted in `BAD_VALUES_HELPER` (NULL), or its row is rejected, with the reason in
     `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`. `hint` is for what cannot be read.
+    `sets_aside`: files that cannot be read are set aside.
     """
 
     schema: pa.Schema
@@ -121,6 +127,7 @@ class ReadTyped:
     on_bad_value: OnBadValue = "FAIL"
     places: bool = False
     hint: str = "check the file"
+    sets_aside: bool = False
 
     @property
     def batch_schema(self) -> pa.Schema:
@@ -141,10 +148,16 @@ class ReadTyped:
         failures.check()
 
     def failures(self, part: Sequence[TypedPiece]) -> Failures:
-        """Return the bad values of one part that fail the load."""
+        """Return the bad values of one part that fail the load, and the files to set aside."""
         found = Failures()
-        for _ in self._read_part(part, found):
-            pass
+        for piece in part:
+            try:
+                for _ in self._read_part((piece,), found):
+                    pass
+            except UnreadableFile as error:
+                if not self.sets_aside:
+                    raise
+                found.unreadable[piece.file] = error
         return found
 
     def _read_part(
@@ -157,6 +170,9 @@ class ReadTyped:
                 raise unreadable(piece.path, error, hint=self.hint) from error
 
     def _read(self, piece: TypedPiece, failures: Failures) -> Iterator[pa.RecordBatch]:
+        if piece.fault:
+            yield self._set_aside(piece)
+            return
         folders = dict(piece.folders)
         names = [name for name in self.schema.names if name not in folders]
         with self.reader.open(piece, names) as batches:
@@ -166,6 +182,15 @@ class ReadTyped:
                 first += batch.rows
                 if not failures.count:
                     yield made
+
+    def _set_aside(self, piece: TypedPiece) -> pa.RecordBatch:
+        """Return the row that stands for a whole file."""
+        reject = reject_column(1, {0: Reject(piece.path, piece.fault)})
+        arrays = [
+            reject if column.name == REJECTED_HELPER else pa.nulls(1, column.type)
+            for column in self.batch_schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
     def _batch(
         self, piece: TypedPiece, first: int, batch: Batch, failures: Failures
@@ -209,11 +234,12 @@ def place_text(group: int | None, row: int) -> str:
 @dataclass
 class Failures:
     """Bad values that fail the load: the first few, and how many there are. A part is read to its
-    end for the number, and hands on no more rows."""
+    end for the number, and hands on no more rows. `unreadable` are files to set aside."""
 
     count: int = 0
     texts: list[str] = field(default_factory=list)
     hint: str = ""
+    unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
 
     def add(self, path: str, places: Sequence[tuple[int | None, int]], bad: BadValues) -> None:
         """Note values of one column; `places` are the row group and row of each of `bad.texts`."""
@@ -239,7 +265,8 @@ class Failures:
 
     def __add__(self, other: Failures) -> Failures:
         texts = [*self.texts, *other.texts][:BAD_SHOWN]
-        return Failures(self.count + other.count, texts, self.hint or other.hint)
+        unreadable = self.unreadable | other.unreadable
+        return Failures(self.count + other.count, texts, self.hint or other.hint, unreadable)
 
 
 def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
@@ -445,4 +472,5 @@ def _parts(
 def _piece(
     schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
 ) -> list[TypedPiece]:
-    return [TypedPiece(schema.file, tuple(units), folders)] if units else []
+    fault = schema.fault.why if schema.fault is not None else ""
+    return [TypedPiece(schema.file, tuple(units), folders, fault)] if units else []

@@ -1,0 +1,152 @@
+"""Files that cannot be read at all, under QUARANTINE: they do not hold up the files behind them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import FileFormat, FilesInput, RejectLimit, RunOptions
+from tests.integration.formats.worlds import World
+
+ONE = RejectLimit(rows=1)
+APPEND = RunOptions(table_handling="APPEND")
+Row = Mapping[str, Any]
+
+
+def csv(rows: list[Row]) -> bytes:
+    lines = ["id,text", *(f"{row['id']},{row['text']}" for row in rows)]
+    return gzip.compress("\n".join(lines).encode(), mtime=0)
+
+
+def parquet(rows: list[Row]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def avro(rows: list[Row]) -> bytes:
+    fields = [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}]
+    schema = fastavro.parse_schema({"type": "record", "name": "r", "fields": fields})
+    sink = io.BytesIO()
+    fastavro.writer(sink, schema, rows, codec="deflate")
+    return sink.getvalue()
+
+
+CONTENTS: dict[FileFormat, Callable[[list[Row]], bytes]] = {
+    "CSV": csv,
+    "JSON": lambda rows: json.dumps(rows).encode(),
+    "PARQUET": parquet,
+    "AVRO": avro,
+}
+
+
+def rows_from(first: int) -> list[Row]:
+    return [{"id": first + number, "text": f"row {number}" * 9} for number in range(200)]
+
+
+def cut_off(data: bytes) -> bytes:
+    return data[:-30]
+
+
+def damaged_inside(data: bytes) -> bytes:
+    """Return the file with other bytes where values lie: its header and footer are as they were."""
+    middle = len(data) // 3
+    return (
+        data[:middle]
+        + bytes(byte ^ 0x5A for byte in data[middle : middle + 60])
+        + data[middle + 60 :]
+    )
+
+
+def load(world: World, name: FileFormat, **changes: Any) -> TableResult:
+    options = {"header": "true"} if name == "CSV" else {}
+    given = FilesInput(name, (world.folder(),), options, incremental=True)
+    settings = {
+        "on_bad_value": "QUARANTINE",
+        "max_rejected": ONE,
+        "options": APPEND,
+        **changes,
+    }
+    result = world.run(world.spec(replace(world.table(), input=given), **settings))
+    return result.tables[0]
+
+
+def ids(world: World) -> list[int]:
+    return sorted(row["id"] for row in world.rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("CSV", cut_off),
+        ("JSON", cut_off),
+        ("PARQUET", cut_off),
+        ("PARQUET", damaged_inside),
+        ("AVRO", damaged_inside),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_set_aside_and_loaded_when_it_is_replaced(
+    world: World, name: FileFormat, damage: Callable[[bytes], bytes]
+) -> None:
+    folder, content = Path(world.folder()), CONTENTS[name]
+    folder.mkdir(exist_ok=True)
+    suffix = ".csv.gz" if name == "CSV" else f".{name.lower()}"
+    (folder / f"a{suffix}").write_bytes(content(rows_from(0)))
+    poison = folder / f"b{suffix}"
+    poison.write_bytes(damage(content(rows_from(1_000))))
+    (folder / f"c{suffix}").write_bytes(content(rows_from(2_000)))
+
+    failed = load(world, name, on_bad_value="FAIL")
+    first = load(world, name)
+    again = load(world, name)
+
+    assert failed.error is not None
+    assert f"reading `{poison}`: " in failed.error.message
+    assert first.error is None, first.error
+    assert (first.rows, first.rejected) == (400, 1)
+    assert any(f"`{poison}` was set aside as a whole: " in text for text in first.warnings)
+    (aside,) = world.rows("orders_rejected")
+    assert aside["source_file"] == str(poison)
+    assert aside["reason"]
+    assert [aside["source_line"], aside["row_number"], aside["raw_record"]] == [None] * 3
+    assert again.status == "NO_OP"
+
+    # A file alone that cannot be read does not hold up the queue, either.
+    lonely = folder / f"d{suffix}"
+    lonely.write_bytes(damage(content(rows_from(3_000))))
+    alone = load(world, name)
+    poison.write_bytes(content(rows_from(1_000)))
+    fixed = load(world, name)
+
+    assert alone.error is None, alone.error
+    assert (alone.rows, alone.rejected) == (0, 1)
+    assert fixed.error is None, fixed.error
+    assert (fixed.rows, fixed.rejected) == (200, 0)
+    assert ids(world) == [first + n for first in (0, 1_000, 2_000) for n in range(200)]
+    assert world.left() == []
+
+
+def test_more_files_than_allowed_fail_and_name_the_first(world: World) -> None:
+    folder = Path(world.folder())
+    folder.mkdir(exist_ok=True)
+    (folder / "a.parquet").write_bytes(parquet(rows_from(0)))
+    for name in ("b", "c"):
+        (folder / f"{name}.parquet").write_bytes(cut_off(parquet(rows_from(0))))
+
+    failed = load(world, "PARQUET")
+
+    assert failed.error is not None
+    assert failed.error.type == "TooManyRejected"
+    assert "2 of 202 records" in failed.error.message
+    assert f"reading `{folder}/b.parquet`: " in failed.error.message

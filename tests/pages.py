@@ -1,0 +1,352 @@
+"""Pages of the reference that are made from the code: `python -m tests.pages` writes them.
+
+docs/commands.md from the parser, docs/error-codes.md from the tables behind messages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+
+import lakeload
+import lakeload_jobs
+from lakeload.app import COMMANDS, app
+from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError
+from tests import reference
+from tests.prose import reflow
+
+DOCS = Path(__file__).parents[1] / "docs"
+CLI = Path(lakeload.__file__).parent
+
+_MORE = {
+    "demo": "demo.md",
+    "init": "init.md",
+    "import": "migrating.md#import-a-configuration",
+    "inspect": "inspect.md",
+    "validate": "configuration.md",
+    "schema": "configuration.md",
+    "test-connection": "test-connection.md",
+    "policy": "policy.md",
+    "doctor": "doctor.md",
+    "plan": "operations.md#what-a-plan-shows-of-them",
+    "sync": "first-load.md",
+    "recover": "operations.md",
+    "runs": "operations.md",
+    "reset": "operations.md",
+    "maintain": "maintain.md",
+    "jars": "jars.md",
+}
+"""Where a command is explained."""
+
+
+def command(name: str) -> Any:
+    """Return a command as the parser knows it."""
+    group: Any = typer.main.get_command(app)
+    return group.commands[name]
+
+
+def commands_page() -> str:
+    """Return the page of commands and options."""
+    rows = [f"| [`lakeload {name}`](#lakeload-{name}) | {_summary(name)} |" for name in COMMANDS]
+    parts = [
+        "# Commands and options\n",
+        "Made from the command line itself by `python -m tests.pages`. Each command shows the same "
+        "with\n`--help`.\n",
+        "| command | does |\n|---|---|",
+        *rows,
+        "",
+        "The result goes to stdout, everything else to stderr. Every outcome has an\n"
+        "[exit code](exit-codes.md), and every result a [JSON form](json.md).\n",
+        *(_command_section(name) for name in COMMANDS),
+        "## Shell completion\n",
+        "`lakeload --install-completion` adds completion of commands and options to bash, zsh, "
+        "fish or\nPowerShell. `lakeload --show-completion` prints the script.\n",
+    ]
+    return "\n".join(parts)
+
+
+def _summary(name: str) -> str:
+    return _cell(command(name).help.partition("\n\n")[0])
+
+
+def _command_section(name: str) -> str:
+    found = command(name)
+    arguments = [p for p in found.params if not p.opts[0].startswith("-")]
+    usage = " ".join(
+        [f"lakeload {name}", *(_argument(argument) for argument in arguments), "[OPTIONS]"]
+    )
+    rows = [_option(p) for p in found.params if p.opts[0].startswith("-")]
+    paragraphs = [" ".join(part.split()) for part in found.help.split("\n\n")]
+    text = [
+        f"## lakeload {name}\n",
+        f"```\n{usage}\n```\n",
+        reflow("\n\n".join(map(_escaped, paragraphs))),
+        f"More: [{_MORE[name].partition('#')[0]}]({_MORE[name]}).\n",
+    ]
+    if arguments:
+        text += ["| argument | meaning |\n|---|---|"]
+        text += [f"| `{_argument(p)}` | {_cell(p.help)} |" for p in arguments]
+        text += [""]
+    return "\n".join([*text, "| option | default | meaning |\n|---|---|---|", *rows, ""])
+
+
+def _argument(parameter: Any) -> str:
+    shown = parameter.metavar or _value(parameter).replace("\\", "")
+    shown = f"{shown}..." if parameter.nargs == -1 else shown
+    return shown if parameter.required else f"[{shown}]"
+
+
+def _option(parameter: Any) -> str:
+    spellings = sorted([*parameter.opts, *parameter.secondary_opts], key=len)
+    takes = "" if parameter.is_flag or parameter.count else f" {_value(parameter)}"
+    shown = ", ".join(f"`{one}{takes}`" for one in spellings)
+    default = parameter.default
+    unset = default in (None, False, (), []) or parameter.count
+    shown_default = "" if unset else f"`{getattr(default, 'value', default)}`"
+    return f"| {shown} | {shown_default} | {_cell(parameter.help)} |"
+
+
+def _value(parameter: Any) -> str:
+    kind = parameter.type_descriptor
+    if parameter.metavar:
+        return str(parameter.metavar)
+    if kind.is_choice:
+        return "\\|".join(choice.value for choice in kind.choices)
+    return "FILE" if kind.is_path else "N"
+
+
+def _escaped(text: str) -> str:
+    """Return help as Markdown: options outside of code spans become code."""
+    parts = text.split("`")
+    plain = [re.sub(r"(?<![\w-])(--?[a-z][a-z-]*)", r"`\1`", part) for part in parts[::2]]
+    parts[::2] = plain
+    return "`".join(parts)
+
+
+def _cell(text: str) -> str:
+    return _escaped(" ".join(text.split())).replace("|", "\\|")
+
+
+_INTRODUCTION = """\
+# Error codes
+
+Made from the tables behind lakeload's messages by `python -m tests.pages`. [Troubleshooting] has
+the same by symptom.
+
+[Troubleshooting]: troubleshooting.md
+
+## Types of errors
+
+With `--output json` an error has `type`, `message`, `hint`, `exit_code` and `retryable`. A `type`
+is one of these.
+
+"""
+
+MEANINGS: Mapping[str, tuple[str, str]] = {
+    "InvalidInput": (
+        "An option or a configuration file is wrong.",
+        "Correct it. `lakeload validate FILE` shows every problem at its line.",
+    ),
+    "InvalidDocuments": (
+        "One or more configuration files have errors; `problems` lists them.",
+        "Run `lakeload validate FILE`, and correct what it shows.",
+    ),
+    "Refused": (
+        "AWS, the catalog, the source or the network denied a request before any table started.",
+        "Run `lakeload test-connection destination.yml`: it names the permission that is missing.",
+    ),
+    "AwsError": (
+        "AWS denied a request, or could not be reached. The message names the action and the "
+        "resource.",
+        "Find the code of AWS [below](#codes-of-aws).",
+    ),
+    "ConditionalWritesUnsupported": (
+        "The store ignores `If-None-Match`, so two writers could overwrite each other.",
+        "Update the store. Or set `single_writer: true`, and never run two loads at once.",
+    ),
+    "CatalogError": (
+        "The Iceberg catalog denied a request, or could not be reached.",
+        "Find the code [below](#codes-of-an-iceberg-catalog), and run "
+        "`lakeload test-connection destination.yml`.",
+    ),
+    "ProbeFailed": (
+        "A connection check got an answer that is not what a load needs.",
+        "Follow the hint of the check. [The checks](test-connection.md) are listed with what each "
+        "proves.",
+    ),
+    "LoadFailed": (
+        "A table could not be loaded, and none of its rows is visible.",
+        "Fix what the message names, then run the same command with the same `--job-id`.",
+    ),
+    "NoFiles": (
+        "The folder or bucket exists, and no file in it matches `path`.",
+        "Correct `path`, or wait until the files have arrived.",
+    ),
+    "UnknownOutcome": (
+        "Commit state unknown: a write was sent and its response never came.",
+        "Run the same command with the same `--job-id`: it finds out, and loads nothing twice.",
+    ),
+    "LogDamaged": (
+        "The commit log of a Parquet table has a gap, or an object that lakeload did not write.",
+        "Follow [Reading and repairing the log](protocol-parquet.md"
+        "#reading-and-repairing-the-log-by-hand).",
+    ),
+    "NewerFormat": (
+        "A newer lakeload wrote the commit log.",
+        "Upgrade lakeload on this machine ([compatibility](upgrade.md)).",
+    ),
+    "CatalogConflict": (
+        "Glue has a table or database of this name that is not this table: another location, "
+        "format, partition key or type.",
+        "See [what is rejected](glue.md#what-is-refused); drop or rename the other table.",
+    ),
+    "Conflict": (
+        "Another job committed first, and this one loaded nothing.",
+        "Run it again. lakeload retries conflicts itself as far as that is safe.",
+    ),
+    "RecordDamaged": (
+        "Uploads of a committed job were removed from outside, for example by a lifecycle rule.",
+        "Decide with `lakeload recover pipeline.yml`, as "
+        "[a damaged job](operations.md#a-damaged-job) describes.",
+    ),
+    "UnexpectedObject": (
+        "An object of another writer has the key of one of this job's files. It is never "
+        "overwritten.",
+        "Move the object away, then run `lakeload recover pipeline.yml`.",
+    ),
+    "NotYetPublished": (
+        "The job is committed, and not all of its rows are visible yet.",
+        "Run `lakeload recover pipeline.yml`, or the same `sync` again. Do not load the rows under "
+        "another id.",
+    ),
+    "LogInUse": (
+        "`reset --with-log` cannot remove the log while another load may need it.",
+        "Wait until loads of the table have ended, then run it again.",
+    ),
+    "TooManyRejected": (
+        "More records are rejected than `max_rejected` allows; nothing is committed.",
+        "Correct the reader options or `columns.types`, or raise `max_rejected` "
+        "([rejected records](rejected-records.md)).",
+    ),
+    "BadValuesFound": (
+        "Values do not fit the type of their column. The message names file, line, column and "
+        "value.",
+        "Correct `columns.types`, or set `on_bad_value: QUARANTINE`.",
+    ),
+    "MalformedRecord": (
+        "A record of a CSV or JSON file is broken: its width, quotes or encoding.",
+        "Correct `separator`, `quote`, `encoding` or `multiLine` "
+        "([CSV options](file-formats.md#options)), or set `on_bad_value: QUARANTINE`.",
+    ),
+    "UnreadableFile": (
+        "A file is damaged, or of another format than `format` says.",
+        "Run `lakeload inspect FILE`: it shows what the file is.",
+    ),
+    "FollowUpFailed": (
+        "All data is loaded, and something after the commit failed, such as the update of Glue.",
+        "Do not load the data again. The next `sync` or `lakeload recover` repeats the step.",
+    ),
+    "CommitConflict": (
+        "Another writer changed the table first, each time. Nothing is changed.",
+        "Run the command again when fewer loads run.",
+    ),
+    "Interrupted": (
+        "The run was stopped by Ctrl-C, SIGTERM or a closed terminal.",
+        "Run the same command with the same `--job-id`.",
+    ),
+    "MachineNotReady": (
+        "This machine lacks Java, Spark, a jar, memory or disk.",
+        "Run `lakeload doctor`: it shows the command that fixes each finding.",
+    ),
+}
+"""What each type of error means, and what to do."""
+
+UNSEEN = {"CheckSkipped"}
+"""Types that no user sees: they end inside lakeload."""
+
+
+def error_types() -> dict[str, type[LakeloadError]]:
+    """Return every type of error of both programs by its name."""
+    for package in (lakeload, lakeload_jobs):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__") and ".entry." not in module.name:
+                importlib.import_module(module.name)
+
+    def family(error: type[LakeloadError]) -> Iterator[type[LakeloadError]]:
+        for below in error.__subclasses__():
+            yield below
+            yield from family(below)
+
+    return {error.__name__: error for error in family(LakeloadError)}
+
+
+def error_codes_page() -> str:
+    """Return the page of error codes."""
+    types = error_types()
+    shown = sorted(set(types) - UNSEEN, key=lambda name: (types[name].exit_code, name))
+    rows = [
+        f"| `{name}` | {int(types[name].exit_code)} | {MEANINGS[name][0]} | {MEANINGS[name][1]} |"
+        for name in shown
+    ]
+    causes = yaml.safe_load((CLI / "probes/causes.yml").read_text(encoding="utf-8"))
+    same = causes["same"]
+    return "\n".join(
+        [
+            _INTRODUCTION + "| type | exit code | what it means | what to do |\n|---|---|---|---|",
+            *rows,
+            "",
+            "## Codes of AWS\n",
+            "The codes of AWS, of S3-compatible stores and of the connection checks, with their "
+            "usual causes,\nthe likeliest first. A denied request (`AccessDenied`, 403) names the "
+            "IAM action that is missing,\nsuch as `s3:PutObject`: see [permission "
+            "denied](troubleshooting.md#permission-denied).\n",
+            "| code | usual causes |\n|---|---|",
+            *_causes(causes["aws"], same),
+            "",
+            "## Codes of an Iceberg catalog\n",
+            "| code | usual causes |\n|---|---|",
+            *_causes(causes["catalog"], {}),
+            "",
+            "## Signs in the log of Spark\n",
+            "Where Spark ended without a result, lakeload finds the cause in its log "
+            "(`spark.log` of the run).\n",
+            "| message | exit code | what to do |\n|---|---|---|",
+            *_signs(),
+            "",
+        ]
+    )
+
+
+def _causes(causes: Mapping[str, list[str]], same: Mapping[str, list[str]]) -> Iterator[str]:
+    for code, texts in causes.items():
+        names = ", ".join(f"`{name}`" for name in (code, *map(str, same.get(code, ()))))
+        yield f"| {names} | {_cell('<br>'.join(texts))} |"
+
+
+def _signs() -> Iterator[str]:
+    text = (CLI / "launch/log_signs.toml").read_text(encoding="utf-8")
+    for sign in tomllib.loads(text)["sign"]:
+        message = sign["message"].replace("{1}", "…")
+        hint = sign["hint"].replace("{1}", "…").replace("{disk_full}", DISK_FULL_HINT)
+        yield f"| {_cell(message)} | {sign['exit_code']} | {_cell(hint)} |"
+
+
+PAGES = {
+    "commands.md": commands_page,
+    "error-codes.md": error_codes_page,
+    "configuration.md": reference.reference_page,
+}
+"""Pages that are made, with what makes them."""
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
