@@ -176,8 +176,9 @@ class FilesInput:
     """The identity that reads `s3://` paths; None is the destination's."""
     folder: str = ""
     """The document's folder: files below it are remembered by their path from there."""
-    on_changed_file: OnChangedFile = "LOAD"
-    """`incremental`: what becomes of a file that has changed since it was loaded."""
+    on_changed_file: OnChangedFile | None = None
+    """`incremental`: what becomes of a file that has changed since it was loaded. None: LOAD, and
+    FAIL where records of the older version were set aside."""
     type: Literal["FILES"] = "FILES"
     """Tells inputs apart; those written before there were others have none."""
 

@@ -110,8 +110,8 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         if spec.on_bad_value == "QUARANTINE":
             check_rejected(staged.rejected, spec.max_rejected_of(table))
         change = rows.finish(()) or found.change
-        if found.evidence is not None:
-            staged.note(found.evidence)
+        if (evidence := found.noted(staged.rejected.files)) is not None:
+            staged.note(evidence)
         load.reporter.on_stage("commit")
     except BaseException:
         staged.abandon()

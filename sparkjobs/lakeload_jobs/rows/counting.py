@@ -30,13 +30,15 @@ _BOUNDED = (
 class Counted:
     """`partitions` are rows in partition order; `bounds` the least and greatest value of columns;
     `bad_values` became null under `on_bad_value: NULL`; `rejected` are set aside under QUARANTINE.
-    Both are among the rows of `partitions`.
+    Both are among the rows of `partitions`. `rejected_from` are the files of rejected records, but
+    those that are rejected as a whole.
     """
 
     partitions: tuple[int, ...]
     bad_values: int = 0
     bounds: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     rejected: int = 0
+    rejected_from: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -70,7 +72,10 @@ def count_rows(
     if bad_values:
         wanted.append(F.sum(names[BAD_VALUES_HELPER]).alias("bad"))
     if rejects:
-        wanted.append(F.count(names[REJECTED_HELPER]).alias("rejected"))
+        helper = F.col(names[REJECTED_HELPER])
+        of_records = helper["raw_record"].isNotNull() | helper["raw_bytes"].isNotNull()
+        wanted.append(F.count(helper).alias("rejected"))
+        wanted.append(F.collect_set(F.when(of_records, helper["source_file"])).alias("files"))
     if all_columns or bad_values or rejects:
         # Maps cannot be hashed; whether they are null can be asked of every column.
         tests = [F.col(name).isNull().cast("int") for name in numbered.columns]
@@ -92,6 +97,7 @@ def count_rows(
             if found
         },
         sum(row["rejected"] for row in found) if rejects else 0,
+        tuple(sorted({file for row in found for file in row["files"]})) if rejects else (),
     )
 
 

@@ -118,15 +118,18 @@ def sentence(values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Rejected:
-    """How many of how many records are rejected, and sentences about the first of them."""
+    """How many of how many records are rejected, sentences about the first of them, and the files
+    that have other records than these."""
 
     rows: int = 0
     of: int = 0
     first: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     def __add__(self, other: Rejected) -> Rejected:
         first = (*self.first, *other.first)[:SHOWN]
-        return Rejected(self.rows + other.rows, self.of + other.of, first)
+        files = tuple(sorted({*self.files, *other.files}))
+        return Rejected(self.rows + other.rows, self.of + other.of, first, files)
 
 
 NONE_REJECTED = Rejected()
@@ -184,6 +187,11 @@ def side_rows(rejects: Column, first_index: int, job: RejectedJob) -> pa.RecordB
     return pa.RecordBatch.from_arrays(arrays, schema=SIDE_SCHEMA)
 
 
+def of_records(rows: Any) -> Any:
+    """Return which rows of a side table are of a record, and do not stand for a whole file."""
+    return pc.or_(rows["raw_record"].is_valid(), rows["raw_bytes"].is_valid())
+
+
 class SideRows:
     """The rejected records of one partition as rows of the side table, kept on disk: how many there
     are, nobody knows before the end. Use it as a context manager."""
@@ -208,7 +216,8 @@ class SideRows:
             self._writer = pa.ipc.new_stream(self._file, SIDE_SCHEMA)
         self._writer.write_batch(rows)
         first = rows.slice(0, SHOWN - len(self.found.first)).to_pylist()
-        self.found += Rejected(rows.num_rows, 0, tuple(map(sentence, first)))
+        files = tuple(pc.unique(rows.filter(of_records(rows))["source_file"]).to_pylist())
+        self.found += Rejected(rows.num_rows, 0, tuple(map(sentence, first)), files)
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield all that was taken, when the last was."""

@@ -7,7 +7,7 @@ neither looks into the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -73,9 +73,9 @@ class Slice(Protocol):
         """The change of the pipeline's state, where it is known before the read; None where nothing
         is kept, or only `Rows.finish` knows it."""
 
-    @property
-    def evidence(self) -> Evidence | None:
-        """What to note beside the state; None for nothing."""
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return what to note beside the state, None for nothing. `rejected_from` names the parts
+        of the source, such as files, of which some records were set aside."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,9 @@ class StreamSlice:
     warnings: tuple[str, ...] = ()
     bytes: int | None = None
     change: StateChange | None = None
-    evidence: Evidence | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: nothing is remembered of what was read."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False

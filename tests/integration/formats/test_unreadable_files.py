@@ -71,7 +71,8 @@ def damaged_inside(data: bytes) -> bytes:
 
 def load(world: World, name: FileFormat, **changes: Any) -> TableResult:
     options = {"header": "true"} if name == "CSV" else {}
-    given = FilesInput(name, (world.folder(),), options, incremental=True)
+    policy = changes.pop("on_changed_file", None)
+    given = FilesInput(name, (world.folder(),), options, incremental=True, on_changed_file=policy)
     settings = {
         "on_bad_value": "QUARANTINE",
         "max_rejected": ONE,
@@ -150,3 +151,37 @@ def test_more_files_than_allowed_fail_and_name_the_first(world: World) -> None:
     assert failed.error.type == "TooManyRejected"
     assert "2 of 202 records" in failed.error.message
     assert f"reading `{folder}/b.parquet`: " in failed.error.message
+
+
+def test_a_changed_file_of_which_records_were_set_aside_fails_unless_the_settings_say_what_to_do(
+    world: World,
+) -> None:
+    folder = Path(world.folder())
+    folder.mkdir(exist_ok=True)
+    (folder / "a.csv").write_text("id,text\n1,a\n")
+    partly = folder / "b.csv"
+    partly.write_text("id,text\n2,b\n3\n")
+    first = load(world, "CSV")
+    (folder / "a.csv").write_text("id,text\n1,a\n10,a\n")
+    partly.write_text("id,text\n2,b\n3,c\n")
+
+    failed = load(world, "CSV")
+    skipped = load(world, "CSV", on_changed_file="SKIP")
+    (folder / "a.csv").write_text("id,text\n1,a\n10,a\n11,a\n")
+    other = load(world, "CSV")
+    partly.write_text("id,text\n2,b\n3,c\n4,d\n")
+    still = load(world, "CSV")
+    loaded = load(world, "CSV", on_changed_file="LOAD")
+    partly.write_text("id,text\n5,e\n")
+    settled = load(world, "CSV")
+
+    assert (first.rows, first.rejected) == (2, 1)
+    assert failed.error is not None
+    assert f"`{partly}` has changed since it was loaded, and records" in failed.error.message
+    assert "`on_changed_file: LOAD`" in (failed.error.hint or "")
+    assert (skipped.error, skipped.rows) == (None, 0)
+    assert (other.error, other.rows) == (None, 3)
+    assert still.error is not None
+    assert f"`{partly}` has changed since it was loaded, and records" in still.error.message
+    assert (loaded.error, loaded.rows) == (None, 3)
+    assert (settled.error, settled.rows) == (None, 1)

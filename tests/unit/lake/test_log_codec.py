@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint, PipelineHistory
 from lakeload_jobs.formats.parquet.log.records import (
@@ -35,7 +34,8 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
-from lakeload_jobs.sources.files.known_files import LoadedFolder
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.known_files import by_folder
 from lakeload_jobs.storage.objects import Part
 
 CASES = Path(__file__).parents[2] / "cases" / "records"
@@ -83,19 +83,14 @@ GOLDEN: dict[str, LogObject] = {
         glue=GlueTarget("supaflow_postgres_public", "orders", "lakeload_partition"),
         state=StateChange(None, {"cursor": "2026-11-21T10:00:00Z", "files": [1, None, True]}),
         inputs=(
-            to_json(
-                LoadedFolder(
-                    "s3://landing/orders",
-                    ("a.csv", "b.csv"),
-                    (12, 7),
-                    (1_795_251_600_000_000_000, 1_795_253_400_000_000_000),
-                    ("e-1", "e-2"),
+            *by_folder(
+                (
+                    FileState("s3://landing/orders/a.csv", 12, 1_795_251_600_000_000_000, "e-1"),
+                    FileState("s3://landing/orders/b.csv", 7, 1_795_253_400_000_000_000, "e-2"),
                 )
             ),
         ),
-        known=(
-            to_json(LoadedFolder("data/orders", ("a.csv",), (12,), (1_795_251_600_000_000_001,))),
-        ),
+        known=by_folder((FileState("data/orders/a.csv", 12, 1_795_251_600_000_000_001),)),
         author="etl@loader-1",
     ),
     "load-with-rejects.json": replace(

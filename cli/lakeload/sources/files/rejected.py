@@ -86,7 +86,9 @@ class RejectedSourceType(FilesSourceType):
             return InputInspected()
         same = StateChange(mark.state, mark.state)
         return InputInspected(
-            selection=NothingRejected((), 0, 0, (), same, Evidence(), False, (), found, given.job)
+            selection=NothingRejected(
+                (), 0, 0, (), same, Evidence(), False, (), "", found, given.job
+            )
         )
 
     def read_columns(self, read: Any, request: Any, readers: SourceReaders) -> None:

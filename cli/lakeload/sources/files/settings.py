@@ -147,9 +147,10 @@ class Source(SourceSettings):
     """Reader options, such as `header: true`."""
     incremental: bool = False
     """Load each file once: only files that no earlier job of this pipeline has loaded."""
-    on_changed_file: OnChangedFile = "LOAD"
+    on_changed_file: OnChangedFile | None = None
     """What becomes of a file that has changed since it was loaded, with `incremental`: its new
-    version is loaded as well, the table fails, or the new version is remembered and not loaded."""
+    version is loaded as well, the table fails, or the new version is remembered and not loaded.
+    Default: `LOAD`, and `FAIL` where records of the older version were set aside."""
     credentials: Credentials | None = None
     """Who reads `s3://` paths. Default: the destination's credentials."""
 

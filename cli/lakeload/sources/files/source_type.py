@@ -85,10 +85,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def identity(self, written: FilesInput) -> Mapping[str, Any]:
         """Return what decides which rows are read: not from which folder, nor by whom."""
-        # Where it is the default it takes no part: fingerprints that are recorded do not have it.
+        # What was the default takes no part: fingerprints that are recorded do not have it.
         changed = written.on_changed_file
         return {
-            **({} if changed == "LOAD" else {"on_changed_file": changed}),
+            **({} if changed in (None, "LOAD") else {"on_changed_file": changed}),
             "format": written.format,
             "paths": written.paths,
             "options": written.options,

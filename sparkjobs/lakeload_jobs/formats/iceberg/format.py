@@ -282,8 +282,8 @@ class OpenIceberg(IcebergTable):
             return
         staged = writer.stage(Counted((0,)))
         try:
-            if found.evidence is not None:
-                staged.note(found.evidence)
+            if (evidence := found.noted(())) is not None:
+                staged.note(evidence)
         except BaseException:
             staged.abandon()
             raise

@@ -215,7 +215,7 @@ class OpenParquetTable(ParquetTable):
             )
             # Whoever came in between has moved the state as well; of ours nobody needs to know.
             with contextlib.suppress(Conflict):
-                record = with_state(record, found.change, found.evidence)
+                record = with_state(record, found.change, found.noted(()))
                 error = self._load.log.commit(record).catalog_error
         return nothing_new(self._table, error)
 

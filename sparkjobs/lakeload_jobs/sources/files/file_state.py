@@ -125,7 +125,8 @@ class FileState:
 
     `path` is an absolute path of this machine or `s3://bucket/key`; `size` in bytes, -1 for a file
     that is gone; `modified` in ns since 1970; `etag` as S3 names it, None for local files. `root`
-    is the folder a path of the table names, '' for a file that was named itself.
+    is the folder a path of the table names, '' for a file that was named itself. `left_rejects`:
+    the load of this version set some of its records aside.
     """
 
     path: str
@@ -133,6 +134,7 @@ class FileState:
     modified: int
     etag: str | None = None
     root: str = field(default="", compare=False)
+    left_rejects: bool = field(default=False, compare=False)
 
     @property
     def partitioned(self) -> bool:

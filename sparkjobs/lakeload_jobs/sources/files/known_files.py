@@ -18,7 +18,8 @@ class LoadedFolder:
     """Source files of one folder as they were when they were loaded, one tuple for each property.
 
     `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
-    be 100,000 files, and each takes about 60 bytes this way.
+    be 100,000 files, and each takes about 60 bytes this way. `left_rejects` are the places of files
+    of which records were set aside; folders that were noted before it was known have none.
     """
 
     folder: str
@@ -26,14 +27,22 @@ class LoadedFolder:
     sizes: tuple[int, ...]
     modified: tuple[int, ...]
     etags: tuple[str, ...] = ()
+    left_rejects: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """Every version of every file that was loaded, and how many loads' notes it took to know."""
+    """Every version of every file that was loaded, in the order of their latest loads, and how many
+    loads' notes it took to know."""
 
     files: tuple[FileState, ...]
     records: int
+
+    @property
+    def left_rejects(self) -> frozenset[str]:
+        """The paths of files whose latest version left rejected records."""
+        latest = {file.path: file.left_rejects for file in self.files}
+        return frozenset(path for path, left in latest.items() if left)
 
 
 def known_files(noted: Sequence[Evidence]) -> KnownFiles:
@@ -41,6 +50,7 @@ def known_files(noted: Sequence[Evidence]) -> KnownFiles:
     found: dict[object, FileState] = {}
     for evidence in noted:
         for file in files_of((*evidence.known, *evidence.inputs)):
+            found.pop(identity(file), None)
             found[identity(file)] = file
     return KnownFiles(tuple(found.values()), len(noted))
 
@@ -50,18 +60,24 @@ def by_folder(files: Iterable[FileState]) -> tuple[Any, ...]:
     folders: dict[str, list[FileState]] = {}
     for file in files:
         folders.setdefault(folder_of(file), []).append(file)
-    return tuple(
-        to_json(
-            LoadedFolder(
-                folder,
-                names=tuple(file.path.rpartition("/")[2] for file in inside),
-                sizes=tuple(file.size for file in inside),
-                modified=tuple(file.modified for file in inside),
-                etags=tuple(f.etag or "" for f in inside) if any(f.etag for f in inside) else (),
-            )
+    return tuple(_noted(folder, inside) for folder, inside in sorted(folders.items()))
+
+
+def _noted(folder: str, files: Sequence[FileState]) -> Any:
+    noted = to_json(
+        LoadedFolder(
+            folder,
+            names=tuple(file.path.rpartition("/")[2] for file in files),
+            sizes=tuple(file.size for file in files),
+            modified=tuple(file.modified for file in files),
+            etags=tuple(f.etag or "" for f in files) if any(f.etag for f in files) else (),
+            left_rejects=tuple(at for at, file in enumerate(files) if file.left_rejects),
         )
-        for folder, inside in sorted(folders.items())
     )
+    if not noted["left_rejects"]:
+        # Without rejected records a note is as it has always been.
+        del noted["left_rejects"]
+    return noted
 
 
 def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
@@ -77,7 +93,10 @@ def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
             ) from error
         prefix = f"{folder.folder}/" if folder.folder else ""
         etags = folder.etags or [""] * len(folder.names)
-        for name, size, modified, etag in zip(
-            folder.names, folder.sizes, folder.modified, etags, strict=True
+        rejects = frozenset(folder.left_rejects)
+        for at, (name, size, modified, etag) in enumerate(
+            zip(folder.names, folder.sizes, folder.modified, etags, strict=True)
         ):
-            yield FileState(f"{prefix}{name}", size, modified, etag or None)
+            yield FileState(
+                f"{prefix}{name}", size, modified, etag or None, left_rejects=at in rejects
+            )

@@ -5,7 +5,7 @@ The same for a load and for `plan`, which stops here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -34,7 +34,7 @@ class Selection:
     new versions that are remembered and not loaded.
 
     `moves_state`: although nothing is new, a record without rows would spare the next run a look
-    at all records.
+    at all records. `folder` is that of the document.
     """
 
     files: tuple[FileState, ...]
@@ -45,6 +45,21 @@ class Selection:
     evidence: Evidence
     moves_state: bool
     skipped: tuple[str, ...] = ()
+    folder: str = ""
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence:
+        """Return what the load notes when records of these files were set aside."""
+        if not rejected_from:
+            return self.evidence
+        named = (
+            replace(
+                file,
+                path=known_name(file.path, self.folder),
+                left_rejects=file.path in rejected_from,
+            )
+            for file in self.files
+        )
+        return replace(self.evidence, inputs=by_folder(named))
 
     @property
     def sentence(self) -> str:
@@ -69,10 +84,11 @@ def choose_files(
     listed: Sequence[FileState],
     *,
     reload: bool = False,
-    on_changed_file: OnChangedFile = "LOAD",
+    on_changed_file: OnChangedFile | None = None,
 ) -> Selection:
     """Choose those of the listed files that no job of this pipeline has loaded; all for `reload`.
-    `on_changed_file` says what becomes of new versions of files that one has loaded.
+    `on_changed_file` says what becomes of new versions of files that one has loaded. None loads
+    them, unless records of the older version were set aside.
 
     Known names are those of files below `folder`, without it, and the whole path of all others.
     Reads the evidence of earlier loads only where the state alone cannot tell
@@ -89,8 +105,9 @@ def choose_files(
         known = known_files(bookmark.evidence(before.since))
     resolved = resolve(compared, known.files if known else ())
     skipped: tuple[FileState, ...] = ()
+    left_rejects = known.left_rejects if known else frozenset()
     if resolved.again and not reload:
-        _check_changed(resolved.again, names, on_changed_file)
+        _check_changed(resolved.again, names, on_changed_file, left_rejects)
         skipped = resolved.again if on_changed_file == "SKIP" else ()
     since = before.since if before else bookmark.next_number
     if repeat := known is not None and _worth_repeating(known):
@@ -105,15 +122,18 @@ def choose_files(
     new = [file for file in resolved.new if file not in skipped]
     load = here if reload else new
     repeated = known.files if known and repeat else ()
+    # What is not loaded leaves the rows and the rejected records of the older version as they were.
+    remembered = (replace(file, left_rejects=file.path in left_rejects) for file in skipped)
     return Selection(
         files=tuple(names[file.path] for file in load),
         known=len(here) - len(new),
         loaded=before.loaded if before else 0,
         again=() if skipped else _paths(resolved.again, names),
         state=StateChange(bookmark.state, state_json(after)),
-        evidence=Evidence(by_folder(load), by_folder((*repeated, *skipped))),
+        evidence=Evidence(by_folder(load), by_folder((*repeated, *remembered))),
         moves_state=known is not None and after != before,
         skipped=_paths(skipped, names),
+        folder=folder,
     )
 
 
@@ -152,8 +172,14 @@ def _worth_repeating(known: KnownFiles) -> bool:
 
 
 def _check_changed(
-    changed: Sequence[FileState], names: dict[str, FileState], policy: OnChangedFile
+    changed: Sequence[FileState],
+    names: dict[str, FileState],
+    policy: OnChangedFile | None,
+    left_rejects: Collection[str],
 ) -> None:
+    """Raise `LoadFailed` for new versions that are not to be loaded."""
+    if policy is None:
+        _check_rejects([file for file in changed if file.path in left_rejects], names)
     if policy != "FAIL":
         return
     more = f" and {len(changed) - 1:,} more" if changed[1:] else ""
@@ -164,6 +190,19 @@ def _check_changed(
             "set `on_changed_file: LOAD` to append all rows of the new version, or `SKIP` "
             "to continue without it"
         ),
+    )
+
+
+def _check_rejects(changed: Sequence[FileState], names: dict[str, FileState]) -> None:
+    if not changed:
+        return
+    more = f" and {len(changed) - 1:,} more" if changed[1:] else ""
+    raise LoadFailed(
+        f"`{names[changed[0].path].path}`{more} has changed since it was loaded, and records of "
+        "the version that was loaded were set aside: the new version would load its good records "
+        "a second time",
+        hint="to load only what was set aside, run `lakeload sync --retry-rejected JOB` and set "
+        "`on_changed_file: SKIP`; to load all rows of the new version, set `on_changed_file: LOAD`",
     )
 
 

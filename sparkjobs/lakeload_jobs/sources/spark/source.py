@@ -6,7 +6,7 @@ the load has ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,9 @@ class SparkReaderSlice:
     warnings: tuple[str, ...] = ()
     bytes: int | None = None
     change: StateChange | None = None
-    evidence: Evidence | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: nothing is remembered of what was read."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False

@@ -43,7 +43,9 @@ def rejected_rows(given: Stage, rejected: int) -> Rejected:
         return Rejected(0, of)
     helper = F.col(REJECTED_HELPER)
     first = given.rows.frame.where(helper.isNotNull()).select(helper).limit(SHOWN).collect()
-    return Rejected(rejected, of, tuple(sentence(row[0].asDict()) for row in first))
+    sentences = tuple(sentence(row[0].asDict()) for row in first)
+    files = () if given.counted is None else given.counted.rejected_from
+    return Rejected(rejected, of, sentences, files)
 
 
 def add_rejects(given: Stage) -> None:

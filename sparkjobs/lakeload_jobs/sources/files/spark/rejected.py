@@ -7,7 +7,7 @@ names, whose columns are those that the files had.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -20,7 +20,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
 from lakeload_jobs.core.sizes import counted
-from lakeload_jobs.rows.row_id import pc
+from lakeload_jobs.rows.rejects import of_records
 from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
@@ -65,8 +65,7 @@ class RejectedSource:
             found, records = RejectedRecords("NONE"), None
         if records is not None:
             # What stands for a whole file has no text that could be read.
-            is_record = pc.or_(records["raw_record"].is_valid(), records["raw_bytes"].is_valid())
-            records = records.filter(is_record)
+            records = records.filter(of_records(records))
             if not records.num_rows:
                 found, records = RejectedRecords("FILES"), None
         return RejectedSlice(self.spec, self.table, self.given, self.s3, found, records)
@@ -86,7 +85,9 @@ class RejectedSlice:
     must_record: bool = False
     warnings: tuple[str, ...] = ()
     change: StateChange | None = None
-    evidence: Evidence | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: no file was read."""
 
     @property
     def idle(self) -> bool:

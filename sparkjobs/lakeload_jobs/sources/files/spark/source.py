@@ -5,7 +5,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
@@ -119,10 +119,9 @@ class FilesSlice:
         """The state when these files are loaded."""
         return self.selection.state if self.selection else None
 
-    @property
-    def evidence(self) -> Evidence | None:
-        """The files, as they were listed."""
-        return self.selection.evidence if self.selection else None
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return the files, as they were listed."""
+        return self.selection.noted(rejected_from) if self.selection else None
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
