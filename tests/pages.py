@@ -99,8 +99,10 @@ def _command_section(name: str) -> str:
 
 
 def _argument(parameter: Any) -> str:
-    shown = parameter.metavar or _value(parameter).replace("\\", "")
-    shown = f"{shown}..." if parameter.nargs == -1 else shown
+    choice = parameter.type_descriptor.is_choice
+    shown = _value(parameter).replace("\\", "") if choice else parameter.metavar
+    shown = shown or parameter.name.upper()
+    shown = f"{shown.rstrip('.…')}..." if parameter.nargs == -1 else shown
     return shown if parameter.required else f"[{shown}]"
 
 

@@ -1,0 +1,151 @@
+"""Examples on the pages: configuration files are valid, schedules and manifests are well-formed."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakeload.config.problems import has_errors
+from lakeload.documents.destination import Destination
+from lakeload.documents.load import inspect_all
+from lakeload.documents.pipeline import Pipeline
+from tests.pages import command
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SCHEDULING = (DOCS / "scheduling.md").read_text(encoding="utf-8")
+DESTINATION = {"version": 1, "bucket": "my-data-lake", "region": "us-east-1"}
+PIPELINE = {
+    "version": 1,
+    "name": "shop",
+    "destination": "destination.yml",
+    "destination_prefix": "shop",
+    "source": {"type": "FILES", "format": "CSV"},
+    "tables": [{"table": "orders", "path": "data/orders.csv"}],
+}
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the content of the fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def documents() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each YAML mapping of the pages that is a configuration file or a part of one."""
+    for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))):
+        for number, block in enumerate(blocks(page.read_text(encoding="utf-8"), "yaml"), 1):
+            if not re.search(r"^# yaml|…|^(apiVersion|on|- )", block, re.MULTILINE):
+                for place, part in enumerate(block.split("\n---\n"), 1):
+                    yield f"{page.stem}-{number}-{place}", yaml.safe_load(part)
+
+
+KINDS = {"destination": set(Destination.model_fields), "pipeline": set(Pipeline.model_fields)}
+EXAMPLES = list(documents())
+
+
+@pytest.mark.parametrize("example", dict(EXAMPLES).values(), ids=dict(EXAMPLES).keys())
+def test_a_configuration_on_a_page_is_valid(example: dict[str, Any], tmp_path: Path) -> None:
+    kinds = [kind for kind, keys in KINDS.items() if set(example) <= keys]
+    assert kinds, f"neither a destination nor a pipeline has {sorted(example)}"
+    iceberg = {"table_format": "ICEBERG", "glue_database_prefix": "lake"}
+    problems = []
+    # A pipeline does not show which destination it is for.
+    for destination in (DESTINATION, {**DESTINATION, **iceberg}):
+        whole = {"destination": destination, "pipeline": PIPELINE}
+        whole[kinds[0]] = {**whole[kinds[0]], **example}
+        for kind, content in whole.items():
+            text = yaml.safe_dump(content, sort_keys=False)
+            (tmp_path / f"{kind}.yml").write_text(text, encoding="utf-8")
+        files = [tmp_path / f"{kind}.yml" for kind in ("destination", "pipeline")]
+        found = [problem for one in inspect_all(files, {}) for problem in one.problems]
+        if not has_errors(found):
+            return
+        problems.append([problem for problem in found if problem.severity == "error"])
+    pytest.fail(str(problems))
+
+
+def lakeload_commands() -> list[list[str]]:
+    """Return the words behind `lakeload` of each command of the page of schedulers."""
+    found = []
+    for block in re.findall(r"^```\w+\n(.*?)^```$", SCHEDULING, re.MULTILINE | re.DOTALL):
+        for line in re.findall(r"\blakeload (sync [^\n]*)", block):
+            plain = re.sub(r"\$\(.*?\)", "", re.split(r" (?:2?>>)", line.rstrip('"'))[0])
+            found.append(shlex.split(plain))
+        for words in re.findall(r'\["lakeload", (.*?)\]', block):
+            found.append([word.strip(' "') for word in words.split(",")])
+    return found
+
+
+def test_commands_of_schedules_exist_with_their_options() -> None:
+    found = lakeload_commands()
+    assert len(found) == 5
+    for name, *words in found:
+        spellings = {one for p in command(name).params for one in (*p.opts, *p.secondary_opts)}
+        assert {word for word in words if word.startswith("-")} <= spellings, words
+
+
+@pytest.mark.parametrize("code", blocks(SCHEDULING, "python"), ids=["airflow", "dagster"])
+def test_the_python_of_a_schedule_compiles(code: str) -> None:
+    compile(code, "<docs/scheduling.md>", "exec")
+
+
+def test_the_crontab_has_five_fields_and_no_bare_percent_sign() -> None:
+    [crontab] = blocks(SCHEDULING, "crontab")
+    [line] = [line for line in crontab.splitlines() if not line.startswith("#")]
+    *fields, rest = line.split(None, 5)
+    assert [field for field in fields if not re.fullmatch(r"[\d*/,-]+", field)] == []
+    assert re.findall(r"(?<!\\)%", rest) == []
+
+
+def test_the_units_of_systemd_are_accepted(tmp_path: Path) -> None:
+    service, timer = blocks(SCHEDULING, "ini")
+    for name, text in (("lakeload-shop.service", service), ("lakeload-shop.timer", timer)):
+        parser = configparser.ConfigParser(strict=True, interpolation=None)
+        parser.read_string(text)
+        assert "Unit" in parser
+        # The program and the user are those of this machine.
+        here = text.replace("/opt/lakeload/bin/lakeload", shutil.which("true") or "/bin/true")
+        (tmp_path / name).write_text(here.replace("User=lakeload", "User=root"))
+    if analyze := shutil.which("systemd-analyze"):
+        units = [str(path) for path in sorted(tmp_path.iterdir())]
+        checked = subprocess.run(
+            [analyze, "verify", *units], capture_output=True, text=True, check=False
+        )
+        assert not [line for line in checked.stderr.splitlines() if "lakeload-shop" in line]
+
+
+def test_the_workflow_keeps_to_its_schema(tmp_path: Path) -> None:
+    [workflow] = blocks(SCHEDULING, "yaml")
+    (tmp_path / "load.yml").write_text(workflow, encoding="utf-8")
+    schema = "vendor.github-workflows"
+    checked = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, "load.yml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_cron_job_runs_a_command_of_lakeload() -> None:
+    [text] = blocks((DOCS / "deployment.md").read_text(encoding="utf-8"), "yaml")
+    manifest = yaml.safe_load(text)
+    assert (manifest["apiVersion"], manifest["kind"]) == ("batch/v1", "CronJob")
+    pod = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    name, *words = container["args"]
+    spellings = {one for parameter in command(name).params for one in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= spellings
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
