@@ -153,6 +153,12 @@ def test_the_readme_is_short_and_installs_at_its_beginning() -> None:
     assert "## Install" in README.splitlines()[:40]
 
 
+def test_every_page_is_linked_from_the_first_one() -> None:
+    first = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" not in first} == set()
+
+
 def test_every_decision_is_in_the_index_with_its_title() -> None:
     folder = ROOT / "docs/decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ def documents() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each YAML mapping of the pages that is a configuration file or a part of one."""
     for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))):
         for number, block in enumerate(blocks(page.read_text(encoding="utf-8"), "yaml"), 1):
-            if not re.search(r"^# yaml|…|^(apiVersion|on|- )", block, re.MULTILINE):
+            if not re.search(r"^# yaml|…|^(apiVersion|on:|- )", block, re.MULTILINE):
                 for place, part in enumerate(block.split("\n---\n"), 1):
                     yield f"{page.stem}-{number}-{place}", yaml.safe_load(part)
 

@@ -31,7 +31,7 @@ def doctor(
 ) -> None:
     """Look at this machine: Java, Spark, memory, disk, clock, credentials, variables.
 
-    Each finding that is not in order comes with the command that mends it.
+    Each finding that is not in order comes with the command that fixes it.
     Starts no Spark and changes nothing. Exit code 0 when nothing is a
     problem, 4 otherwise; warnings do not count.
     """
