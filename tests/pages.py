@@ -36,7 +36,7 @@ _MORE = {
     "test-connection": "test-connection.md",
     "policy": "policy.md",
     "doctor": "doctor.md",
-    "plan": "operations.md#what-a-plan-shows-of-them",
+    "plan": "operations.md#the-plan-of-an-iceberg-table",
     "sync": "first-load.md",
     "recover": "operations.md",
     "runs": "operations.md",
