@@ -61,6 +61,7 @@ class EventTail:
             events += self.read()
             if self._file is None or self._file.tell() == before:
                 break
+        # A killed driver may leave a last line without its line break.
         if self._rest.strip() and not self._skipping:
             last = self._parse(self._rest)
             events += [last] if last else []
@@ -144,6 +145,7 @@ def members(session: int, proc: Path = Path("/proc")) -> list[int]:
     pyspark's worker daemon makes a process group of its own, so the group alone would miss it.
     A zombie nobody reaps is not living. Where there is no /proc, the group stands for the session.
     """
+    # macOS has no /proc; the process group is the best approximation there.
     if not sys.platform.startswith("linux"):
         return [session] if _group_lives(session) else []
     living = []
@@ -152,6 +154,7 @@ def members(session: int, proc: Path = Path("/proc")) -> list[int]:
             continue
         try:
             stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
+        # The process ended between the listing and this read.
         except OSError:
             continue
         # The name before the last parenthesis may hold anything.
@@ -171,6 +174,7 @@ def signal_group(session: int, number: signal.Signals) -> None:
 
 def kill_session(session: int) -> None:
     """Kill whatever is left of the session, in whichever group."""
+    # The group first: spark-submit, the JVM and the driver cannot start new processes then.
     signal_group(session, signal.SIGKILL)
     for process in members(session):
         try:
@@ -225,6 +229,7 @@ class Running:
 
     def __enter__(self) -> Self:
         """Start it. Raises `MachineNotReady` when the operating system refuses."""
+        # A signal between fork and bookkeeping would leave a JVM without a parent.
         self._stop.hold()
         try:
             self._process = start(self._submission, self._folder.log)
@@ -234,22 +239,27 @@ class Running:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        # Whatever happened above, no JVM may keep running and writing.
         if members(self._process.pid):
             kill_session(self._process.pid)
         self._process.wait()
+        # The file has settings of the destination; nothing needs it any more.
         self._folder.forget_properties()
         self._tail.close()
 
     def events(self) -> Iterator[Event]:
         """Yield what the driver says until nothing of it lives; then `ending` is known."""
+        # Events come from a file, so the driver never blocks on a reader that is gone.
         while self._process.poll() is None and self._stop.requested is None:
             yield from self._look()
             time.sleep(POLL_SECONDS)
         if self._stop.requested is not None:
+            # SIGTERM lets the driver abort its uploads; SIGKILL follows after the time limit.
             signal_group(self._process.pid, signal.SIGTERM)
             yield self._stopping(self._stop.requested)
             yield from self._wait_for_end(self._patience.term)
         else:
+            # After a crash of the JVM the Python driver may still write its result.
             ended_well = self._process.returncode == 0
             patience = self._patience.stragglers if ended_well else self._patience.survivors
             yield from self._wait_for_end(patience)
@@ -275,6 +285,7 @@ class Running:
     def _wait_for_end(self, seconds: float) -> Iterator[Event]:
         until = time.monotonic() + seconds
         while (self._process.poll() is None) or members(self._process.pid):
+            # Out of time, or Ctrl-C a second time.
             if time.monotonic() > until or self._stop.impatient:
                 self._killed = self._process.poll() is None
                 kill_session(self._process.pid)
@@ -296,6 +307,7 @@ class Running:
             yield self._seen(event)
 
     def _seen(self, event: Event) -> Event:
+        # The driver has read its settings by now.
         if event.kind == "opened":
             self._folder.forget_properties()
         self.observed.note(event)

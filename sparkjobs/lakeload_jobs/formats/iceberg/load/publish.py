@@ -101,24 +101,31 @@ def publish(given: Publish) -> Published:
             transaction = _begin(given)
             facts = facts_of(given.spark, transaction.startMetadata())
         except Py4JJavaError as error:
+            # Only reading failed: nothing is in doubt unless a commit was sent before.
             unanswered += 1
             if unanswered > _UNKNOWN_TRIES:
                 raise (unknown_outcome(given.job) if sent else error) from None
             pause(tries)
             continue
+        # An earlier commit may have arrived although its response was lost: never commit twice.
         if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
             return Published("IN", landed, facts)
+        # Only a commit without a response is in doubt. A conflict proves that it was not applied.
         doubt = bool(sent and unanswered)
         verdict = _verdict(given, facts, sent[-1] if doubt else None)
+        # The rules are evaluated on the metadata that the transaction will be compared with.
         if verdict.decision is not Decision.GO:
             return _stop(given, verdict, facts, unknown=doubt)
         sent.append(_prepared(given, transaction, facts, unknown=doubt))
         try:
             transaction.commitTransaction()
         except Py4JJavaError as error:
+            # A rejection is a response: the commit was not applied, and a retry cannot help.
             if failure := refused(error, f"committing to `{given.job.target}`"):
                 _give_up(given, unknown=doubt)
                 raise failure from None
+            # A conflict is the normal case of optimistic concurrency, retried `_LOST_TRIES` times.
+            # Everything else counts as a missing response.
             unanswered += not caused_by(error, *LOST)
             if unanswered > _UNKNOWN_TRIES:
                 return _last_look(given, sent, error)
@@ -130,6 +137,7 @@ def publish(given: Publish) -> Published:
 
 def _begin(given: Publish) -> Java:
     """Begin a transaction on the metadata as it is now."""
+    # Read again for every attempt: a retry on old metadata would conflict forever.
     java_table = load(given.spark, given.schema, given.table)
     if java_table is None:
         raise _dropped(given)
@@ -163,16 +171,22 @@ def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
 def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
     """Put every step into the transaction, and return the snapshot it will publish."""
     staged = given.staged
+    # Fails the commit if maintenance or recovery has dropped the staging branch meanwhile.
     assert_branch(transaction, staged.branch)
     head = facts.refs.get(given.branch)
     if head is None:
+        # First rows of the branch: it begins at the staged snapshot.
         transaction.manageSnapshots().createBranch(given.branch, staged.snapshot).commit()
     elif head == staged.base:
+        # No other commit came in between: the staged snapshot becomes the head unchanged.
         transaction.manageSnapshots().fastForwardBranch(given.branch, staged.branch).commit()
     else:
+        # Another writer committed. Only appends get here: `may_publish` sends a replacement back.
         _append_again(given, transaction)
     snapshot = int(transaction.table().refs().get(given.branch).snapshotId())
+    # In the same transaction, so a published job never leaves a branch for recovery to judge.
     transaction.manageSnapshots().removeBranch(staged.branch).commit()
+    # State and job id commit together with the rows: this makes a rerun idempotent.
     update = transaction.updateProperties()
     properties = next_properties(
         facts,
@@ -202,6 +216,7 @@ def _append_again(given: Publish, transaction: Java) -> None:
         append.appendFile(file)
     for name, value in given.staged.summary.items():
         append.set(name, value)
+    # Without this link, expiring the staged snapshot would delete files of the table.
     append.set("source-snapshot-id", str(given.staged.snapshot))
     append.commit()
 
@@ -209,6 +224,7 @@ def _append_again(given: Publish, transaction: Java) -> None:
 def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:
     if verdict.decision is Decision.LANDED:
         return Published("IN", verdict.snapshot, facts)
+    # From here on the rows are not published by this attempt, so its branch has to go.
     _give_up(given, unknown=unknown)
     if verdict.decision is Decision.NO_OP:
         return Published("NO_OP", verdict.snapshot, facts)
@@ -219,6 +235,7 @@ def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool)
 
 def _give_up(given: Publish, *, unknown: bool) -> None:
     """Drop the branch. Raises `LoadFailed` when a commit without an answer may have come in."""
+    # Dropping is also the fence: a commit that still arrives finds its branch gone and fails.
     dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
     if after_drop(dropped=dropped, unknown=unknown) == "UNKNOWN":
         raise unknown_outcome(given.job)
@@ -227,10 +244,12 @@ def _give_up(given: Publish, *, unknown: bool) -> None:
 def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Published:
     """The catalog has not answered for long: fence the commits off, and look once more."""
     try:
+        # Fence first, read second: in the other order a late commit could follow the read.
         dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
         facts = facts_of(given.spark, _begin(given).startMetadata())
     except Py4JJavaError:
         raise unknown_outcome(given.job) from None
+    # The lost response may have been a success.
     for snapshot in sent:
         if has_landed(facts, given.branch, given.job, snapshot):
             return Published("IN", snapshot, facts)

@@ -145,11 +145,14 @@ class PartitionWriter:
                     yield StagedFile(writer.key, writer.upload_id, parts, written, writer.size)
 
             try:
+                # Lazily, one file at a time: memory holds a part, never a partition.
                 files = tuple(staged(iter(rows), self.location))
+                # Before the report: indexes of later partitions depend on this count.
                 self._check_count(partition, rows.count)
                 rejects: tuple[StagedFile, ...] = ()
                 if side.found.rows:
                     rejects = tuple(staged(side.read(), self.location.side_table))
+            # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
             except BaseException:
                 _abort(objects, opened)
                 raise
@@ -164,6 +167,7 @@ class PartitionWriter:
         partition: int,
         number: int,
     ) -> PartWriter:
+        # Unique without coordination: each partition has its own residue class.
         seq = partition + number * self.partitions
         key = data_key(
             location,
@@ -187,6 +191,7 @@ class PartitionWriter:
         )
         if self.registry is not None:
             registry = UploadRegistry(Path(self.registry))
+            # The driver has already cleaned up: an upload it does not know would stay open.
             if not registry.add(NotedUpload(key, upload_id)):
                 objects.abort_upload(key, upload_id)
                 raise LoadFailed("the load has ended, and this task was still running")
@@ -262,6 +267,7 @@ def _abort(objects: Objects, writers: list[PartWriter]) -> None:
     """Abort a task's uploads. What AWS refuses now must not hide why the task failed; the driver
     tries once more."""
     for writer in writers:
+        # A part that arrives after the abort would keep the upload open.
         writer.wait()
         with contextlib.suppress(AwsError):
             objects.abort_upload(writer.key, writer.upload_id)

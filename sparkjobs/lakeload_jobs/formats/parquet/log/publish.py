@@ -69,18 +69,23 @@ class Publisher:
         or `UnexpectedObject` where an operator has to decide, `UnknownOutcome` or `AwsError` when
         S3 fails: nothing is lost then, and a later call continues.
         """
+        # Idempotent: completing an upload again finds its object, so several processes may do it.
         visible = run_all(partial(self._complete, record), record.uploads, self._parallelism)
         missing = [file for file, there in zip(record.uploads, visible, strict=True) if not there]
         if missing:
+            # S3 may still be working on a completion of a process that was killed.
             missing = self._look_again(number, record, missing)
         if not missing:
             return self._end_done(number, record)
+        # Another process may have decided while this one waited. Its decision holds.
         if (ending := self._log.ending(number)) != "open":
             return self.after_end(number, record, ending)
         keys = tuple(file.key for file in missing)
+        # No row is visible, so discarding loses nothing and needs no operator.
         if len(missing) == len(record.uploads):
             reason = "all its uploads were aborted"
             return self.void(number, record, reason, keys, looked_late=True)
+        # Some rows are visible and some are lost: only an operator can choose.
         if accept_loss:
             return self._end_partial(number, record, keys)
         raise RecordDamaged(number, record, missing)
@@ -100,6 +105,7 @@ class Publisher:
         the one key, and a wrong look can never delete files of a job that is done.
         """
         marker = EndMarker(tool_version(), self._waits.now(), "void", reason, lost)
+        # The end marker is a conditional write: exactly one decision wins, and deletes follow it.
         if not self._log.end_otherwise(number, marker):
             return self.after_end(number, record, self._written_end(number))
         self.clean(number, record, looked_late=looked_late)
@@ -118,7 +124,9 @@ class Publisher:
             record.uploads,
             self._parallelism,
         )
+        # Only after the aborts: an upload that is still open could be completed behind this.
         removed = run_all(partial(self._remove, record), record.uploads, self._parallelism)
+        # A missing object may still appear from a completion that S3 has accepted: not clean yet.
         if None in removed and not looked_late and not self._is_old(number):
             return False
         self._log.mark_clean(number, tuple(key for key in removed if key))
@@ -180,6 +188,7 @@ class Publisher:
             # The look must come after this answer: one from before would void a live job.
             if self._is_there(record, file):
                 return True
+            # Neither upload nor object: aborted from outside, or not visible yet. The caller waits.
             if completion is Completion.NO_SUCH_UPLOAD:
                 return False
         raise UnknownOutcome(
@@ -226,8 +235,10 @@ class Publisher:
         """Delete this attempt's object and return its key, or '' where somebody else's lies,
         which stays. None: nothing is there."""
         while (head := look(self._objects, file.key)) is not None:
+            # Never delete what this attempt did not write.
             if head.metadata.get(ATTEMPT_METADATA) != record.attempt_id:
                 return ""
+            # With the ETag compared: an object that was replaced since stays, and is read again.
             if self._objects.delete(file.key, head.etag):
                 return file.key
         return None

@@ -100,11 +100,13 @@ class _Decision:
         if found is None:
             return "void"
         entry, record = found
+        # A running author may be about to finish it; its end marker then decides.
         ending = self._settler.wait_for_author(entry.number, entry.modified)
         if ending == "open":
             outcome = self._publisher.void(entry.number, record, "discarded by an operator")
         else:
             outcome = self._publisher.after_end(entry.number, record, ending)
+        # The rows became visible first: only a reset may remove them.
         if outcome != "void":
             raise self._ended(entry.number, outcome)
         return outcome
@@ -121,10 +123,12 @@ class _Decision:
             raise self._void_already()
         if ending != "open":
             raise self._ended(entry.number, ending)
+        # Publish what can be published before anything is declared lost.
         outcome = self._publisher.finish(entry.number, record, accept_loss=True)
         if outcome == "void":
             return outcome
         self._bring_into_step(view, entry.number, record)
+        # Nothing was lost after all: say so instead of recording a loss.
         if outcome == "done":
             raise InvalidInput(
                 f"job `{self._job_id}` is complete: all its {len(record.uploads)} files "
@@ -136,6 +140,7 @@ class _Decision:
     def _find(self, view: LogView) -> tuple[LogEntry, LoadRecord] | None:
         """Return the job's record; None for a job that is void and clean."""
         self._log.load_records(entry.number for entry in view.entries)
+        # Records first, newest first; the checkpoint has only the outcome of older ones.
         for entry in reversed(view.entries):
             record = self._log.record(entry.number)
             if isinstance(record, LoadRecord) and record.job_id == self._job_id:
@@ -148,6 +153,7 @@ class _Decision:
                 hint="`lakeload runs` lists the jobs of each table",
             )
         self._check_pipeline(earlier.pipeline)
+        # Under the checkpoint and not void: completely loaded.
         if not earlier.void:
             raise self._ended(earlier.number, "done")
         return None
@@ -249,10 +255,12 @@ def recover_table(
             found = _foresee(objects, log, settler, publisher, view)
         else:
             found = _settle(log, settler, view)
+    # One table that fails must not stop the others.
     except LakeloadError as error:
         return TableRecovery(location, error=error)
     try:
         uploads = stale.find(abort_older_than) if dry_run else stale.remove(abort_older_than)
+    # Committed data does not depend on this step: published policies lack its permission.
     except LakeloadError as error:
         return replace(found, uploads_error=error)
     return replace(found, stale_uploads=uploads)
@@ -263,6 +271,7 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
     errors: list[LakeloadError] = []
 
     def stopped(number: int, record: LoadRecord, error: LakeloadError) -> None:
+        # Damage has its own report with the choice; other errors stop this table.
         if isinstance(error, RecordDamaged):
             damaged.append(_damaged(number, record, error.lost))
         else:
@@ -311,6 +320,7 @@ def _foresee(
         except LakeloadError as error:
             first_error = first_error or error
             continue
+        # A part is lost: an operator decides. All lost: a load would discard the job.
         if lost and len(lost) < len(record.uploads):
             damaged.append(_damaged(job.number, record, lost))
         else:

@@ -64,6 +64,7 @@ class CatalogStep:
         `columns` is the union of the columns of all done records: a late step must not take any
         away. A catalog that fails holds up nothing but the checkpoint.
         """
+        # A run without Glue leaves these records to a run with it.
         if self._catalog is None:
             return Cataloged()
         done: set[int] = set()
@@ -71,12 +72,14 @@ class CatalogStep:
         for target, numbers in _same_table(records).items():
             try:
                 loaded = [records[number] for number in numbers]
+                # Catalog first, marker second: a crash in between repeats an idempotent update.
                 self._catalog.bring_into_step(loaded, columns)
                 if aside := [side for one in loaded if (side := one.of_side_table())]:
                     self._catalog.bring_into_step(aside, union(*(one.columns for one in aside)))
                 for number in numbers:
                     self._log.mark_cataloged(number)
                     done.add(number)
+            # The rows are committed and visible: a catalog that fails must not fail the load.
             except LakeloadError as error:
                 failed[target] = error
         return Cataloged(frozenset(done), next(iter(failed.values()), None))
@@ -176,6 +179,7 @@ class Settler:
         goes on: records are finished independently of each other.
         """
         pending: list[Pending] = []
+        # Rows before the catalog: it must never list files that are not visible.
         seen = self._walk(view, pending, act=True, stopped=stopped)
         history = _history(view, seen)
         stale = {
@@ -200,6 +204,7 @@ class Settler:
     def settle_record(self, number: int, record: LoadRecord, written: datetime) -> Outcome:
         """Finish one record, after its author had the time to do so. `written` is its age."""
         ending = self.wait_for_author(number, written)
+        # Its author, or another process, has finished it during the wait.
         if ending != "open":
             return self._publisher.after_end(number, record, ending)
         self._notify(
@@ -230,6 +235,7 @@ class Settler:
         seen: list[_Seen] = []
         for entry in view.entries:
             record = self._log.record(entry.number)
+            # A fence has no files; only a reset leaves work, for the command `reset`.
             if isinstance(record, FenceRecord):
                 finished = not record.resets or entry.clean
                 seen.append(_Seen(entry, None, None, finished, record.resets))
@@ -241,14 +247,18 @@ class Settler:
             try:
                 one = self._settle_entry(entry, record, ending, action if act else None)
             except LakeloadError as error:
+                # A load fails here: the table accepts no new job before this one is resolved.
                 if stopped is None:
                     raise
+                # `recover` reports it and continues: records do not depend on each other.
                 pending.pop()
                 stopped(entry.number, record, error)
                 one = _Seen(entry, record, None, finished=False)
+            # All its uploads were gone, so publishing has discarded it.
             if action == "publish" and one.outcome == "void":
                 pending[-1] = replace(pending[-1], action="void")
             seen.append(one)
+        # A job before a reset of its pipeline is removed: it must not return to the catalog.
         resets = {one.resets: one.entry.number for one in seen if one.resets}
         return [
             replace(one, was_reset=True)
@@ -280,6 +290,7 @@ def _covered(view: LogView, seen: Sequence[_Seen], cataloged: Cataloged) -> Hist
     covered = History(view.checkpoint)
     for one in seen:
         lags = one.uncataloged and one.entry.number not in cataloged.numbers
+        # The checkpoint replaces the records it covers, so it must not pass one that needs work.
         if not one.finished or lags:
             break
         _take_in(covered, one)

@@ -115,6 +115,7 @@ class StaleUploads:
         uploads before it was committed sees it now, or is sent back by the 412.
         """
         listed = self._listed(older_than)
+        # Before the first fence: without the permission each run would add a useless record.
         if listed:
             self._check_aborting(listed[0].key)
         removed: list[StaleUpload] = []
@@ -123,8 +124,10 @@ class StaleUploads:
             stale = self._unnamed(listed, view)[:UPLOADS_PER_FENCE]
             if not stale:
                 break
+            # Another record took the number: it may name these uploads, so read the log again.
             if not self._fence(view.next_number, stale, older_than):
                 continue
+            # Only behind the fence: a paused writer can no longer commit these uploads.
             self._abort(stale)
             removed += stale
             fenced = {upload.upload_id for upload in stale}
@@ -139,6 +142,7 @@ class StaleUploads:
         try:
             self._objects.abort_upload(key, "AbsentUpload")
         except AwsError as error:
+            # Any other error, such as NoSuchUpload, shows that aborting is allowed.
             if error.denied:
                 raise
 
@@ -163,6 +167,7 @@ class StaleUploads:
         named: set[str] = set()
         for number in (entry.number for entry in view.entries if entry.end_size is None):
             record = self._log.record(number)
+            # Committed and unfinished: its uploads are still to be completed.
             if isinstance(record, LoadRecord):
                 named |= {file.upload_id for file in record.uploads}
         return tuple(
@@ -192,6 +197,7 @@ class StaleUploads:
             )
             listed = open_uploads(self._objects, self._log.location, left.values())
             left = {upload_id: key for upload_id, key in left.items() if upload_id in listed}
+            # Best effort: the fence already makes the remaining ones harmless.
             if not left or number == _PASSES - 1:
                 return
             self._objects.waits.sleep(_PAUSE)
@@ -215,6 +221,7 @@ def is_of_table(location: TableLocation, key: str) -> bool:
     folder, _, name = key.removeprefix(location.data_path).rpartition("/")
     if not name.endswith(FILE_SUFFIX):
         return False
+    # The table's own folder or a date partition: no other table can have this key.
     if not folder or _DATE.fullmatch(folder):
         return True
     return "/" not in folder and (bool(location.schema) or not _NAME.fullmatch(folder))

@@ -193,13 +193,16 @@ def place(
             # Every try was answered: earlier numbers by 412, this one by a refusal.
             abandon()
             raise
+        # The job is committed from here on, even if this process is killed now.
         if created:
             return Placed(number)
+        # 412: the number is taken. Whose record is it?
         winner = _winner(log, number)
         if isinstance(winner, LoadRecord):
             if winner.attempt_id == record.attempt_id:
                 # An earlier try of ours arrived although its answer did not.
                 return Placed(number)
+            # Another attempt at the same job committed first: its rows count, these do not.
             if (winner.pipeline, winner.job_id) == (job.pipeline, job.job_id):
                 abandon()
                 return Placed(number, winner)
@@ -212,9 +215,11 @@ def place(
                 uploads=uploads,
                 retries=record.retried,
             )
+        # The other record excludes this job, as a fence or a reset does.
         except LakeloadError:
             abandon()
             raise
+        # An independent job: both may commit, this one under the next number.
         number += 1
 
 
@@ -222,6 +227,7 @@ def _winner(log: CommitLog, number: int) -> Record:
     try:
         return log.record(number)
     except (AwsError, LogDamaged) as error:
+        # It may be this job's own record, so nothing may be aborted.
         raise UnknownOutcome(
             f"record {number} exists, perhaps from this job, and cannot be read: {error}",
             hint=error.hint or "run again with the same `--job-id`",
@@ -285,8 +291,10 @@ class TableLog:
             pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings
         )
         view, settled = self._settle()
+        # Before admission, so that even a load that is rejected keeps the log short.
         self._keep_short(view, settled)
         opened = self._admit(job, view, settled)
+        # On a later run the table's own log shows that this pipeline loads into it.
         if opened.first_run:
             self._bindings.check(pipeline, source, self._location)
         self._job, self._opened, self._covered = job, opened, settled.covered
@@ -322,10 +330,12 @@ class TableLog:
         if self._job is None or self._opened is None:
             raise RuntimeError("commit needs open first")
         try:
+            # Last check before the commit point: after it, a lost upload is an operator's problem.
             check_uploads_are_open(self._objects, self._location, record)
             check_side_table(self._objects, self._location, record)
             if self._opened.first_run:
                 self._bindings.check_and_claim(self._job.pipeline, self._job.source, self._location)
+        # Nothing was committed yet, so the uploads can go.
         except LakeloadError:
             self.abandon(record.uploads)
             raise
@@ -337,15 +347,19 @@ class TableLog:
             first_run=self._opened.first_run,
             abandon=lambda: self.abandon(record.uploads),
         )
+        # The same job is in from another attempt: report its outcome, not an error.
         if placed.by_other_attempt is not None:
             return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
         with committed(placed.number, record):
             outcome = self._publisher.finish(placed.number, record)
+        # Recovery in another process has discarded or accepted it meanwhile.
         if outcome == "void":
             raise voided(placed.number, record)
         if outcome == "partial":
             raise cut_short(placed.number, record)
+        # The rows are visible: from here on nothing may raise.
         cataloged = self._bring_into_step(placed.number, record)
+        # A checkpoint over a record without its catalog update would hide that update.
         if record.glue is None or placed.number in cataloged.numbers:
             self._remember(placed.number, record, outcome)
         return Committed(placed.number, record, False, outcome, cataloged.error)
@@ -359,6 +373,7 @@ class TableLog:
         for file in files:
             try:
                 self._objects.abort_upload(file.key, file.upload_id)
+            # An open upload is invisible; `recover` or a lifecycle rule removes it.
             except AwsError:
                 left += 1
         return left
@@ -385,12 +400,14 @@ class TableLog:
         target = self._location.data_path
         earlier = admission.earlier_load(history, job, target)
         already = None if earlier is None else self._load_record(earlier.number)
+        # The same id with other settings would be another load under a used id.
         if already is not None:
             admission.check_same_load(job, already)
         admission.check_owner(history, job, target)
         admission.check_not_resetting(history, job, target)
         admission.check_table(history, job, target)
         first_run = admission.is_first_run(history, job)
+        # Rows of unknown origin in the table could be this pipeline's own, under another name.
         if first_run and job.table_handling == "FAIL":
             admission.check_first_run(history, job, target)
             self._check_empty(job, view)
