@@ -5,6 +5,7 @@ docs/commands.md from the parser, docs/error-codes.md from the tables behind mes
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -19,6 +20,7 @@ import yaml
 import lakeload
 import lakeload_jobs
 from lakeload.app import COMMANDS, app
+from lakeload.config.model import Finding
 from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError
 from tests import reference
 from tests.prose import reflow
@@ -271,6 +273,65 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
 }
 """What each type of error means, and what to do."""
 
+PROBLEMS: Mapping[str, str] = {
+    "append-only": "The mode needs Iceberg tables; Parquet tables are only appended to.",
+    "cannot-load": "Nothing can be loaded through Nessie's REST interface. Write `api: NATIVE`.",
+    "catalog-path": "`uri` lacks the path of Open Catalog. Add `/polaris/api/catalog`.",
+    "changed-files": "`on_changed_file` has no effect without `incremental: true`.",
+    "character": "The file has a character that YAML does not allow. Remove it.",
+    "contradiction": "Two settings exclude each other. Keep one.",
+    "cross-region": "Catalog and bucket are in different regions. Use a bucket of that region.",
+    "duplicate-key": "The key is there twice. Remove one.",
+    "duplicate-table": "The same table is listed twice. Remove one, or join their paths in a list.",
+    "duplicate-target": "Two tables would become the same target. Set `name` or `namespace`.",
+    "empty": "The value is missing. Write one, or remove the key.",
+    "environment": "A variable in `${NAME}` is not set, or holds what the setting does not take.",
+    "endless-alias": "A YAML alias refers to itself. Write the value out.",
+    "ignored": "A note: the setting has no effect here.",
+    "invalid": "The value does not follow a rule that the message names.",
+    "key": "A key must be text. Put it in quotes.",
+    "merge": "`<<` takes a mapping, or a list of mappings.",
+    "missing-file": "A file that is named does not exist. Paths are relative to this file.",
+    "missing-key": "A required key is missing. Add it.",
+    "no-database": "All parts of the Glue database's name are empty. Set one of them.",
+    "no-namespace": "All parts of the namespace are empty. Set `namespace`.",
+    "not-a-mapping": "The file has no `key: value` lines.",
+    "not-supported-yet": "lakeload does not have this yet. The hint names the nearest way.",
+    "not-utf-8": "The file is not UTF-8 text. Save it as UTF-8.",
+    "other-catalog": "The setting belongs to another type of catalog. Remove it, or change `type`.",
+    "other-format": "The setting belongs to the other table format. Remove it.",
+    "out-of-range": "The number is too small or too large.",
+    "outside-destination": "The location is not inside bucket and prefix of the destination.",
+    "overlap": "Files of one table would be inside those of another. Set `namespace`.",
+    "owned-property": "lakeload sets this property itself. Remove it.",
+    "projection": "A note: queries must name the job with SYNC_ID and projection.",
+    "reader-option": "The reader has no such option, or it has no effect. Correct the name.",
+    "remote-input": "Tasks on other machines cannot read this path. Use `local[*]`.",
+    "remote-secret": "Tasks on other machines cannot read this reference. Use `aws_secret`.",
+    "reserved-name": "The name is lakeload's own. Rename the table or column.",
+    "secret-literal": "A secret is written into the file. Write a reference ([credentials]).",
+    "several-documents": "The file has several YAML documents. Split it.",
+    "sts-of-aws": "A warning: the role is assumed at AWS, and the store is not AWS.",
+    "syntax": "The file is not YAML. The message names line and column.",
+    "table-property": "The Iceberg property would break a load, or does not exist.",
+    "tag": "A YAML tag (`!name`) is not allowed. Write the value without it.",
+    "too-deep": "The file has too many levels.",
+    "too-large": "The file is too large ([limits](configuration.md)).",
+    "tracking-column": "A tracking column is left out that is needed, or a column has its name.",
+    "two-identities": "Two ways to log in to the catalog are set. Remove one.",
+    "unknown-alias": "A YAML alias refers to nothing.",
+    "unknown-key": "There is no such setting. The hint names the nearest one.",
+    "unknown-region": "AWS has no such region. Correct `region`.",
+    "unknown-value": "The setting does not take this value. The hint lists those it takes.",
+    "unreadable": "The file could not be read. Check its path and permissions.",
+    "unsigned": "A catalog of AWS accepts only signed requests. Add `sigv4`.",
+    "version": "`version` is missing or not 1.",
+    "white-space": "A tab or an invisible character is where YAML wants spaces.",
+    "wrong-kind": "A destination is where a pipeline is needed, or the reverse.",
+    "wrong-type": "The value is of another type, for example text in place of a number.",
+}
+"""What each code of a problem in a configuration file means, and what to do."""
+
 UNSEEN = {"CheckSkipped"}
 """Types that no user sees: they end inside lakeload."""
 
@@ -290,6 +351,40 @@ def error_types() -> dict[str, type[LakeloadError]]:
     return {error.__name__: error for error in family(LakeloadError)}
 
 
+_PLACES_OF_CODE = {
+    "Finding": (3,),
+    "Problem": (1,),
+    "problem": (1,),
+    "_problem": (0, 2),
+    "_at_value": (1,),
+    "YamlRefused": (0,),
+    "refusal": (),
+}
+"""Which arguments of a call may be the code of a problem."""
+
+
+def problem_codes() -> set[str]:
+    """Return the codes of problems that the sources write, found where problems are made."""
+    codes = set()
+    for folder in ("config", "documents", "sources"):
+        for path in sorted((CLI / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    codes |= set(_code(node))
+    return codes | {Finding("").code}
+
+
+def _code(call: ast.Call) -> Iterator[str]:
+    places = _PLACES_OF_CODE.get(ast.unparse(call.func).rpartition(".")[2])
+    if places is None:
+        return
+    given = [argument for i, argument in enumerate(call.args) if i in places]
+    given += [keyword.value for keyword in call.keywords if keyword.arg == "code"]
+    for node in (node for value in given for node in ast.walk(value)):
+        if isinstance(node, ast.Constant) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", str(node.value)):
+            yield str(node.value)
+
+
 def error_codes_page() -> str:
     """Return the page of error codes."""
     types = error_types()
@@ -305,6 +400,12 @@ def error_codes_page() -> str:
             _INTRODUCTION + "| type | exit code | what it means | what to do |\n|---|---|---|---|",
             *rows,
             "",
+            "## Problems in configuration files\n",
+            "The `code` of a problem in `lakeload validate --output json`.\n",
+            "| code | what it means and what to do |\n|---|---|",
+            *(f"| `{code}` | {text} |" for code, text in sorted(PROBLEMS.items())),
+            "",
+            "[credentials]: credentials.md#secrets-are-references\n",
             "## Codes of AWS\n",
             "The codes of AWS, of S3-compatible stores and of the connection checks, with their "
             "usual causes,\nthe likeliest first. A denied request (`AccessDenied`, 403) names the "
@@ -316,6 +417,11 @@ def error_codes_page() -> str:
             "## Codes of an Iceberg catalog\n",
             "| code | usual causes |\n|---|---|",
             *_causes(causes["catalog"], {}),
+            "",
+            "## Findings of connection checks\n",
+            "A check can fail although every request was answered. `{…}` stands for a value.\n",
+            "| code | message | what to do |\n|---|---|---|",
+            *_findings(),
             "",
             "## Signs in the log of Spark\n",
             "Where Spark ended without a result, lakeload finds the cause in its log "
@@ -331,6 +437,16 @@ def _causes(causes: Mapping[str, list[str]], same: Mapping[str, list[str]]) -> I
     for code, texts in causes.items():
         names = ", ".join(f"`{name}`" for name in (code, *map(str, same.get(code, ()))))
         yield f"| {names} | {_cell('<br>'.join(texts))} |"
+
+
+def _findings() -> Iterator[str]:
+    text = (CLI / "probes/failures.toml").read_text(encoding="utf-8")
+    for finding in tomllib.loads(text).values():
+        code, message, hint = (
+            finding[key].replace("{{", "{").replace("}}", "}")
+            for key in ("code", "message", "hint")
+        )
+        yield f"| `{code}` | {_cell(message)} | {_cell(hint)} |"
 
 
 def _signs() -> Iterator[str]:

@@ -20,7 +20,7 @@ from lakeload.probes.runner import Status
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.maintain import StepStatus
 from lakeload_jobs.contract.result import TableStatus
-from tests.pages import MEANINGS, UNSEEN, command, error_types
+from tests.pages import MEANINGS, PROBLEMS, UNSEEN, command, error_types, problem_codes
 from tests.pages import PAGES as PAGES_MADE
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +99,19 @@ def test_a_page_that_is_made_from_the_code_is_up_to_date(name: str) -> None:
 
 def test_every_error_has_a_meaning_and_an_action() -> None:
     assert set(MEANINGS) | UNSEEN == set(error_types())
+
+
+def test_every_code_of_a_problem_has_a_meaning() -> None:
+    assert len(problem_codes()) > 30
+    assert set(PROBLEMS) == problem_codes()
+
+
+def test_codes_of_the_problems_of_invalid_files_have_a_meaning() -> None:
+    files = sorted((ROOT / "tests/cases/invalid").glob("*.yaml"))
+    assert len(files) > 100
+    for path in files:
+        for inspection in inspect_all([path], {}):
+            assert {problem.code for problem in inspection.problems} <= set(PROBLEMS), path
 
 
 @pytest.mark.parametrize(
