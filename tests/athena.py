@@ -2,7 +2,8 @@
 
 Stricter than Athena where engines differ, so that what passes here passes there: a partition's
 columns must have the table's types by name and by position, and a file's column exactly the type
-that Glue says. Nothing of lakeload is used.
+that Glue says. Structs of a partition and of a file may lack the last fields of the table's; what
+the struct of a partition lacks is null, whatever its files have. Nothing of lakeload is used.
 """
 
 from __future__ import annotations
@@ -68,17 +69,19 @@ def query(
     if set(keys) & {name for name, _ in columns}:
         raise HiveError("HIVE_INVALID_METADATA", f"a partition key is a column too: {keys}")
     parameters = found["Parameters"]
-    places: list[tuple[str | None, str]]
+    types = dict(columns)
+    places: list[tuple[str | None, str, dict[str, str]]]
     if not keys:
-        places = [(None, found["StorageDescriptor"]["Location"])]
+        places = [(None, found["StorageDescriptor"]["Location"], types)]
     elif parameters.get("projection.enabled") == "true":
-        places = [*_projected(parameters, keys[0], now, injected)]
+        projected = _projected(parameters, keys[0], now, injected)
+        places = [(value, location, types) for value, location in projected]
     else:
         places = [*_registered(glue, database, table, columns)]
     schema = pa.schema([(name, hive_type(kind)) for name, kind in columns])
     rows = [
-        _with_key(_read(s3, bucket, key, schema), keys, value)
-        for value, location in places
+        _with_key(_read(s3, bucket, key, schema, own), keys, value)
+        for value, location, own in places
         for bucket, key in _files(s3, location)
     ]
     empty = _with_key(schema.empty_table(), keys, "" if keys else None)
@@ -139,7 +142,7 @@ def _check_format(storage: dict[str, Any]) -> None:
 
 def _registered(
     glue: GlueClient, database: str, table: str, columns: list[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, str, dict[str, str]]]:
     types = dict(columns)
     pages = glue.get_paginator("get_partitions").paginate(DatabaseName=database, TableName=table)
     for page in pages:
@@ -147,11 +150,23 @@ def _registered(
             storage: dict[str, Any] = dict(partition["StorageDescriptor"])
             _check_format(storage)
             own = _columns(storage)
-            by_name = [column for column in own if types.get(column[0], column[1]) != column[1]]
-            by_place = [(a, b) for a, b in zip(own, columns, strict=False) if a[1] != b[1]]
-            if by_name or by_place:
+            by_name = [(kind, types.get(name, kind)) for name, kind in own]
+            by_place = [(a[1], b[1]) for a, b in zip(own, columns, strict=False)]
+            if not all(_begins(hive_type(a), hive_type(b)) for a, b in (*by_name, *by_place)):
                 raise HiveError("HIVE_PARTITION_SCHEMA_MISMATCH", f"{partition['Values']}: {own}")
-            yield partition["Values"][0], storage["Location"]
+            yield partition["Values"][0], storage["Location"], types | dict(own)
+
+
+def _begins(own: Any, table: Any) -> bool:
+    """Whether a type is the table's, but for the last fields of its structs."""
+    if pa.types.is_struct(own) and pa.types.is_struct(table) and own.num_fields <= table.num_fields:
+        pairs = zip(own, table, strict=False)
+        return all(a.name == b.name and _begins(a.type, b.type) for a, b in pairs)
+    if pa.types.is_map(own) and pa.types.is_map(table):
+        return own.key_type == table.key_type and _begins(own.item_type, table.item_type)
+    if pa.types.is_list(own) and pa.types.is_list(table):
+        return _begins(own.value_type, table.value_type)
+    return bool(own == table)
 
 
 def _projected(
@@ -188,7 +203,10 @@ def _files(s3: S3Client, location: str) -> Iterator[tuple[str, str]]:
                 yield bucket, entry["Key"]
 
 
-def _read(s3: S3Client, bucket: str, key: str, schema: pa.Schema) -> pa.Table:
+def _read(
+    s3: S3Client, bucket: str, key: str, schema: pa.Schema, types: dict[str, str]
+) -> pa.Table:
+    """Return the rows of a file: `types` are those of its partition."""
     body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
     file = pq.ParquetFile(pa.BufferReader(body)).read(use_threads=False)
     names = {name.lower(): name for name in file.column_names}
@@ -200,8 +218,32 @@ def _read(s3: S3Client, bucket: str, key: str, schema: pa.Schema) -> pa.Table:
         column = file.column(names[field.name])
         if not _same(column.type, field.type):
             raise HiveError("HIVE_BAD_DATA", f"{key}: {field.name} {column.type}, not {field.type}")
-        values.append(column.cast(field.type))
+        own, plain = hive_type(types[field.name]), column.combine_chunks()
+        values.append(_as_table(plain, own, field.type))
     return pa.table(values, schema=schema)
+
+
+def _as_table(column: Any, own: Any, table: Any) -> Any:
+    """Return a column as the table's type, as far as the type of the partition shows it."""
+    if pa.types.is_struct(table):
+        shown = {field.name: field.type for field in own}
+        fields = [
+            _as_table(column.field(field.name), shown[field.name], field.type)
+            if field.name in shown and column.type.get_field_index(field.name) >= 0
+            else pa.nulls(len(column), field.type)
+            for field in table
+        ]
+        return pa.StructArray.from_arrays(fields, fields=list(table), mask=column.is_null())
+    if pa.types.is_list(table):
+        values = _as_table(column.values, own.value_type, table.value_type)
+        offsets, gaps = column.offsets, column.is_null()
+        return pa.ListArray.from_arrays(offsets, values, type=table, mask=gaps)
+    if pa.types.is_map(table):
+        items = _as_table(column.items, own.item_type, table.item_type)
+        gaps = column.is_null()
+        made: Any = pa.MapArray.from_arrays
+        return made(column.offsets, column.keys, items, type=table, mask=gaps)
+    return column.cast(table)
 
 
 def _same(file: pa.DataType, table: pa.DataType) -> bool:
@@ -210,9 +252,8 @@ def _same(file: pa.DataType, table: pa.DataType) -> bool:
         return bool(table == pa.timestamp("us")) and file.unit == "us"
     if pa.types.is_struct(file) and pa.types.is_struct(table):
         own, theirs = list(file), list(table)
-        return [field.name for field in own] == [field.name for field in theirs] and all(
-            _same(a.type, b.type) for a, b in zip(own, theirs, strict=True)
-        )
+        known = {field.name: field.type for field in theirs}
+        return all(field.name in known and _same(field.type, known[field.name]) for field in own)
     if pa.types.is_map(file) and pa.types.is_map(table):
         return _same(file.key_type, table.key_type) and _same(file.item_type, table.item_type)
     if pa.types.is_list(file) and pa.types.is_list(table):

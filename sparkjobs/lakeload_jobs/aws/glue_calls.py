@@ -28,7 +28,7 @@ _ROLE = re.compile(r"arn:([^:]+):iam::(\d{12}):role/")
 
 @dataclass(frozen=True)
 class PartitionProblem:
-    """One partition that BatchCreatePartition did not make."""
+    """One partition that Glue did not make, or change."""
 
     value: str
     code: str
@@ -132,6 +132,26 @@ class GlueCalls:
         return [
             PartitionProblem(
                 value="/".join(item.get("PartitionValues", [])),
+                code=item.get("ErrorDetail", {}).get("ErrorCode", "Unknown"),
+                message=item.get("ErrorDetail", {}).get("ErrorMessage", ""),
+            )
+            for item in answer.get("Errors", [])
+        ]
+
+    def update_partition(
+        self, database: str, table: str, value: str, partition: PartitionInputTypeDef
+    ) -> list[PartitionProblem]:
+        """BatchUpdatePartition of one, which replaces all of it; return why that was not done."""
+        doing = f"changing the partition `{value}` of Glue's table `{database}.{table}`"
+        with self._call(doing, "BatchUpdatePartition", database, table):
+            answer = self._session.glue.batch_update_partition(
+                DatabaseName=database,
+                TableName=table,
+                Entries=[{"PartitionValueList": [value], "PartitionInput": partition}],
+            )
+        return [
+            PartitionProblem(
+                value=value,
                 code=item.get("ErrorDetail", {}).get("ErrorCode", "Unknown"),
                 message=item.get("ErrorDetail", {}).get("ErrorMessage", ""),
             )

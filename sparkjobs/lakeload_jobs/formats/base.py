@@ -65,7 +65,8 @@ class ExpectedColumns:
     `earlier` are the Spark types of source columns, `recorded` their target names; `lower` says
     that new names are in lower case. `types` are the Spark types of the table's columns, where
     Spark has them, and `takes` says whether the column of a name takes values of a type; None:
-    there is no table yet, or its columns are replaced.
+    there is no table yet, or its columns are replaced. `adds_fields`: rows are to come with the
+    fields that structs of the table have, and the new ones behind them.
     """
 
     earlier: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class ExpectedColumns:
     lower: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     takes: Callable[[str, DataType], bool] | None = None
+    adds_fields: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class PreparedRows:
     """Rows under their target names and in the types that are written, with helper columns.
 
     `counts` are the rows of each partition of `frame`, where they are known without reading it;
-    `misfits` tells of the columns whose type the table's column cannot take.
+    `misfits` tells of the columns whose type the table's column cannot take, and `filled` are those
+    whose structs got the fields that the table has, in its order.
     """
 
     rows: Rows
@@ -88,6 +91,7 @@ class PreparedRows:
     deferred: DeferredFrame
     counts: tuple[int, ...] | None = None
     misfits: Misfits = field(default_factory=dict)
+    filled: tuple[str, ...] = ()
 
     @property
     def frame(self) -> DataFrame:

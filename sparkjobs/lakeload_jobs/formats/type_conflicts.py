@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
+from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variants_of
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
 from lakeload_jobs.rows.casts import filled, fills
@@ -65,12 +66,17 @@ def _with_absent_fields(prepared: PreparedRows, expected: ExpectedColumns) -> Pr
         before, kind = known.get(field.name.lower()), field.dataType
         if before is None or not isinstance(kind, _NESTED) or before == kind.simpleString():
             continue
+        if expected.adds_fields:
+            before = with_new_fields(before, kind.simpleString()) or before
+            if before == kind.simpleString():
+                continue
         table = T.DataType.fromDDL(before)
         if fills(kind, table):
             values[field.name] = filled(F.col(f"`{field.name}`"), kind, table)
     if not values:
         return prepared
-    return replace(prepared, deferred=DeferredFrame.made(prepared.frame.withColumns(values)))
+    frame = DeferredFrame.made(prepared.frame.withColumns(values))
+    return replace(prepared, deferred=frame, filled=tuple(values))
 
 
 def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[LoadedColumn]:

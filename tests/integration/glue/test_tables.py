@@ -14,7 +14,7 @@ from lakeload_jobs.contract.spec import ParquetSpec, PartitionStrategy
 from lakeload_jobs.core.types import TYPE_RULES
 from tests.athena import HiveError
 from tests.integration.glue.loader import SCHEMA, TEN, Loader
-from tests.servers.glue import glue_of
+from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 
 Rows = dict[str, list[Any]]
 
@@ -57,6 +57,58 @@ def test_added_columns_come_last_and_are_null_in_older_files(loader: Loader) -> 
         (3, None, None),
     ]
     assert len(loader.partitions()) == 2
+
+
+NARROW, WIDE = {**ID, "s": "struct<a:int>"}, {**ID, "s": "struct<a:int,b:string>"}
+ONE: Any = pa.struct([("a", pa.int32())])
+TWO: Any = pa.struct([("a", pa.int32()), ("b", pa.string())])
+
+
+def nested(number: int, kind: Any) -> pa.Table:
+    value = {"a": number, "b": "x"}
+    return pa.table({"id": [number], "s": pa.array([value], kind)})
+
+
+def test_fields_that_structs_get_are_null_in_older_files_alone(loader: Loader) -> None:
+    """Athena reads the files of a partition with the types that the partition has."""
+    allow_glue(loader.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
+    for number, hours, kind in ((1, 0, ONE), (2, 1, ONE), (3, 1, TWO), (4, 2, TWO), (5, 2, ONE)):
+        # As a load writes it: with the fields that the table has.
+        types = NARROW if number < 3 else WIDE
+        rows = nested(number, kind)
+        loader.load(f"job-{number}", rows, types, synced=TEN + timedelta(hours=hours))
+
+    assert loader.columns() == [*WIDE.items()]
+    assert [(row["id"], row["s"]["b"]) for row in loader.query()] == [
+        (1, None),
+        (2, None),
+        (3, "x"),
+        (4, "x"),
+        (5, None),
+    ]
+    glue = glue_of(loader.lake)
+    partitions = glue.get_partitions(DatabaseName=SCHEMA, TableName="orders")["Partitions"]
+    kinds = {one["Values"][0]: one["StorageDescriptor"]["Columns"][1]["Type"] for one in partitions}
+    assert kinds == {
+        "2026/11/21/10": "struct<a:int>",
+        "2026/11/21/11": "struct<a:int,b:string>",
+        "2026/11/21/12": "struct<a:int,b:string>",
+    }
+
+
+def test_a_partition_that_may_not_be_changed_is_reported(loader: Loader) -> None:
+    loader.load("job-1", nested(1, ONE), NARROW)
+
+    done = loader.load("job-2", nested(2, TWO), WIDE)
+
+    assert done.catalog_error is not None
+    assert "changing the partition `2026/11/21/10`" in done.catalog_error.message
+    assert "allow `glue:BatchUpdatePartition` on" in (done.catalog_error.hint or "")
+    assert loader.cataloged() == [1]
+    allow_glue(loader.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
+    assert loader.load("job-3", nested(3, TWO), WIDE).catalog_error is None
+    assert loader.cataloged() == [1, 2, 3]
+    assert [row["s"]["b"] for row in loader.query()] == [None, "x", "x"]
 
 
 STRATEGIES: dict[PartitionStrategy, list[str | None]] = {

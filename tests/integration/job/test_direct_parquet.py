@@ -584,3 +584,22 @@ def test_utc_is_utc(twins: Twins) -> None:
     result = twins.equal(twins.job.table(path, file_format="PARQUET"))
 
     assert twins.job.values(result) == [{"t": moment}]
+
+
+def test_fields_in_another_order_than_the_tables_keep_their_values(twins: Twins) -> None:
+    values: list[dict[str, Any]] = [{"a": 1, "b": 2}, {"b": 4, "a": 3}, {"c": 7, "b": 6, "a": 5}]
+    for number, value in enumerate(values):
+        content = pa.table({"s": pa.array([value])})
+        pq.write_table(content, twins.folder / f"{number}.parquet")
+
+    results = [
+        twins.job.load_one(
+            twins.job.table(str(twins.folder / f"{number}.parquet"), file_format="PARQUET"),
+            job_id=f"job-{number}",
+        )
+        for number in range(len(values))
+    ]
+
+    assert [result.error for result in results] == [None, None, None]
+    found = [value for result in results for value in twins.job.values(result)]
+    assert found == [{"s": value} for value in values]

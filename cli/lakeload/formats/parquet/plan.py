@@ -170,6 +170,7 @@ def judge(
         columns={},
         changes=(
             *(f"adds `{name}` as `{found.columns[name]}`" for name in change.added),
+            *(f"adds the field `{path}`" for path in change.added_fields),
             *(f"keeps `{name}`, which is null in new rows" for name in change.removed),
         ),
         adds={name: found.columns[name] for name in change.added},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -18,11 +18,13 @@ from lakeload.sources.files.inspection import (
     text_format,
 )
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
+from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
+from lakeload_jobs.sources.files.text.json_values import json_type
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
@@ -31,7 +33,6 @@ from lakeload_jobs.sources.files.text.values import (
     UnknownType,
     declared_type,
     spark_name,
-    text_type,
 )
 from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
@@ -114,15 +115,13 @@ def _text_columns(
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected if stop is None else RejectLimit(percent=100)
     found = text_files(spec, table, given, some, request.earlier, opener, limit).split(scan, _UNCUT)
-    if request.earlier and any(pt.is_nested(column.type) for column in found.columns):
-        return None  # what becomes of fields that the table has, and of others, Spark finds out
     rows = sum(found.splits.counts or ())
     if rows and not found.names:
         return None  # all files are set aside: the columns are those of the table
     return SourceColumns(
         names=found.names,
         types={
-            column.name: type_name(column.type, text="string")
+            column.name: type_name(_written(column.type, request), text="string")
             if pt.is_nested(column.type)
             else spark_name(column.type)
             for column in found.columns
@@ -131,6 +130,18 @@ def _text_columns(
         complete=stop is None,
         warnings=found.warnings,
     )
+
+
+def _written(kind: Any, request: ColumnsRequest) -> Any:
+    """Return a type with the names that fields have in the table (`rows.casts.written_value`)."""
+    if pt.is_struct(kind):
+        lower = request.spec.destination.parquet.update_glue_catalog
+        names = unique_names([field.name for field in kind], lower=lower)
+        inner = [_written(field.type, request) for field in kind]
+        return pa.struct(list(zip(names, inner, strict=True)))
+    if pt.is_map(kind):
+        return pa.map_(_written(kind.key_type, request), _written(kind.item_type, request))
+    return pa.list_(_written(kind.value_type, request)) if pt.is_list(kind) else kind
 
 
 def _typed_columns(
@@ -178,7 +189,13 @@ def _typed_columns(
     return SourceColumns(
         names=names,
         types={
-            column.name: _type(column, chosen.types or {}, request.earlier) for column in columns
+            column.name: _type(
+                column,
+                chosen.types or {},
+                request.earlier,
+                lambda kind: type_name(_written(kind, request), text="string"),
+            )
+            for column in columns
         }
         | {name: kind for name, kind in folders.items() if name in loaded},
         rows=sum(unit.rows for footer in footers for unit in footer.units) if whole else 1,
@@ -205,15 +222,21 @@ def _as_arrow(stream: AbstractContextManager[Any]) -> Iterator[pa.PythonFile]:
         yield pa.PythonFile(opened, mode="r")
 
 
-def _type(column: Column, declared: Mapping[str, str], earlier: Mapping[str, str]) -> str:
+def _type(
+    column: Column,
+    declared: Mapping[str, str],
+    earlier: Mapping[str, str],
+    shown: Callable[[Any], str],
+) -> str:
     """Return the type of a column as Spark names it."""
-    own = type_name(settled(column.kind), text="string")
+    own = shown(settled(column.kind))
     try:
         if column.name in declared:
             return spark_name(declared_type(declared[column.name])[0])
         if column.name in earlier:
-            kind = text_type(earlier[column.name])
-            return earlier[column.name] if kind_in_table(column, kind) == kind else own
+            kind = json_type(earlier[column.name])
+            read = kind_in_table(column, kind)
+            return earlier[column.name] if read == kind else shown(read)
     except UnknownType:
         return declared.get(column.name, own).lower().replace(" ", "")
     return own

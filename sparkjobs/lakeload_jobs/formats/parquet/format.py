@@ -19,6 +19,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
 from lakeload_jobs.formats.parquet.load.catalog import check_catalog, lagging
@@ -150,9 +151,10 @@ class ParquetTable:
         kinds = {name.lower(): kind for name, kind in before.items()}
 
         def takes(name: str, kind: DataType) -> bool:
-            return kinds.get(name.lower(), kind.simpleString()) == kind.simpleString()
+            now = kind.simpleString()
+            return with_new_fields(kinds.get(name.lower(), now), now) is not None
 
-        return ExpectedColumns(earlier, recorded, lower, before, takes)
+        return ExpectedColumns(earlier, recorded, lower, before, takes, adds_fields=True)
 
     def describe(self, prepared: PreparedRows) -> TableColumns:
         """Return the columns of a load, and those the table has."""

@@ -1,8 +1,8 @@
 """The columns of a table before and now (`schema_changes`).
 
 For plain Parquet: files of different columns lie beside each other, readers unite them by name.
-An added column is null in old files and a removed one is null in new files; a column of two types
-is what Athena, Spark and Glue refuse to read.
+An added column is null in old files and a removed one is null in new files, and so are the fields
+of structs; a column of two types is what Athena, Spark and Glue refuse to read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import SchemaChanges
+from lakeload_jobs.core.nested_types import new_fields, with_new_fields
 from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
 
 
@@ -26,11 +27,13 @@ class ChangedType:
 
 @dataclass(frozen=True)
 class SchemaDifference:
-    """What differs between the columns of a table and those of a load."""
+    """What differs between the columns of a table and those of a load. `added_fields` are paths of
+    fields that are new in structs of the table."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[ChangedType, ...] = ()
+    added_fields: tuple[str, ...] = ()
 
 
 def schema_difference(before: Mapping[str, str], now: Mapping[str, str]) -> SchemaDifference:
@@ -43,13 +46,24 @@ def schema_difference(before: Mapping[str, str], now: Mapping[str, str]) -> Sche
         return SchemaDifference()
     old = {name.lower(): kind for name, kind in before.items()}
     new = {name.lower() for name in now}
+    united = {
+        name: with_new_fields(old[name.lower()], kind)
+        for name, kind in now.items()
+        if name.lower() in old
+    }
     return SchemaDifference(
         added=tuple(name for name in now if name.lower() not in old),
         removed=tuple(name for name in before if name.lower() not in new),
         changed=tuple(
             ChangedType(name, old[name.lower()], kind)
             for name, kind in now.items()
-            if old.get(name.lower(), kind) != kind
+            if name in united and united[name] is None
+        ),
+        added_fields=tuple(
+            field
+            for name, kind in united.items()
+            if kind is not None
+            for field in new_fields(old[name.lower()], kind, name)
         ),
     )
 
@@ -64,8 +78,8 @@ def check_schema_change(
     """Return the difference when `policy` allows it; else raise `LoadFailed` naming each column,
     with what `misfits` tells of its values. `key` are the columns of the primary key.
 
-    FAIL allows removed columns only; the others add columns. Parquet files cannot be widened
-    after they are written, so EVOLVE refuses changed types here as well.
+    FAIL allows removed columns only; the others add columns and fields. Parquet files cannot be
+    widened after they are written, so EVOLVE refuses changed types here as well.
     """
     difference = schema_difference(before, now)
     if difference.changed:
@@ -79,10 +93,12 @@ def check_schema_change(
             f"the types of columns changed: {shown}",
             hint=", or ".join(ways_out(names, misfits, key, adds=policy != "FAIL")),
         )
-    if difference.added and policy == "FAIL":
-        shown = ", ".join(f"`{name}`" for name in difference.added)
+    new = (*difference.added, *difference.added_fields)
+    if new and policy == "FAIL":
+        shown = ", ".join(f"`{name}`" for name in new)
+        what = "columns" if difference.added else "fields"
         raise LoadFailed(
-            f"the source has columns that the table does not: {shown}",
+            f"the source has {what} that the table does not: {shown}",
             hint="set `schema_changes: ADD_COLUMNS`, or leave them out with `columns.exclude`",
         )
     return difference

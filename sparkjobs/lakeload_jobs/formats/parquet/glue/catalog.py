@@ -23,14 +23,16 @@ from lakeload_jobs.formats.parquet.glue.tables import (
     TABLE_TYPE,
     CatalogConflict,
     WantedTable,
+    added_fields,
     columns_of,
     completed,
     describe_projection,
     glue_columns,
+    grown_glue_type,
     is_incomplete,
+    outdated_partition,
     partition_input,
     projection_parameters,
-    same_glue_type,
     same_location,
     table_input,
     united,
@@ -161,7 +163,7 @@ def _check_types(table: TableTypeDef, wanted: WantedTable) -> None:
     pairs = [
         (name, theirs[name], kind)
         for name, kind in wanted.columns
-        if name in theirs and not same_glue_type(theirs[name], kind)
+        if name in theirs and grown_glue_type(theirs[name], kind) is None
     ]
     if pairs:
         raise conflicts.other_types(wanted.full_name, pairs)
@@ -208,7 +210,7 @@ def register(
     and may be many. Raises `CatalogConflict` for one that lies elsewhere, `LoadFailed`, `AwsError`.
     """
     values = sorted({*own, *others})
-    if look_first and len(values) == 1 and _is_registered(calls, wanted, values[0]):
+    if look_first and len(values) == 1 and _is_registered(calls, wanted, columns, values[0]):
         return
     rest = iter(values)
     while batch := list(islice(rest, MAX_BATCH)):
@@ -228,7 +230,7 @@ def _register_batch(
             partition_input(columns, value, wanted.partition_location(value)) for value in values
         ]
         problems = calls.create_partitions(wanted.database, wanted.name, inputs)
-        failed = list(_failed(calls, wanted, problems, own))
+        failed = list(_failed(calls, wanted, columns, problems, own))
         if not failed:
             return
         if any(problem.code not in _PASSING for problem in failed):
@@ -240,6 +242,7 @@ def _register_batch(
 def _failed(
     calls: GlueCalls,
     wanted: WantedTable,
+    columns: Sequence[tuple[str, str]],
     problems: Iterable[PartitionProblem],
     own: Collection[str],
 ) -> Iterator[PartitionProblem]:
@@ -247,12 +250,15 @@ def _failed(
     for problem in problems:
         if problem.code == _ALREADY and problem.value not in own:
             continue
-        if problem.code != _ALREADY or not _is_registered(calls, wanted, problem.value):
+        if problem.code != _ALREADY or not _is_registered(calls, wanted, columns, problem.value):
             yield problem
 
 
-def _is_registered(calls: GlueCalls, wanted: WantedTable, value: str) -> bool:
-    """Return whether Glue has the partition; raise `CatalogConflict` when it lies elsewhere."""
+def _is_registered(
+    calls: GlueCalls, wanted: WantedTable, columns: Sequence[tuple[str, str]], value: str
+) -> bool:
+    """Return whether Glue has the partition, with the types that the columns of its table have
+    now. Raises `CatalogConflict` when it lies elsewhere, `AwsError`."""
     partition = calls.get_partition(wanted.database, wanted.name, value)
     if partition is None:
         return False
@@ -261,6 +267,10 @@ def _is_registered(calls: GlueCalls, wanted: WantedTable, value: str) -> bool:
     if not same_location(there, ours):
         what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
         raise conflicts.other_location(what, there, ours)
+    if (changed := outdated_partition(partition, columns)) is not None:
+        problems = calls.update_partition(wanted.database, wanted.name, value, changed)
+        if problems:
+            raise _not_registered(wanted, problems)
     return True
 
 
@@ -268,7 +278,8 @@ def _not_registered(wanted: WantedTable, problems: Sequence[PartitionProblem]) -
     shown = ", ".join(f"`{p.value}` ({p.code}: {p.message})" for p in problems[:3])
     more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
     return LoadFailed(
-        f"Glue did not register partitions of its table `{wanted.full_name}`: {shown}{more}",
+        f"Glue did not register or change partitions of its table `{wanted.full_name}`: "
+        f"{shown}{more}",
         hint="the next sync or `lakeload recover` registers them again",
         retryable=all(problem.code in _PASSING for problem in problems),
     )
@@ -428,8 +439,9 @@ class GlueCatalog:
             return CatalogChange(target.database, target.table, seen.database is None, True, ())
         check_table(seen.table, wanted)
         known = {name for name, _ in columns_of(seen.table)}
-        added = tuple(name for name, _ in wanted.columns if name not in known)
-        return CatalogChange(target.database, target.table, False, False, added)
+        added = [name for name, _ in wanted.columns if name not in known]
+        names = (*added, *added_fields(seen.table, wanted))
+        return CatalogChange(target.database, target.table, False, False, names)
 
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """See `Catalog.bring_into_step`."""

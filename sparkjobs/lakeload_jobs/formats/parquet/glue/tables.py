@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.names import PARTITION_KEY
+from lakeload_jobs.core.nested_types import new_fields, with_new_fields
 from lakeload_jobs.core.types import type_rule
 from lakeload_jobs.formats.parquet.log.records import Column
 
@@ -115,6 +116,12 @@ def same_glue_type(one: str, other: str) -> bool:
     return _plain(one) == _plain(other)
 
 
+def grown_glue_type(there: str, wanted: str) -> str | None:
+    """Return Glue's type of a column with the fields that its structs get; None where the types
+    differ in more."""
+    return with_new_fields(_plain(there), _plain(wanted))
+
+
 def _depth(kind: str) -> int:
     depth = deepest = 0
     for char in kind:
@@ -216,6 +223,7 @@ _INPUT_FIELDS = (
     "Parameters",
     "TargetTable",
 )
+_PARTITION_FIELDS = ("Values", "LastAccessTime", "LastAnalyzedTime", "Parameters")
 
 
 @dataclass(frozen=True)
@@ -281,22 +289,66 @@ def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None
     """Return the table with what ours has and Glue's has not; None when there is nothing to add.
 
     Nothing is ever taken away or moved: columns of other loads, of people, and every parameter
-    stay as they are.
+    stay as they are. Structs get their new fields at the end.
     """
     known = {name for name, _ in columns_of(table)}
     added = [column for column in wanted.columns if column[0] not in known]
+    grown = grown_columns(table, wanted)
     parameters = widened_range(table.get("Parameters", {}), wanted.projection)
-    if not added and not parameters:
+    if not added and not grown and not parameters:
         return None
     changed = _as_input(table)
     storage = dict(table.get("StorageDescriptor", {}))
     storage["Columns"] = [
-        *table.get("StorageDescriptor", {}).get("Columns", []),
+        *(
+            {**column, "Type": grown.get(column["Name"].lower(), column.get("Type", ""))}
+            for column in table.get("StorageDescriptor", {}).get("Columns", [])
+        ),
         *_column_inputs(added),
     ]
     changed["StorageDescriptor"] = storage
     changed["Parameters"] = {**table.get("Parameters", {}), **parameters}
     return cast("TableInputTypeDef", changed)
+
+
+def grown_columns(table: Mapping[str, Any], wanted: WantedTable) -> dict[str, str]:
+    """Return the columns whose structs get new fields, with their types."""
+    kinds = dict(wanted.columns)
+    return {
+        name: grown
+        for name, there in columns_of(table)
+        if name in kinds
+        and (grown := grown_glue_type(there, kinds[name])) is not None
+        and not same_glue_type(grown, there)
+    }
+
+
+def added_fields(table: Mapping[str, Any], wanted: WantedTable) -> tuple[str, ...]:
+    """Return the paths of the fields that structs get."""
+    there = dict(columns_of(table))
+    grown = grown_columns(table, wanted)
+    return tuple(
+        path for name in grown for path in new_fields(_plain(there[name]), grown[name], name)
+    )
+
+
+def outdated_partition(
+    partition: Mapping[str, Any], columns: Sequence[tuple[str, str]]
+) -> PartitionInputTypeDef | None:
+    """Return a partition with the types that the columns of its table have; None where it has them.
+
+    A partition whose struct lacks a field hides it: Athena reads the files of a partition with the
+    types of the partition, and then makes them those of the table.
+    """
+    kinds = dict(columns)
+    own = columns_of(partition)
+    if all(same_glue_type(kind, kinds.get(name, kind)) for name, kind in own):
+        return None
+    changed = {name: partition[name] for name in _PARTITION_FIELDS if partition.get(name)}
+    storage = dict(partition.get("StorageDescriptor", {}))
+    storage["Columns"] = _column_inputs([(name, kinds.get(name, kind)) for name, kind in own])
+    changed["StorageDescriptor"] = storage
+    return cast("PartitionInputTypeDef", changed)
 
 
 def is_incomplete(table: TableTypeDef) -> bool:

@@ -89,6 +89,8 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
         if value is not None:
             raise OnlySpark(f"`{setting}` is SQL of Spark")
+    if prepared.filled:
+        raise OnlySpark(f"structs of column `{prepared.filled[0]}` have other fields in the table")
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     names = (*(column.source for column in prepared.mapping.columns), *helpers)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
@@ -20,8 +20,9 @@ from lakeload_jobs.sources.base import Reader
 class WrittenColumns:
     """Target names → Spark types, tracking columns included; none when the source has no columns.
 
-    `added` are columns that the table did not have, `removed` those of the table that the source
-    does not have any more. `direct` are the rows where they can be read without Spark; `why_jvm`
+    `added` are columns that the table did not have, and `added_fields` paths of fields that its
+    structs did not have. `removed` are columns of the table that the source does not have any more.
+    `direct` are the rows where they can be read without Spark; `why_jvm`
     says why they cannot.
     """
 
@@ -31,6 +32,7 @@ class WrittenColumns:
     direct: DirectRows | None = None
     why_jvm: str = ""
     reader: Reader = "jvm"
+    added_fields: tuple[str, ...] = ()
 
 
 def written_columns(
@@ -60,11 +62,14 @@ def written_columns(
     difference = _difference(rows_of, before, columns, policy, misfits, prepared.mapping.key)
     families = prepared.mapping.families
     removed = tuple(name for name in difference.removed if name.lower() not in families)
-    added, rows = difference.added, prepared.rows
+    rows = prepared.rows
+    written = WrittenColumns(
+        columns, difference.added, removed, reader=rows.reader, added_fields=difference.added_fields
+    )
     if not rows.repeatable:
-        return WrittenColumns(columns, added, removed, reader=rows.reader)
+        return written
     direct, why_jvm = direct_rows(spec, table, prepared)
-    return WrittenColumns(columns, added, removed, direct, why_jvm, rows.reader)
+    return replace(written, direct=direct, why_jvm=why_jvm)
 
 
 def _difference(

@@ -67,8 +67,8 @@ class ParquetWriter:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which columns are new."""
-        return tuple(map(added_column, self.columns.added))
+        """Which columns and fields are new."""
+        return tuple(map(added_column, (*self.columns.added, *self.columns.added_fields)))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.layout import TableLocation, log_root
+from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
     CleanMarker,
@@ -93,7 +94,8 @@ class History:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The union of the columns of all records that are not void, in order of appearance."""
+        """The union of the columns of all records that are not void, in order of appearance, and
+        of the fields of their structs."""
         return tuple(Column(name, kind) for name, kind in self._columns.items())
 
     def pass_by(self, number: int) -> None:
@@ -109,7 +111,8 @@ class History:
             return
         known.done[record.job_id] = number
         for column in record.columns:
-            self._columns.setdefault(column.name, column.type)
+            before = self._columns.get(column.name, column.type)
+            self._columns[column.name] = with_new_fields(before, column.type) or before
         changed = replace(
             known,
             source=record.source,

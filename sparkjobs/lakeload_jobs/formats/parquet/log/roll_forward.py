@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.parquet.log.commit_log import (
     CommitLog,
     Ending,
@@ -96,11 +97,13 @@ def _same_table(records: Mapping[int, LoadRecord]) -> dict[GlueTarget, list[int]
 
 
 def union(*columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return all columns in order of appearance, the first type of each name."""
-    found: dict[str, Column] = {}
+    """Return all columns in order of appearance: the first type of each name, and in its structs
+    the fields that came later."""
+    found: dict[str, str] = {}
     for column in (column for group in columns for column in group):
-        found.setdefault(column.name, column)
-    return tuple(found.values())
+        before = found.get(column.name, column.type)
+        found[column.name] = with_new_fields(before, column.type) or before
+    return tuple(Column(name, kind) for name, kind in found.items())
 
 
 PendingAction = Literal["publish", "clean", "catalog", "void"]

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.core.names import normalize
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState, is_damage
@@ -195,14 +196,34 @@ def widened(kind: Kind, other: Kind) -> Kind | None:
 def kind_in_table(column: Column, wanted: Kind | None, *, declared: bool = False) -> Kind:
     """Return the type in which a column is read, given the one that the table has, or that
     `columns.types` declares: that where it holds all values, or is as which earlier versions have
-    loaded them."""
+    loaded them. Fields of structs have the types that they have in the table, too."""
     if wanted is not None:
         both_instants = pt.is_timestamp(wanted) and pt.is_timestamp(column.kind)
         if wanted == column.stored or (both_instants and declared):
             return wanted
         if widened(_with_text(column.kind), wanted) == wanted:
             return wanted
+        if not declared:
+            return settled(_as_in_table(_with_text(column.kind), wanted))
     return settled(column.kind)
+
+
+def _as_in_table(kind: Kind, wanted: Kind) -> Kind:
+    """Return a nested type with those of the table in the fields that both have, where they hold
+    all values. Names are normalised in the table."""
+    if pt.is_struct(kind) and pt.is_struct(wanted):
+        known = {field.name.lower(): field.type for field in wanted}
+        fields = []
+        for field in kind:
+            own = known.get(normalize(field.name, lower=True), known.get(field.name.lower()))
+            inner = field.type if own is None else _as_in_table(field.type, own)
+            fields.append((field.name, inner))
+        return pa.struct(fields)
+    if pt.is_map(kind) and pt.is_map(wanted):
+        return pa.map_(kind.key_type, _as_in_table(kind.item_type, wanted.item_type))
+    if pt.is_list(kind) and pt.is_list(wanted):
+        return pa.list_(_as_in_table(kind.value_type, wanted.value_type))
+    return wanted if not pt.is_nested(kind) and widened(kind, wanted) == wanted else kind
 
 
 def type_name(kind: Kind, *, text: str = "text") -> str:

@@ -1,0 +1,149 @@
+"""Nested types as Spark and Glue write them: `struct<a:int,b:array<string>>`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_NESTED = re.compile(r"(struct|array|map)<", re.IGNORECASE)
+_NAME = re.compile(r"[^:,<>]+")
+_PLAIN = re.compile(r"[^(),<>]+(\([^()]*\))?")
+
+
+@dataclass(frozen=True)
+class _Nested:
+    """A struct, array or map, and what is inside of it: names are those of a struct's fields."""
+
+    kind: str
+    names: tuple[str, ...]
+    inner: tuple[_Type, ...]
+
+
+_Type = str | _Nested
+
+
+class _NotAType(ValueError):
+    """A text that this module does not read."""
+
+
+def with_new_fields(before: str, now: str) -> str | None:
+    """Return the type with the fields of both: those that structs had, in their order, and then
+    those that are new, at every depth. None where the types differ in more than that.
+
+    Names are compared without case, as Glue and Athena do.
+    """
+    if before == now:
+        return before
+    try:
+        united = _united(_parsed(before), _parsed(now))
+    except _NotAType:
+        return None
+    return None if united is None else _text(united)
+
+
+def new_fields(before: str, after: str, name: str) -> tuple[str, ...]:
+    """Return the paths of the fields below the column `name` that only the second type has."""
+    return tuple(_new(_parsed(before), _parsed(after), name)) if before != after else ()
+
+
+def _united(before: _Type, now: _Type) -> _Type | None:
+    if isinstance(before, str) or isinstance(now, str):
+        same = before == now
+        return before if same else None
+    if before.kind != now.kind:
+        return None
+    if before.kind == "map" and before.inner[0] != now.inner[0]:
+        return None
+    if before.kind != "struct":
+        pairs = zip(before.inner, now.inner, strict=True)
+        inner = [_united(one, other) for one, other in pairs]
+        return _with(before, before.names, inner)
+    given = dict(zip(map(str.lower, now.names), now.inner, strict=True))
+    known = {name.lower() for name in before.names}
+    if len(known) < len(before.names) or len(given) < len(now.names):
+        return None
+    kept = [
+        _united(own, given.get(name.lower(), own))
+        for name, own in zip(before.names, before.inner, strict=True)
+    ]
+    added = [
+        (name, own)
+        for name, own in zip(now.names, now.inner, strict=True)
+        if name.lower() not in known
+    ]
+    names = (*before.names, *(name for name, _ in added))
+    return _with(before, names, [*kept, *(own for _, own in added)])
+
+
+def _with(
+    before: _Nested, names: tuple[str, ...], inner: list[_Type | None] | list[_Type]
+) -> _Nested | None:
+    found = tuple(one for one in inner if one is not None)
+    return _Nested(before.kind, names, found) if len(found) == len(inner) else None
+
+
+def _new(before: _Type, after: _Type, path: str) -> Iterator[str]:
+    if isinstance(before, str) or isinstance(after, str):
+        return
+    if before.kind == "struct":
+        known = dict(zip(map(str.lower, before.names), before.inner, strict=True))
+        for name, own in zip(after.names, after.inner, strict=True):
+            if name.lower() in known:
+                yield from _new(known[name.lower()], own, f"{path}.{name}")
+            else:
+                yield f"{path}.{name}"
+        return
+    names = ("element",) if before.kind == "array" else ("key", "value")
+    for name, one, other in zip(names, before.inner, after.inner, strict=True):
+        yield from _new(one, other, f"{path}.{name}")
+
+
+def _text(kind: _Type) -> str:
+    if isinstance(kind, str):
+        return kind
+    texts = map(_text, kind.inner)
+    if kind.kind == "struct":
+        fields = zip(kind.names, texts, strict=True)
+        return f"struct<{','.join(f'{name}:{text}' for name, text in fields)}>"
+    return f"{kind.kind}<{','.join(texts)}>"
+
+
+def _parsed(text: str) -> _Type:
+    kind, end = _type_at(text, 0)
+    if end < len(text):
+        raise _NotAType(text)
+    return kind
+
+
+def _type_at(text: str, at: int) -> tuple[_Type, int]:
+    """Return the type that begins at a place, and where it ends."""
+    nested = _NESTED.match(text, at)
+    if nested is None:
+        plain = _PLAIN.match(text, at)
+        if plain is None:
+            raise _NotAType(text)
+        return plain[0], plain.end()
+    kind, at = nested[1].lower(), nested.end()
+    names: list[str] = []
+    inner: list[_Type] = []
+    while not text.startswith(">", at):
+        if inner:
+            at = _behind(text, at, ",")
+        if kind == "struct":
+            name = _NAME.match(text, at)
+            if name is None:
+                raise _NotAType(text)
+            names.append(name[0])
+            at = _behind(text, name.end(), ":")
+        own, at = _type_at(text, at)
+        inner.append(own)
+    if kind != "struct" and len(inner) != {"array": 1, "map": 2}[kind]:
+        raise _NotAType(text)
+    return _Nested(kind, tuple(names), tuple(inner)), at + 1
+
+
+def _behind(text: str, at: int, sign: str) -> int:
+    if not text.startswith(sign, at):
+        raise _NotAType(text)
+    return at + 1
