@@ -12,6 +12,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -35,6 +36,12 @@ def parquet(rows: list[Row]) -> bytes:
     return sink.getvalue()
 
 
+def orc(rows: list[Row]) -> bytes:
+    sink = io.BytesIO()
+    pyarrow.orc.write_table(pa.Table.from_pylist(rows), sink, compression="ZLIB")
+    return sink.getvalue()
+
+
 def avro(rows: list[Row]) -> bytes:
     fields = [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}]
     schema = fastavro.parse_schema({"type": "record", "name": "r", "fields": fields})
@@ -47,6 +54,7 @@ CONTENTS: dict[FileFormat, Callable[[list[Row]], bytes]] = {
     "CSV": csv,
     "JSON": lambda rows: json.dumps(rows).encode(),
     "PARQUET": parquet,
+    "ORC": orc,
     "AVRO": avro,
 }
 
@@ -94,6 +102,8 @@ def ids(world: World) -> list[int]:
         ("JSON", cut_off),
         ("PARQUET", cut_off),
         ("PARQUET", damaged_inside),
+        ("ORC", cut_off),
+        ("ORC", damaged_inside),
         ("AVRO", damaged_inside),
     ],
 )

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,40 @@ def test_bad_values_of_orc_are_named_counted_or_set_aside(job: Job) -> None:
     assert [row["at"] and row["at"].microsecond for row in job.values(nulls)] == [1, None, 2]
     assert (aside.error, aside.rows) == (None, 2)
     assert [row["at"].microsecond for row in job.values(cut)] == [1, 1, 2]
+
+
+def test_orc_files_of_spark_are_read_as_spark_reads_them(job: Job) -> None:
+    """Random rows in several files, of what Spark's own reader has exactly."""
+    places = {
+        "small": "cast(rand(1) * 200 - 100 as tinyint)",
+        "number": "cast(rand(2) * 1e18 as bigint) - 500000000000000000",
+        "share": "rand(3)",
+        "amount": "cast(rand(4) * 1e9 as decimal(20,6))",
+        "text": "if(id % 7 = 0, null, concat('é', cast(cast(rand(5) * 50 as int) as string)))",
+        "raw": "cast(cast(id as string) as binary)",
+        "flag": "id % 3 = 0",
+        "at": "timestamp_micros(cast(rand(6) * 4e15 as bigint) - 1000000000000000)",
+        "day": "date_add(date'1000-01-01', cast(rand(7) * 700000 as int))",
+        "tags": "if(id % 5 = 0, null, array(id, null, id + 1))",
+        "pairs": "map('a', struct(id as n, timestamp_micros(id) as at))",
+    }
+    frame = job.spark.range(2000).selectExpr("id", *(f"{e} as {n}" for n, e in places.items()))
+    folder = str(Path(job.file("made.txt", "")).parent / "by-spark")
+    frame.repartition(3).write.orc(folder, compression="snappy")
+    expected = [row.asDict(recursive=True) for row in job.spark.read.orc(folder).collect()]
+
+    result = job.load_one(job.table(folder, file_format="ORC"))
+
+    assert (result.error, result.reader) == (None, "direct")
+    found = job.values(result)
+    assert len(found) == 2000
+    for row in expected:  # Spark gives local times of this machine
+        row["at"] = row["at"].astimezone(UTC)
+        row["raw"] = bytes(row["raw"])
+        pair = row["pairs"]["a"]
+        row["pairs"] = [("a", pair | {"at": pair["at"].astimezone(UTC)})]
+    key = itemgetter("id")
+    assert sorted(found, key=key) == sorted(expected, key=key)
 
 
 def test_orc_files_of_different_columns_are_united(job: Job) -> None:
