@@ -28,16 +28,19 @@ def demo(
         ),
     ] = DemoFormat.PARQUET,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the documents, the logs and a copy of the lake.")
+        bool,
+        typer.Option(
+            "--keep", help="Keep the configuration files, the logs and a copy of the lake."
+        ),
     ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show the whole product in one minute, without an AWS account.
 
-    Starts an embedded AWS that enforces IAM, makes sample tables, tests the
+    Starts an embedded AWS that enforces IAM, creates sample tables, tests the
     connection, loads twice, shows the objects and queries them. Everything is
-    removed at the end. The tables of iceberg are changed by the second load,
-    columns included, and queried as they were before it.
+    removed at the end. With Iceberg, the second load changes rows and columns,
+    and a query shows the table before that load.
     """
     from lakeload.commands.demo_tour import give_tour
 

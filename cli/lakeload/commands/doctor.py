@@ -29,10 +29,10 @@ def doctor(
     ] = "5s",
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Look at this machine: Java, Spark, memory, disk, clock, credentials, variables.
+    """Check this machine: Java, Spark, memory, disk, clock, credentials, variables.
 
-    Each finding that is not in order comes with the command that fixes it.
-    Starts no Spark and changes nothing. Exit code 0 when nothing is a
+    Each warning and problem comes with the command that fixes it.
+    Does not start Spark and changes nothing. Exit code 0 without a
     problem, 4 otherwise; warnings do not count.
     """
     from lakeload.launch.run_folder import runs_directory

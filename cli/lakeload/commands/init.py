@@ -57,8 +57,8 @@ def init(
 ) -> None:
     """Write destination.yml and pipeline.yml, and .env for their secrets.
 
-    At a terminal it asks what no flag says; elsewhere a missing flag is an error.
-    Documents that are there are kept, unless --force is given.
+    In a terminal it prompts for missing options. Elsewhere a missing option is an error.
+    Existing files are kept, unless you use --force.
     Exit code 0; 2 when a choice is wrong or missing.
     """
     given = {

@@ -24,7 +24,7 @@ Files = Annotated[
 
 
 def inspect(files: Files, output: Output = OutputFormat.TEXT) -> None:
-    """Show what files hold: format, encoding, dialect, columns, types, three rows.
+    """Show the content of files: format, encoding, dialect, columns, types, three rows.
 
     Files that belong together are one table, with the settings that load it. Reads
     the first megabytes of large files, and needs no Java. Objects in S3 are read with

@@ -76,12 +76,12 @@ def jars(
     ] = True,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Fetch, list or verify the jars that Spark does not bring, checksums pinned.
+    """Fetch, list or verify the jars that Spark does not include, with pinned checksums.
 
-    `sync` fetches what it lacks by itself; with `jars fetch` it needs no
+    `sync` fetches missing jars itself. After `jars fetch` it needs no
     network, and a class-data archive makes Spark start faster. Exit code 4
-    when a jar cannot be had, or when `verify` finds one broken or, of what
-    was asked for, missing.
+    when a jar cannot be fetched, or when `verify` finds a broken jar or, of the
+    selected ones, a missing jar.
     """
     from lakeload.machine.cache import cache_directory
     from lakeload.machine.cache_state import cache_state

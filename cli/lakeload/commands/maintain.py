@@ -132,12 +132,12 @@ def maintain(
     conf: Conf = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Keep a pipeline's tables small and quick to read; loads may go on meanwhile.
+    """Compact and clean up a pipeline's tables, also while loads run.
 
     Iceberg: drops branches of abandoned attempts, compacts small files, rewrites
     deletes and manifests, expires old snapshots, removes orphans. Parquet:
-    aborts uploads of abandoned attempts. Without --apply it says what it would do.
-    Exit code 0 when all is done, 1 when a step failed, 5 when loads came first.
+    aborts uploads of abandoned attempts. Without --apply it only shows its plan.
+    Exit code 0 when all is done, 1 when a step failed, 5 when loads conflicted with it.
     """
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import destination_spec, table_specs

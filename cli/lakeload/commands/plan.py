@@ -30,9 +30,9 @@ def plan(
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing.
 
-    Targets, modes, input files, the first key at this instant, columns that
-    change, and what is left of abandoned attempts. Exit code 0; 2 when a document or a
-    flag is wrong; 3 when AWS, the lake, the input or the columns would refuse.
+    Shows targets, modes, input files, the first key, schema changes, and the remains
+    of abandoned attempts. Exit code 0; 2 when a configuration file or an option is
+    wrong; 3 when AWS, the lake, the input or the columns would prevent the load.
     """
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline

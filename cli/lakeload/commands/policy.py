@@ -115,7 +115,7 @@ def policy(
 
     Trust policy, S3, Glue and KMS permissions, and the policy of the identity
     that assumes the role: JSON to paste, `aws iam` commands, or Terraform.
-    Asks STS who you are unless --principal says who may assume the role.
+    Gets your identity from STS unless you name principals with --principal.
     """
     from lakeload.documents.load import load_either
 

@@ -47,13 +47,13 @@ def recover(
     ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Finish what killed runs left in the tables of a pipeline or a destination.
+    """Finish abandoned attempts in the tables of a pipeline or a destination.
 
-    Publishes committed jobs, cleans up void ones, repairs the catalog, removes
+    Publishes committed jobs, cleans up discarded ones, updates the catalog, removes
     uploads of abandoned attempts. `sync` does the same for its own tables before it loads.
-    Of Iceberg tables it drops the branches of abandoned attempts: nothing else is left.
-    Exit code 0 when all tables are in step, 1 when a person has to decide, 3 when
-    AWS refuses, 5 when the data is in and the catalog still lags behind.
+    For Iceberg tables it drops the branches of abandoned attempts.
+    Exit code 0 when all tables are up to date, 1 when an operator has to decide, 3 when
+    AWS denies a request, 5 when the data is committed but the catalog is out of date.
     """
     from lakeload.commands.lake_tables import request_of
     from lakeload.commands.options import parse_age

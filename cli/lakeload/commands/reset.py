@@ -35,13 +35,13 @@ def reset(
     ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Remove what this pipeline has loaded into some of its tables.
+    """Remove the rows that this pipeline has loaded into some of its tables.
 
-    Deletes the objects that its records name, each only if its metadata says that
+    Deletes the objects in its records, each only if its metadata shows that
     the record's own attempt wrote it, and the Glue table. Rows of other pipelines
-    and everything else stay. Without --yes it only shows what would go.
-    An Iceberg table goes as a whole, and only if all of its rows are this pipeline's.
-    Exit code 0; 1 when a table could not be reset; 3 when AWS refuses.
+    and everything else stay. Without --yes it only shows what would be removed.
+    An Iceberg table is removed as a whole, and only if all of its rows are this pipeline's.
+    Exit code 0; 1 when a table could not be reset; 3 when AWS denies a request.
     """
     from lakeload.commands.lake_tables import request_of
     from lakeload.documents.load import load_pipeline

@@ -37,12 +37,12 @@ def runs(
     ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Show what was loaded when: the newest jobs of the tables, from their logs.
+    """Show the load history: the newest jobs of the tables, from their logs.
 
-    States: done, unfinished (the next sync finishes it), damaged (a person has
-    to decide), partial, void, reset. With -v who loaded, record numbers, fences.
-    Of Iceberg tables, from their snapshots: done, rolled back.
-    Exit code 0; 1 when a log is damaged; 3 when AWS or the catalog refuses.
+    States: done, unfinished (the next sync finishes it), damaged (an operator has
+    to decide), partial, void, reset. With -v also users, record numbers, fences.
+    For Iceberg tables, from their snapshots: done, rolled back.
+    Exit code 0; 1 when a log is damaged; 3 when AWS or the catalog denies a request.
     """
     if local or file is None:
         _show_local(file, table or [], limit, output)

@@ -24,9 +24,9 @@ class DocumentKind(StrEnum):
 def schema(
     kind: Annotated[DocumentKind, typer.Argument(help="The configuration file to describe.")],
 ) -> None:
-    """Print the JSON Schema of a document, for editors that complete and check.
+    """Print the JSON Schema of a configuration file, for completion and checks in editors.
 
-    Put `# yaml-language-server: $schema=FILE` on the first line of a document.
+    Put `# yaml-language-server: $schema=FILE` on the first line of the file.
     """
     show_json(json_schema(kind.value))
 

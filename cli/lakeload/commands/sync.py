@@ -61,8 +61,8 @@ def sync(
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
 
-    The job's id is the first line on stderr. When a table fails the others are
-    loaded; the same command with `--job-id` and that id then loads the rest.
+    The job's id is the first line on stderr. If a table fails, the others are still
+    loaded. Rerun the same command with `--job-id` and that id to load the rest.
     """
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline

@@ -42,11 +42,11 @@ def test_connection(
     ] = "0s",
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Test identity, role, bucket and permissions, and say what to fix.
+    """Test identity, role, bucket and permissions, and show how to fix failures.
 
-    Writes and removes objects of its own below `_lakeload/probe/` of the prefix,
-    and a Glue database of its own where the destination uses Glue.
-    Exit code 0 when every required probe passed, 3 otherwise.
+    Writes and removes its own objects below `_lakeload/probe/` of the prefix,
+    and its own Glue database if the destination uses Glue.
+    Exit code 0 when every required check passed, 3 otherwise.
     """
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict

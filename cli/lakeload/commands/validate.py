@@ -25,9 +25,9 @@ def validate(
         ),
     ] = ValidationFormat.TEXT,
 ) -> None:
-    """Check documents: every problem, with line, column and a hint. No network.
+    """Check configuration files: every problem, with line, column and a hint. No network.
 
-    A pipeline's destination file is checked with it. Exit code 0 when no file has an error,
+    A pipeline's destination is checked with it. Exit code 0 when no file has an error,
     2 otherwise; warnings and notes change nothing.
     """
     inspections = inspect_all(files, os.environ)
