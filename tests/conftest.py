@@ -78,7 +78,7 @@ def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
 
 
 _FIRST = ("e2e/test_class_data.py",)
-"""What others would wait for: it makes the class-data archive that all syncs of tests share."""
+"""What others would wait for: it makes the AppCDS archive that all syncs of tests share."""
 _QUICK = ("unit", "", "model", "servers")
 _LONGEST = (
     "faults/test_iceberg.py",

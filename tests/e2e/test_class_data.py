@@ -1,4 +1,4 @@
-"""The class-data archive: made by `jars fetch`, used by `sync`."""
+"""The AppCDS archive: made by `jars fetch`, used by `sync`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class-data archive for the syncs of tests: made once, in a cache that all runs share.
+"""An AppCDS archive for the syncs of tests: made once, in a cache that all runs share.
 
 Only a fifth of the time of a small sync is its own work; the archive takes a third off the rest.
 """

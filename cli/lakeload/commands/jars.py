@@ -1,4 +1,4 @@
-"""`lakeload jars`: the jars that Spark does not bring, and the class-data archive."""
+"""`lakeload jars`: the jars that Spark does not bring, and the AppCDS archive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jars(
     action: Annotated[
         Action,
         typer.Argument(
-            help="`fetch` what is missing and make the class-data archive, `list` what there is, "
+            help="`fetch` what is missing and make the AppCDS archive, `list` what there is, "
             "or `verify` its checksums."
         ),
     ],
@@ -72,14 +72,18 @@ def jars(
         ),
     ] = None,
     archive: Annotated[
-        bool, typer.Option("--archive/--no-archive", help="Build a class-data archive (AppCDS).")
+        bool,
+        typer.Option(
+            "--archive/--no-archive",
+            help="Build an AppCDS archive, with which the JVM starts faster.",
+        ),
     ] = True,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Fetch, list or verify the jars that Spark does not include, with pinned checksums.
 
     `sync` fetches missing jars itself. After `jars fetch` it needs no
-    network, and a class-data archive makes Spark start faster. Exit code 4
+    network, and an AppCDS archive makes Spark start faster. Exit code 4
     when a jar cannot be fetched, or when `verify` finds a broken jar or, of the
     selected ones, a missing jar.
     """
@@ -186,12 +190,12 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
 
     def waiting() -> None:
         if not waits:
-            console.note("another process is making the class-data archive; waiting for it")
+            console.note("another process is making the AppCDS archive; waiting for it")
             waits.append(True)
 
     def run(target: Path, folder: Path) -> None:
         check_class_path(installation, os.environ)
-        console.note("making the class-data archive, once: a small load, about a minute of CPU")
+        console.note("making the AppCDS archive, once: a small load, about a minute of CPU")
         runs.append(True)
         train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)
 
@@ -201,7 +205,7 @@ def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bo
         key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
         return make_archive(cache, key, features, run, waiting), not runs
     except LakeloadError as error:
-        console.note(f"no class-data archive: {error.message}")
+        console.note(f"no AppCDS archive: {error.message}")
         if error.hint:
             console.note(f"  {error.hint}")
         return None, False

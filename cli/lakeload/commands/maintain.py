@@ -84,7 +84,9 @@ RetainLast = Annotated[
 OrphansOlderThan = Annotated[
     str,
     typer.Option(
-        "--orphans-older-than", metavar="AGE", help="orphans: only files of this age, at least 24h."
+        "--orphans-older-than",
+        metavar="AGE",
+        help=("orphans: only files older than this, at least 24h."),
     ),
 ]
 

@@ -126,7 +126,7 @@ def find_installation(environment: Mapping[str, str]) -> Installation:
 def class_data_of(
     installation: Installation, jars: Sequence[Path], master: str, environment: Mapping[str, str]
 ) -> Path | None:
-    """Return the class-data archive for a driver with these jars, if one is there and fits."""
+    """Return the AppCDS archive for a driver with these jars, if one is there and fits."""
     if not runtime_of(master).traits.tasks_share_driver:
         return None
     key = archive_key(installation.java_home, installation.spark_home, jars, environment)

@@ -77,7 +77,7 @@ def heap(jvm_bytes: int | None, users: str) -> str:
 
 
 def class_data(archive: Path | None, users: str) -> str:
-    """Return the options for a class-data archive, '' where the user's would not go with it.
+    """Return the options for an AppCDS archive, '' where the user's would not go with it.
 
     `-Xshare:auto` starts Java without the archive when it does not fit, and the logging is off
     because Java would say so on the job's output.

@@ -1,4 +1,4 @@
-"""The run that a class-data archive is made of: a load as `sync` starts it, of sample files."""
+"""The run that an AppCDS archive is made of: a load as `sync` starts it, of sample files."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def check_class_path(installation: Installation, environment: Mapping[str, str])
     """
     if " " in str(installation.spark_home):
         raise MachineNotReady(
-            "Java does not use a class-data archive for jars in a folder with a space: "
+            "Java does not use an AppCDS archive for jars in a folder with a space: "
             f"`{installation.spark_home}`",
             hint="loads work without it; to build one, install lakeload in a folder without "
             "spaces, "
@@ -115,14 +115,13 @@ def check_class_path(installation: Installation, environment: Mapping[str, str])
     conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
     if conf.is_dir() and any(conf.iterdir()):
         raise MachineNotReady(
-            "Java builds no class-data archive when the class path has a folder with files "
-            f"(`{conf}`)",
+            f"Java builds no AppCDS archive when the class path has a folder with files (`{conf}`)",
             hint="loads work without it; the Spark of the pyspark package has no such folder",
         )
 
 
 def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineNotReady:
-    what = "the run that makes the class-data archive"
+    what = "the run that makes the AppCDS archive"
     if status is None:
         return MachineNotReady(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
     if not any(java_home.glob("lib/server/classes*.jsa")):

@@ -143,7 +143,7 @@ def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
     if archive is None or archive.key != key:
         return None
     if why := _alteration(archive):
-        logger.info("the class-data archive `%s` is not used: %s", archive.path, why)
+        logger.info("the AppCDS archive `%s` is not used: %s", archive.path, why)
         return None
     mark_used(archive.path)
     return archive.path
@@ -167,7 +167,7 @@ def make_archive(
     part = folder / f".{key.name}.part"
     if ":" in str(folder):
         raise MachineNotReady(
-            f"Java cannot read a class-data archive from `{folder}`: the path has a colon",
+            f"Java cannot read an AppCDS archive from `{folder}`: the path has a colon",
             hint="set LAKELOAD_CACHE_DIR to a folder without that character",
         )
     if (there := _whole(folder, key)) is not None:
@@ -184,7 +184,7 @@ def make_archive(
                 part.unlink(missing_ok=True)
     except OSError as error:
         raise MachineNotReady(
-            f"writing a class-data archive into `{folder}` failed: {error.strerror}",
+            f"writing an AppCDS archive into `{folder}` failed: {error.strerror}",
             hint="set LAKELOAD_CACHE_DIR to a folder on a writable disk",
         ) from error
 

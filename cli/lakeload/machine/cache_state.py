@@ -15,7 +15,7 @@ from lakeload_jobs.contract.errors import MachineNotReady
 
 @dataclass(frozen=True)
 class CacheState:
-    """The pinned jars of the sets that were asked for, and every class-data archive.
+    """The pinned jars of the sets that were asked for, and every AppCDS archive.
 
     `archives` is empty and `unknown` says why where this machine has no Java or no Spark that an
     archive could be compared with.

@@ -67,13 +67,13 @@ def show_list(state: CacheState, out: Console) -> None:
 
 
 def show_archives(state: CacheState, out: Console) -> None:
-    """Write a line about each class-data archive, and how to come by one where there is none."""
+    """Write a line about each AppCDS archive, and how to come by one where there is none."""
     for item in state.archives:
         out.print(_archive_line(item), soft_wrap=True)
     if state.unknown:
-        out.print(Text(printable(f"class-data archives: {state.unknown}"), "dim"), soft_wrap=True)
+        out.print(Text(printable(f"AppCDS archives: {state.unknown}"), "dim"), soft_wrap=True)
     elif not state.archives:
-        text = "no class-data archive: `lakeload jars fetch` makes one, and loads start faster"
+        text = "no AppCDS archive: `lakeload jars fetch` makes one, and loads start faster"
         out.print(Text(text, "dim"), soft_wrap=True)
 
 
@@ -104,7 +104,7 @@ def show_fetched(state: CacheState, made: Archive | None, already: bool, out: Co
     out.print(Text(printable(text), "green"), soft_wrap=True)
     if made:
         what = "is there" if already else "made"
-        text = f"class-data archive ({format_size(made.size)}) {what}: {made.path}"
+        text = f"AppCDS archive ({format_size(made.size)}) {what}: {made.path}"
         out.print(Text(printable(text), "green"), soft_wrap=True)
 
 
@@ -119,7 +119,7 @@ def _summary(state: CacheState) -> str:
 def _archive_line(item: ArchiveState) -> Text:
     size = format_size(item.archive.size)
     why = f": {item.why}" if item.why else ""
-    text = f"class-data archive {_purpose(item.archive.features)} ({size})  {item.state}{why}"
+    text = f"AppCDS archive {_purpose(item.archive.features)} ({size})  {item.state}{why}"
     return Text(printable(text), STYLES[item.state])
 
 

@@ -1,4 +1,4 @@
-"""The script that a class-data archive is made with: one argument, the path of spec.json."""
+"""The script that an AppCDS archive is made with: one argument, the path of spec.json."""
 
 import sys
 

@@ -240,7 +240,7 @@ def _fixed(
         target = normalize(rename[name], lower=lower)
         if fixed.get(name, target) != target:
             raise InvalidInput(
-                f"column `{name}` was loaded as `{fixed[name]}` before and `rename` now says "
+                f"column `{name}` was loaded as `{fixed[name]}` before, but `rename` is now "
                 f"`{target}`",
                 hint="remove the `rename`, or load into a table of another name",
             )

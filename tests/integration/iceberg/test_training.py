@@ -1,4 +1,4 @@
-"""The training run of the class-data archive, in a Spark that has Iceberg's jars."""
+"""The training run of the AppCDS archive, in a Spark that has Iceberg's jars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver is told about collector and class-data archive, said to this machine's Java."""
+"""What the driver is told about collector and AppCDS archive, said to this machine's Java."""
 
 from __future__ import annotations
 

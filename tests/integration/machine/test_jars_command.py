@@ -200,6 +200,6 @@ def test_without_java_there_is_no_archive_and_everything_else(
     process = jars("fetch", "--for", "avro", "--from", str(brought), **cache)
 
     assert process.returncode == 0
-    assert f"no class-data archive: SPARK_HOME is `{tmp_path}/spark`" in process.stderr
+    assert f"no AppCDS archive: SPARK_HOME is `{tmp_path}/spark`" in process.stderr
     listed = jars("list", **cache)
-    assert f"class-data archives: SPARK_HOME is `{tmp_path}/spark`" in listed.stdout
+    assert f"AppCDS archives: SPARK_HOME is `{tmp_path}/spark`" in listed.stdout

@@ -1,4 +1,4 @@
-"""`lakeload jars fetch`, ended while it makes a class-data archive."""
+"""`lakeload jars fetch`, ended while it makes an AppCDS archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training run that brings no class-data archive says why."""
+"""A training run that brings no AppCDS archive says why."""
 
 from __future__ import annotations
 

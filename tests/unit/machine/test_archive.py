@@ -1,4 +1,4 @@
-"""A class-data archive is used for what it was made for, as it was made, or not at all."""
+"""An AppCDS archive is used for what it was made for, as it was made, or not at all."""
 
 from __future__ import annotations
 

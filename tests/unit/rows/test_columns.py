@@ -168,9 +168,7 @@ def test_a_rename_may_repeat_what_is_recorded() -> None:
 
 
 def test_a_rename_that_contradicts_what_is_recorded_is_refused() -> None:
-    with pytest.raises(
-        InvalidInput, match="`a` was loaded as `a` before and `rename` now says `b`"
-    ):
+    with pytest.raises(InvalidInput, match="`a` was loaded as `a` before, but `rename` is now `b`"):
         _map(["a"], ColumnsSpec(rename={"a": "b"}), recorded={"a": "a"})
 
 

@@ -10,7 +10,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, facts_of, load, refused
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    catalog_rejection,
+    caused_by,
+    facts_of,
+    load,
+)
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
 from lakeload_jobs.storage.backoff import pause
 
@@ -96,7 +102,7 @@ def _until_committed(once: Callable[[], _T], doing: str) -> _T:
         try:
             return once()
         except Py4JJavaError as error:
-            if failure := refused(error, doing):
+            if failure := catalog_rejection(error, doing):
                 raise failure from None
             last = tries == _TRIES - 1
             if last or not caused_by(error, *LOST, *UNSURE):

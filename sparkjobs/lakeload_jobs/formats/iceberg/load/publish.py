@@ -15,10 +15,10 @@ from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, dro
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     added_files,
+    catalog_rejection,
     caused_by,
     facts_of,
     load,
-    refused,
     sentence,
 )
 from lakeload_jobs.formats.iceberg.rules.admission import Start, next_properties
@@ -121,7 +121,7 @@ def publish(given: Publish) -> Published:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             # A rejection is a response: the commit was not applied, and a retry cannot help.
-            if failure := refused(error, f"committing to `{given.job.target}`"):
+            if failure := catalog_rejection(error, f"committing to `{given.job.target}`"):
                 _give_up(given, unknown=doubt)
                 raise failure from None
             # A conflict is the normal case of optimistic concurrency, retried `_LOST_TRIES` times.

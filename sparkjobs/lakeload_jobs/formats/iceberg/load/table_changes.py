@@ -22,6 +22,7 @@ from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
+    catalog_rejection,
     caused_by,
     facts_of,
     identifier,
@@ -29,7 +30,6 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     jvm,
     load,
     namespace,
-    refused,
     schema_columns,
     sentence,
     spark_name,
@@ -160,7 +160,7 @@ def ensure_namespace(spark: SparkSession, destination: DestinationSpec, schema: 
                 properties.put("location", wanted)
             found = _made(catalog, name, properties)
     except Py4JJavaError as error:
-        if failure := refused(error, f"creating the namespace `{schema}`"):
+        if failure := catalog_rejection(error, f"creating the namespace `{schema}`"):
             raise failure from None
         raise
     if wanted and found and _plain(found) != _plain(wanted):
@@ -203,7 +203,7 @@ def create(spark: SparkSession, table: TableSpec, made: Definition) -> bool:
     except Py4JJavaError as error:
         if caused_by(error, "AlreadyExistsException", *UNSURE) or _is_there(spark, table):
             return False
-        if failure := refused(error, f"creating the table `{table.target}`"):
+        if failure := catalog_rejection(error, f"creating the table `{table.target}`"):
             raise failure from None
         raise
     return True
@@ -423,7 +423,7 @@ def _told(doing: str) -> Iterator[None]:
     except Py4JJavaError as error:
         if caused_by(error, *LOST, *UNSURE):
             raise
-        raise refused(error, doing) or LoadFailed(
+        raise catalog_rejection(error, doing) or LoadFailed(
             f"{doing}: {sentence(error)}", hint="run again", retryable=True
         ) from None
 

@@ -112,7 +112,7 @@ def opening_refused(
     return Refused(f"Spark cannot open the {kind} catalog: {said}", hint=_hint(said))
 
 
-def refused(error: BaseException, doing: str) -> LakeloadError | None:
+def catalog_rejection(error: BaseException, doing: str) -> LakeloadError | None:
     """Return the failure of a call the catalog has clearly refused; None for any other."""
     if not caused_by(error, *REFUSALS):
         return None
@@ -153,7 +153,7 @@ def load(spark: SparkSession, schema: str, table: str) -> Java | None:
             ) from None
         if caused_by(error, "NoSuchTableException", "NoSuchNamespaceException"):
             return None
-        if failure := refused(error, f"reading the table `{schema}.{table}`"):
+        if failure := catalog_rejection(error, f"reading the table `{schema}.{table}`"):
             raise failure from None
         raise
 

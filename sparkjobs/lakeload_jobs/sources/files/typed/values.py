@@ -100,7 +100,7 @@ class Conversion:
         """Return dates or microseconds with null where their text has other digits. Where there is
         a text alone, the value has no place in the type."""
         strange = pc.and_(values.is_null(), texts.is_valid())
-        values = self._without(values, strange, texts, "it is no date or time of its type")
+        values = self._without(values, strange, texts, "it is not a valid date or time")
         if self._truncates or pt.is_date(values.type):
             return values
         lost = pc.and_(values.is_valid(), pc.invert(pc.match_substring_regex(texts, r"000Z?$")))
