@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rules:
-    """All on: the protocol as it is built. I1 to I14 are those of docs/protocol-iceberg.md."""
+    """All on: the protocol as it is built. I1 to I15 are those of docs/protocol-iceberg.md."""
 
     compare_and_set: bool = True
     """The catalog compares what it has with what the transaction is based on."""
