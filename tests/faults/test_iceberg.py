@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.iceberg.kills import kill_at
 from tests.faults.iceberg.rows import JOB, Mode
-from tests.faults.iceberg.steps import COMMIT, CREATE, Point
+from tests.faults.iceberg.steps import COMMIT, CREATE, REJECTED, Point
 from tests.faults.iceberg.worlds import glue_world
 from tests.servers.class_data import cache_with_class_data
 from tests.servers.ministack import AwsServer, Lake
@@ -18,11 +18,15 @@ PUBLISH = 3
 
 PLACES: list[tuple[Mode, bool, Point]] = [
     ("APPEND", False, Point(CREATE, 1, after=True)),
-    ("APPEND", True, Point(COMMIT, PUBLISH, after=True)),
     ("OVERWRITE", True, Point(COMMIT, PUBLISH, after=False)),
     ("UPSERT", True, Point("write deletes", 1, after=False)),
+]
+
+REJECTING: list[tuple[Mode, bool, Point]] = [
+    ("APPEND", True, Point(f"{REJECTED}{COMMIT}", 2, after=True)),
     ("UPSERT", True, Point(COMMIT, PUBLISH, after=True)),
 ]
+"""With rejected records: before the publish, when they are in the side table, and after it."""
 
 STOPPED: list[tuple[Mode, bool, Point]] = [
     ("APPEND", False, Point("write data", 1, after=False)),
@@ -41,6 +45,14 @@ def test_every_job_is_in_once_and_no_branch_is_left_after_kills_and_signals(
     notes: list[str] = []
     with glue_world(aws, lake, tmp_path, "1") as world:
         world.cache, world.warm_spark = cache_with_class_data(), warm_spark_home
-        cases = kill_at(world, PLACES, notes.append, at_once=1, then=[JOB], stopped=STOPPED)
+        cases = kill_at(
+            world,
+            PLACES,
+            notes.append,
+            at_once=1,
+            then=[JOB],
+            stopped=STOPPED,
+            rejecting=REJECTING,
+        )
     assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)
     assert all(case.counted for case in cases)

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from tests.faults.findings import Findings
 from tests.faults.iceberg.oracle import JOB_ID, Oracle
-from tests.faults.iceberg.rows import FIRST, JOB, NEXT, Mode, loaded, rows_of
+from tests.faults.iceberg.rows import FIRST, JOB, NEXT, Mode, loaded, rejected_of, rows_of
 from tests.faults.iceberg.world import World
 from tests.faults.iceberg.worlds import glue_world
 from tests.faults.product.syncs import Told
@@ -98,6 +98,31 @@ def test_a_branch_that_is_left_is_seen(world: World, table: Table) -> None:
     assert head is not None
     table.manage_snapshots().create_branch(head, "lakeload_left").commit()
     assert findings(world).left == 1
+
+
+def test_rejected_records_that_are_lost_doubled_or_of_no_job_are_seen(
+    world: World, table: Table
+) -> None:
+    world.rejecting.add(TABLE)
+    kinds: list[pa.Field[Any]] = [
+        pa.field("_supa_job_id", pa.string()),
+        pa.field("raw_record", pa.string()),
+    ]
+    names = pa.schema(kinds)
+
+    def add(*found: tuple[str, str]) -> Findings:
+        columns = [list(column) for column in zip(*found, strict=True)]
+        side.append(
+            pa.Table.from_arrays([pa.array(one, pa.string()) for one in columns], schema=names)
+        )
+        return findings(world)
+
+    whole = [(job, record) for job in (FIRST, JOB) for record in rejected_of(job)]
+    assert findings(world).lost == len(whole) == 5
+    side = world.open_directly().create_table((world.schema, f"{TABLE}_rejected"), names)
+    assert add(*whole) == Findings()
+    assert add(whole[0]).doubled == 1
+    assert add((NEXT, rejected_of(NEXT)[0])).doubled == 2
 
 
 @pytest.mark.parametrize(

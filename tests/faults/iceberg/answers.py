@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.faults.iceberg.case import Case, Note, modes, run_cases
 from tests.faults.iceberg.kills import Places
-from tests.faults.iceberg.rows import JOB, Mode
-from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, Point, Step
+from tests.faults.iceberg.rows import FIRST, JOB, MARK, RETRY, Mode
+from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, REJECTED, Point, Step
 from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import run_sync
 from tests.servers.aws_requests import Request
@@ -43,25 +44,33 @@ class Fault:
 
 
 def lost_answers(
-    world: World, found: Places, count: int, note: Note, *, at_once: int
+    world: World, found: Places, count: int, note: Note, *, at_once: int, rejects: bool = False
 ) -> list[Case]:
-    """Break `count` of the catalog's answers, the publishing commits first; each job must be in."""
+    """Break `count` of the catalog's answers, the publishing commits first; each job must be in,
+    unless the answer was about its rejected records. `found` is of loads that have some where
+    `rejects` is true."""
     drawn = [
         (mode, later, Fault(name, point))
         for (mode, later), these in found.items()
         for point in these
-        if point.kind in (CREATE, COMMIT) and not point.after
+        if point.kind.removeprefix(REJECTED) in (CREATE, COMMIT) and not point.after
         for name in FAULTS
     ]
     world.random.shuffle(drawn)
-    drawn.sort(key=lambda one: one[2].point.number != _publishing(found, one[0], one[1]))
+    drawn.sort(
+        key=lambda one: (
+            one[2].point.kind != COMMIT or one[2].point.number != _publishing(found, one[0], one[1])
+        )
+    )
     cases, faults = [], {}
     for number, (mode, later, fault) in enumerate(drawn[:count]):
         table = table_name("answer", number)
         faults[table] = fault
+        world.rejecting.update({table} if rejects else ())
         where = f"{'later' if later else 'first'}, {fault.point.kind} {fault.point.number}"
         name = f"{world.catalog} {mode} {where}, {fault.name}"
-        cases.append(Case(f"answer broken, {world.catalog}", name, table, mode, later))
+        kind = f"answer broken{', rejects' * rejects}, {world.catalog}"
+        cases.append(Case(kind, name, table, mode, later))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
         struck = _break(world, name, group, faults)
@@ -70,11 +79,43 @@ def lost_answers(
             case.counted = case.table in struck
             if not case.counted:
                 case.findings.problems.append(f"{case.name}: its request never came")
-            if status.get("status") != "LOADED":
+            about_rejects = faults[case.table].point.kind.startswith(REJECTED)
+            if status.get("status") != "LOADED" and not about_rejects:
                 error = status.get("error") or case.told[-1].stderr[-1500:]
                 case.findings.problems.append(f"{case.name}: {status.get('status')}: {error}")
 
-    run_cases(world, "answers", cases, trouble, at_once=at_once, note=note)
+    name = f"{'rejects-' * rejects}answers"
+    run_cases(world, name, cases, trouble, at_once=at_once, note=note)
+    return cases
+
+
+def retries(world: World, note: Note, *, number: int) -> list[Case]:
+    """Break the catalog's answer to the publish of a load that reads rejected records again, which
+    is its commit of this number: they are in once, and the next retry has nothing to read."""
+    cases, broken = [], {}
+    for fault in FAULTS:
+        table = table_name("retry", fault)
+        world.rejecting.add(table)
+        broken[table] = Fault(fault, Point(COMMIT, number, after=False))
+        name = f"{world.catalog} APPEND retry, commit {number}, {fault}"
+        cases.append(Case(f"retry of rejects, {world.catalog}", name, table, "APPEND", later=True))
+
+    def trouble(world: World, name: str, group: Sequence[Case]) -> None:
+        folder = world.write(name, modes(group), FIRST, options={"thousands_mark": MARK})
+        struck = _break_sync(world, folder, RETRY, group, broken, "--retry-rejected", FIRST)
+        again = run_sync(world, folder, "once-more", "--retry-rejected", FIRST)
+        for case in group:
+            case.counted = case.table in struck
+            if not case.counted:
+                case.findings.problems.append(f"{case.name}: its request never came")
+            first, second = (one.tables.get(case.table, {}) for one in (case.told[-1], again))
+            if (first.get("status"), second.get("status")) != ("LOADED", "NO_OP"):
+                said = first.get("error") or second.get("error") or again.stderr[-1500:]
+                case.findings.problems.append(
+                    f"{case.name}: {first.get('status')}, then {second.get('status')}: {said}"
+                )
+
+    run_cases(world, "retries", cases, trouble, at_once=1, note=note)
     return cases
 
 
@@ -108,6 +149,17 @@ def _publishing(found: Places, mode: Mode, later: bool) -> int:
 
 def _break(world: World, name: str, group: Sequence[Case], faults: dict[str, Fault]) -> set[str]:
     """Run a sync with one fault for each table; return the tables that it struck."""
+    return _break_sync(world, world.write(name, modes(group), JOB), JOB, group, faults)
+
+
+def _break_sync(
+    world: World,
+    folder: Path,
+    job: str,
+    group: Sequence[Case],
+    faults: dict[str, Fault],
+    *arguments: str,
+) -> set[str]:
     counts: Counter[Step] = Counter()
     struck: set[str] = set()
     # Another sync that runs now has its own watcher, which sees these tables too.
@@ -127,9 +179,8 @@ def _break(world: World, name: str, group: Sequence[Case], faults: dict[str, Fau
         struck.add(step.table)
         return FAULTS[fault.name](request, forward)
 
-    folder = world.write(name, modes(group), JOB)
     with world.watching(act):
-        told = run_sync(world, folder, JOB)
+        told = run_sync(world, folder, job, *arguments)
     for case in group:
         case.told.append(told)
     return struck

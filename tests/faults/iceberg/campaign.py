@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from lakeload.demo.aws import EmbeddedAws, seed_lake
-from tests.faults.iceberg.answers import lost_answers, silences
+from tests.faults.iceberg.answers import lost_answers, retries, silences
 from tests.faults.iceberg.case import Case, Note
 from tests.faults.iceberg.crowd import appenders, appenders_and_merge
 from tests.faults.iceberg.kills import Places, late_commits, places, step_kills
@@ -20,6 +20,10 @@ from tests.servers.ministack import AwsServer, Lake
 KILLS = 56
 """For each catalog; some strike elsewhere than meant, and 100 that struck are the bar."""
 ANSWERS = 42
+REJECTING_KILLS = 28
+REJECTING_ANSWERS = 28
+RETRY_PUBLISH = 3
+"""The number of the publishing commit of an append: the branch is made and written to before."""
 
 Chapter = Callable[[World, Places, Note, int], list[Case]]
 
@@ -32,9 +36,18 @@ CHAPTERS: dict[str, Chapter] = {
         world, found, ANSWERS, note, at_once=at_once
     ),
     "silences": lambda world, found, note, at_once: silences(world, found, note),
+    "rejects": lambda world, found, note, at_once: rejects(world, note, at_once),
     "appenders": lambda world, found, note, at_once: appenders(world, 8, 10, note),
     "merge": lambda world, found, note, at_once: appenders_and_merge(world, 4, 6, note),
 }
+
+
+def rejects(world: World, note: Note, at_once: int) -> list[Case]:
+    """Kills, broken answers and retries of loads with rejected records."""
+    found = places(world, rejects=True)
+    kills = step_kills(world, found, REJECTING_KILLS, note, at_once=at_once, rejects=True)
+    answers = lost_answers(world, found, REJECTING_ANSWERS, note, at_once=at_once, rejects=True)
+    return [*kills, *answers, *retries(world, note, number=RETRY_PUBLISH)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.command import environment
 from tests.faults.iceberg.case import Case, Note, untroubled
@@ -81,7 +82,7 @@ def _together(world: World, case: Case, crew: Sequence[Writer], note: Note) -> C
 
 def _start(world: World, writer: Writer) -> subprocess.Popen[str]:
     """Start a writer's driver; it ends with the status of each job in JSON."""
-    settings = {"name": writer.name, "table_handling": "APPEND"}
+    settings: dict[str, Any] = {"name": writer.name, "table_handling": "APPEND"}
     documents = {
         job: str(world.write(f"{writer.table}-{job}", {writer.table: writer.mode}, job, **settings))
         for job in writer.jobs

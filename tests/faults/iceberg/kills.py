@@ -9,7 +9,7 @@ from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.traits import FORMATS
 from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
 from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, Mode
-from tests.faults.iceberg.steps import COMMIT, CREATE, Point, points
+from tests.faults.iceberg.steps import COMMIT, CREATE, REJECTED, Point, points
 from tests.faults.iceberg.traps import Traps
 from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import Sync, run_sync
@@ -19,28 +19,37 @@ Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 
 
-def places(world: World) -> Places:
-    """Record one load of each kind and return the places where a kill makes a difference."""
+def places(world: World, *, rejects: bool = False) -> Places:
+    """Record one load of each kind and return the places where a kill makes a difference; with
+    `rejects` each load has rejected records."""
     new = {(mode, later): table_name("recorded", mode, later) for mode in MODES for later in (0, 1)}
-    seen = record(world, "recorded-first", FIRST, {new[key]: key[0] for key in new})
+    name = "rejects" if rejects else "recorded"
+    world.rejecting.update(new.values() if rejects else ())
+    seen = record(world, f"{name}-first", FIRST, {new[key]: key[0] for key in new})
     later = {new[key]: key[0] for key in new if key[1]}
-    seen |= record(world, "recorded-later", JOB, later)
+    seen |= record(world, f"{name}-later", JOB, later)
     return {(mode, bool(was)): points(seen[new[mode, was]], _matters) for mode, was in new}
 
 
 def _matters(kind: str) -> bool:
     """What changes something, and the reads inside a MERGE."""
+    kind = kind.removeprefix(REJECTED)
     return kind in (CREATE, COMMIT, "read data") or kind.startswith("write ")
 
 
-def step_kills(world: World, found: Places, count: int, note: Note, *, at_once: int) -> list[Case]:
-    """Kill loads at `count` places, drawn evenly from every kind of load and every step."""
+def step_kills(
+    world: World, found: Places, count: int, note: Note, *, at_once: int, rejects: bool = False
+) -> list[Case]:
+    """Kill loads at `count` places, drawn evenly from every kind of load and every step. `found` is
+    of loads with rejected records where `rejects` is true."""
     drawn = [(mode, later, point) for (mode, later), these in found.items() for point in these]
     world.random.shuffle(drawn)
     # The rarest kinds of steps first: a load writes many files and makes few commits.
     ranks = {one: _rank(one, drawn) for one in drawn}
     drawn.sort(key=lambda one: ranks[one])
     chosen = [drawn[number % len(drawn)] for number in range(count)]
+    if rejects:
+        return kill_at(world, (), note, at_once=at_once, rejecting=chosen)
     return kill_at(world, chosen, note, at_once=at_once)
 
 
@@ -52,13 +61,19 @@ def kill_at(
     at_once: int,
     then: Sequence[str] = (JOB, NEXT),
     stopped: Sequence[tuple[Mode, bool, Point]] = (),
+    rejecting: Sequence[tuple[Mode, bool, Point]] = (),
 ) -> list[Case]:
     """Kill one load at each place: mode, whether the table was loaded before, and where. The jobs
-    of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends."""
+    of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends, and
+    those of `rejecting` have rejected records."""
     cases, chosen = [], {}
-    for number, (mode, later, point) in enumerate([*places, *stopped]):
-        how = "kill -9" if number < len(places) else SIGTERM
+    killed = [*places, *rejecting]
+    for number, (mode, later, point) in enumerate([*killed, *stopped]):
+        how = "kill -9" if number < len(killed) else SIGTERM
         table = table_name("kill", number)
+        if len(places) <= number < len(killed):
+            how += ", rejects"
+            world.rejecting.add(table)
         chosen[table] = point
         state = "later" if later else "first"
         name = f"{world.catalog} {mode} {state}, {how} {point}"
@@ -72,7 +87,8 @@ def kill_at(
             if these:
                 end(world, f"{name}-{end.__name__}", these, where)
 
-    run_cases(world, "kills", cases, trouble, at_once=at_once, note=note)
+    name = "kills" if places or not rejecting else "rejects-kills"
+    run_cases(world, name, cases, trouble, at_once=at_once, note=note)
     return cases
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 from tests.faults.findings import Findings
-from tests.faults.iceberg.rows import Mode, Row, loaded
+from tests.faults.iceberg.rows import Mode, Row, loaded, rejected_of
 from tests.faults.iceberg.world import World
 from tests.faults.product.syncs import IN, Told
 
@@ -61,11 +63,30 @@ class Oracle:
         for one in told:
             if one.tables.get(name, {}).get("status") in IN and one.job_id not in jobs:
                 found.problems.append(f"{name}: {one.job_id} was told to be in; in are {jobs}")
+        if settled:
+            found.add(self._rejected(name, jobs))
         others = sorted(set(table.metadata.refs) - {"main"})
         if settled and others:
             found.left += len(others)
             found.problems.append(f"{name}: left branches {others}")
         return found
+
+    def _rejected(self, name: str, jobs: Iterable[str]) -> Findings:
+        """Compare the side table with the rejected records of the jobs that are in."""
+        records = rejected_of if name in self._world.rejecting else (lambda _: [])
+        wanted = Counter((job, record) for job in jobs for record in records(job))
+        side = self.table(name + REJECTED_SUFFIX)
+        rows: Counter[tuple[Any, Any]] = Counter()
+        if side is not None:
+            read = side.scan(selected_fields=("_supa_job_id", "raw_record")).to_arrow()
+            rows = Counter(
+                zip(read["_supa_job_id"].to_pylist(), read["raw_record"].to_pylist(), strict=True)
+            )
+        lost, doubled = (wanted - rows).total(), (rows - wanted).total()
+        if not (lost or doubled):
+            return Findings()
+        held = dict(Counter(job for job, _ in rows.elements()))
+        return Findings(lost, doubled, problems=[f"{name}: rejected {held}, after {list(jobs)}"])
 
     def denies(self, name: str, told: Told) -> list[str]:
         """Return what an ended sync said of a table and is not so, as it is right then."""

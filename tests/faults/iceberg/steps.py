@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 from tests.servers.aws_requests import Request
 
 CREATE, COMMIT, LOAD = "create", "commit", "load"
@@ -27,8 +28,19 @@ class Step:
     kind: str
 
 
+REJECTED = "rejected "
+"""Begins the kind of a step that is about the side table of a table's rejected records."""
+
+
 def step_of(request: Request) -> Step | None:
     """Return what a request is; None for one that is about no table."""
+    step = _step_of(request)
+    if step is not None and step.table.endswith(REJECTED_SUFFIX):
+        return Step(step.table.removesuffix(REJECTED_SUFFIX), f"{REJECTED}{step.kind}")
+    return step
+
+
+def _step_of(request: Request) -> Step | None:
     if request.service == "glue":
         return _of_glue(request)
     if request.service == "s3":

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pyiceberg.catalog import Catalog
 
-from tests.faults.iceberg.rows import Mode, rows_of
+from tests.faults.iceberg.rows import Mode, rejected_of, rows_of
 from tests.faults.iceberg.steps import Step, step_of
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response
@@ -43,6 +43,8 @@ class World:
     warm_spark: Path | None = None
     modes: dict[str, Mode] = field(default_factory=dict)
     """The mode of each table that was named."""
+    rejecting: set[str] = field(default_factory=set)
+    """Tables of whose source some records are rejected."""
     _watchers: list[Watcher] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -64,9 +66,16 @@ class World:
         return f"{prefix}_{PIPELINE}" if prefix else PIPELINE
 
     def write(
-        self, folder_name: str, tables: Mapping[str, Mode], job: str, **settings: Any
+        self,
+        folder_name: str,
+        tables: Mapping[str, Mode],
+        job: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> Path:
-        """Write documents that load the file of a job into each table; return their folder."""
+        """Write documents that load the file of a job into each table; return their folder.
+        `options` are reader options."""
         folder = self.folder / folder_name
         folder.mkdir(parents=True)
         listed = []
@@ -74,7 +83,7 @@ class World:
             self.modes[table] = mode
             entry: dict[str, Any] = {
                 "table": table,
-                "path": str(self.source(job)),
+                "path": str(self.source(job, rejects=table in self.rejecting)),
                 "mode": mode,
                 "columns": {
                     "types": {"id": "bigint", "version": "bigint", "gone": "boolean"},
@@ -83,7 +92,11 @@ class World:
             }
             if mode == "UPSERT":
                 entry |= {"primary_key": ["id"], "cursor": "version", "deletes": "DELETE"}
+            if options:
+                entry["options"] = dict(options)
             listed.append(entry)
+        if self.rejecting & tables.keys():
+            settings = {"on_bad_value": "QUARANTINE", "max_rejected": "50 %", **settings}
         spark = {
             # More tasks and tables at once than can be held.
             "master": "local[40]",
@@ -105,13 +118,15 @@ class World:
         )
         return folder
 
-    def source(self, job: str) -> Path:
-        """The file that a job loads, made when it is first asked for."""
-        file = self.folder / "sources" / f"{job}.csv"
+    def source(self, job: str, *, rejects: bool = False) -> Path:
+        """The file that a job loads, made when it is first asked for; with `rejects` it has records
+        that are rejected."""
+        file = self.folder / "sources" / f"{job}{'-rejects' * rejects}.csv"
         with self._lock:
             if not file.exists():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 lines = [f"{i},{v},{str(gone).lower()}" for i, v, gone in rows_of(job)]
+                lines[1:1] = rejected_of(job) if rejects else []
                 file.write_text("\n".join(["id,version,gone", *lines, ""]))
         return file
 

@@ -15,6 +15,7 @@ from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     FilesInput,
     JobSpec,
+    RejectedInput,
     RejectLimit,
     RunOptions,
     TableSpec,
@@ -24,6 +25,8 @@ from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.jobs import maintain
 from lakeload_jobs.jobs.event_log import EventLog
 from tests.integration.iceberg.conftest import Loads, Row
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import Forward, MakeProxy, Response, drop_answer
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
 QUARANTINE: dict[str, Any] = {
@@ -172,3 +175,35 @@ def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(loads: Loads) ->
     assert "which is another table" in result.error.message
     assert loads.read().current_snapshot() is None
     assert len(loads.read().metadata.refs) == 0
+
+
+def test_a_retry_whose_commit_has_no_answer_has_read_the_records_once(
+    loads: Loads, make_proxy: MakeProxy
+) -> None:
+    spec = table(loads, "id,n\n1,10\n2,2.000\n")
+    first = loads.loaded(spec, **QUARANTINE)
+    job = last(loads).job_id
+    assert isinstance(spec.input, FilesInput)
+    options = {**spec.input.options, "thousands_mark": ".", "decimal_mark": ","}
+    given = RejectedInput(job, replace(spec.input, options=options))
+    proxy = make_proxy(loads.uri)
+    lost: list[Request] = []
+
+    def once(request: Request, forward: Forward) -> Response:
+        if b"lakeload.jobs" not in request.body or request.method != "POST" or lost:
+            return forward(request)
+        lost.append(request)
+        return drop_answer(request, forward)
+
+    proxy.on("*", once)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    second = loads.loaded(replace(spec, input=given, fingerprint="retry"), **QUARANTINE)
+    third = loads.load(replace(spec, input=given, fingerprint="retry"), **QUARANTINE)
+
+    assert len(lost) == 1
+    assert (first.rejected, second.status, second.rows, third.status) == (1, "LOADED", 1, "NO_OP")
+    assert loads.rows() == [{"id": 1, "n": 10}, {"id": 2, "n": 2000}]
+    assert [row["raw_record"] for row in side(loads)] == ["2,2.000"]

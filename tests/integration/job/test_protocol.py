@@ -9,19 +9,37 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 
-from lakeload_jobs.contract.spec import EndpointsSpec, ParquetSpec, RunOptions
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    EndpointsSpec,
+    FilesInput,
+    ParquetSpec,
+    RejectedInput,
+    RejectLimit,
+    RunOptions,
+)
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import Counted, count_rows
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
 from tests.servers.aws_requests import Request
-from tests.servers.fault_proxy import FaultProxy, Rule, after, answer, before
+from tests.servers.fault_proxy import (
+    Action,
+    FaultProxy,
+    Rule,
+    after,
+    answer,
+    before,
+    drop_answer,
+    drop_request,
+)
 
 
 def many_rows(count: int, start: int = 0) -> str:
@@ -278,3 +296,32 @@ def test_a_load_sends_eight_requests_beside_those_of_its_files(
         of_files = 2 * len(result.files) + sent["UploadPart"]
         assert sent["CompleteMultipartUpload"] == len(result.files)
         assert sent.total() - of_files <= bar, sent
+
+
+@pytest.mark.parametrize("lose", [drop_answer, drop_request])
+def test_a_retry_of_rejected_records_whose_commit_has_no_answer_has_read_them_once(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec], lose: Action
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    table = job.table(
+        job.file("a.csv", "id,n\n1,10\n2,2.000\n"), columns=ColumnsSpec(types={"n": "bigint"})
+    )
+    settings: dict[str, Any] = {
+        "on_bad_value": "QUARANTINE",
+        "max_rejected": RejectLimit(percent=100),
+        "destination": {"endpoints": endpoints},
+    }
+    first = job.load_one(table, job_id="first", **settings)
+    assert isinstance(table.input, FilesInput)
+    options = {**table.input.options, "thousands_mark": ".", "decimal_mark": ","}
+    given = RejectedInput("first", replace(table.input, options=options))
+    retry = replace(table, input=given, fingerprint="retry")
+    lost: Rule = proxy.on("PutObject", lose, key="*/log/*.json", times=1)
+
+    second = job.load_one(retry, job_id="second", **settings)
+    third = job.load_one(retry, job_id="third", **settings)
+
+    assert lost.hits > 0
+    assert (first.rejected, second.status, second.rows, third.status) == (1, "LOADED", 1, "NO_OP")
+    assert [row["id"] for row in job.values(first)] == [1]
+    assert job.values(second) == [{"id": 2, "n": 2000}]
