@@ -176,6 +176,7 @@ def cases() -> Iterator[dict[str, Any]]:
     yield from int96()
     yield from refused()
     yield from united()
+    yield from of_duckdb()
 
 
 def int96() -> Iterator[dict[str, Any]]:
@@ -263,6 +264,63 @@ def united() -> Iterator[dict[str, Any]]:
         if name == "decimals":
             values = ["1.500", "123456.125"]
         yield {**case, **({"refused": "column `v`"} if name in CANNOT else {"values": values})}
+
+
+OF_DUCKDB: dict[str, tuple[tuple[str, ...], list[Any]]] = {
+    "interval": (
+        ("interval '1 month 2 days 3.004 seconds'", "interval '23 hours 30 minutes'", "null"),
+        ["P1M2DT3.004S", "PT84600S", None],
+    ),
+    "intervals_inside": (
+        ("{'i': interval '1 day', 'l': [interval '1 year', null]}",),
+        [{"i": "P1D", "l": ["P12M", None]}],
+    ),
+    "enum": (("'b'::enum('a', 'b')", "null", "'a'"), ["b", None, "a"]),
+    "list_of_enums": (("['b', null]::enum('a', 'b')[]",), [["b", None]]),
+    "map_of_instants": (
+        ("map {timestamptz '2024-02-29 01:02:03.000004+02:00': 1}", "null"),
+        [[(datetime(2024, 2, 28, 23, 2, 3, 4, tzinfo=UTC), 1)], None],
+    ),
+    "map_of_dates": (("map {date '2024-02-29': null::int}",), [[(date(2024, 2, 29), None)]]),
+    "map_of_decimals": (("map {1.20::decimal(5, 2): 'x'}",), [[(Decimal("1.20"), "x")]]),
+    "map_of_uuids": ((f"map {{uuid '{UUID}': [1, null]}}",), [[(str(UUID), [1, None])]]),
+    "map_of_times": (("map {time '01:02:03': 1}",), [[("01:02:03.000000", 1)]]),
+    "map_of_structs": (("map {{'n': 1}: true}",), [[({"n": 1}, True)]]),
+    "json": (("""'{"a": 1.10}'::json""",), ['{"a": 1.10}']),
+    "fixed_array": (("[1, 2]::int[2]", "[3, null]"), [[1, 2], [3, None]]),
+    "timestamp_ns": (
+        ("timestamp_ns '2024-02-29 01:02:03.000004'",),
+        [FIRST.replace(hour=1, minute=2, second=3, microsecond=4)],
+    ),
+    "variant": (
+        ("""{'b': 1, 'a': [1.50, null]}::variant""", "'x'::variant", "null"),
+        ['{"b":1,"a":[1.5,null]}', '"x"', None],
+    ),
+    "variant_of_objects": (
+        (
+            "{'a': 1, 'd': date '2024-02-29', 's': {'t': 'x'}}::variant",
+            "{'a': 2, 'd': date '2024-03-01', 's': {'t': null}}::variant",
+        ),
+        [
+            '{"a":1,"d":"2024-02-29","s":{"t":"x"}}',
+            '{"a":2,"d":"2024-03-01","s":{"t":null}}',
+        ],
+    ),
+}
+
+
+def of_duckdb() -> Iterator[dict[str, Any]]:
+    """Types that DuckDB has and Arrow has not, or writes in another way."""
+    for name, (values, expected) in OF_DUCKDB.items():
+        file = f"duckdb_{name}.parquet"
+        rows = " union all ".join(f"select {n} id, {value} v" for n, value in enumerate(values))
+        duckdb.connect().execute(f"copy (from ({rows}) order by id) to '{FILES / file}'")
+        yield {
+            "name": f"duckdb_{name}",
+            "by": "duckdb",
+            "files": [file],
+            "values": [said(value) for value in expected],
+        }
 
 
 def main() -> None:

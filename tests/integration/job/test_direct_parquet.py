@@ -269,6 +269,38 @@ def test_what_spark_wrote_is_read_alike(twins: Twins, kind: str) -> None:
     twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
 
 
+def test_lists_and_maps_in_the_old_layout_of_spark_are_read_alike(twins: Twins) -> None:
+    spark = twins.job.spark
+    spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
+    try:
+        spark.sql(
+            """select array(1, 2) l, array(1, null) g, array(array('x'), array()) ll,
+            array(named_struct('a', 1)) ls, map(1, 'a', 2, null) m,
+            map(date'2024-01-01', array(1)) d
+            union all select array(), null, array(), array(null), map(), null"""
+        ).coalesce(1).write.mode("overwrite").parquet(str(twins.folder))
+    finally:
+        spark.conf.unset("spark.sql.parquet.writeLegacyFormat")
+    (path,) = twins.folder.glob("*.parquet")
+    layout = str(pq.ParquetFile(path).schema)
+
+    result = twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
+
+    assert "repeated group field_id=-1 bag" in layout
+    assert "repeated int32 field_id=-1 array" in layout
+    assert twins.job.values(result) == [
+        {
+            "l": [1, 2],
+            "g": [1, None],
+            "ll": [["x"], []],
+            "ls": [{"a": 1}],
+            "m": [(1, "a"), (2, None)],
+            "d": [(datetime(2024, 1, 1).date(), [1])],
+        },
+        {"l": [], "g": None, "ll": [], "ls": [None], "m": [], "d": None},
+    ]
+
+
 def test_what_duckdb_wrote_is_read_alike(twins: Twins) -> None:
     duckdb.sql(
         f"""copy (select i::int a, i::utinyint u, 'x' || i s, {{'a': i, 'b': [i]}} st,
