@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
 from tests.integration.iceberg.conftest import Loads, Row
@@ -105,3 +106,40 @@ def test_an_overwrite_changes_the_spec_and_keeps_what_fits_of_it_with_replaced_c
     java_table = load(loads.spark, loads.schema, "orders")
     assert java_table is not None
     assert read_facts(loads.spark, java_table).partitions == ()
+
+
+SPELLINGS = {
+    "of the table": ("Order_ID", "Seen_At", "Region_Name"),
+    "in lower case": ("order_id", "seen_at", "region_name"),
+    "of the source": ("Order ID", "Seen At", "Region Name"),
+    "of neither": ("ORDER_ID", "seen at", "Region name"),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_settings_name_columns_in_any_spelling(loads: Loads, name: str) -> None:
+    key, cursor, field = SPELLINGS[name]
+
+    def spelled(number: int, seen: int, region: str) -> Row:
+        return {"id": number, "Order ID": number, "Seen At": seen, "Region Name": region}
+
+    def renamed(number: int, seen: int, region: str) -> Row:
+        return {"id": number, "order id": number, "seen_at": seen, "REGION_NAME": region}
+
+    def load_rows(*rows: Row) -> TableResult:
+        settings = {"primary_key": (key,), "cursor": cursor}
+        partitions = (PartitionField("identity", field),)
+        return loads.loaded(merged(loads, *rows, **settings, partition_by=partitions))
+
+    load_rows(spelled(1, 10, "eu"), spelled(2, 10, "us"))
+    late = load_rows(spelled(1, 5, "late"), spelled(2, 20, "ap"))
+    other = load_rows(renamed(1, 20, "ap"), renamed(2, 15, "late"), renamed(3, 1, "eu"))
+
+    assert loads.rows() == [
+        {"id": 1, "Order_ID": 1, "Seen_At": 20, "Region_Name": "ap"},
+        {"id": 2, "Order_ID": 2, "Seen_At": 20, "Region_Name": "ap"},
+        {"id": 3, "Order_ID": 3, "Seen_At": 1, "Region_Name": "eu"},
+    ]
+    assert spec_now(loads) == ["identity(Region_Name)"]
+    assert [note for result in (late, other) for note in result.notes if "partition" in note] == []
+    assert [note for result in (late, other) for note in result.notes if "is new" in note] == []
