@@ -200,6 +200,10 @@ class ReadAgain(Exception):
     before. Nothing is committed."""
 
 
+_RAISED_IN_SQL = "[USER_RAISED_EXCEPTION]"
+"""Spark's condition of `raise_error`, with which casts fail."""
+
+
 @contextmanager
 def with_all_bad_values(rows: Rows) -> Iterator[None]:
     """Report the bad values of all rows in place of those of the task that failed first. Raises as
@@ -218,9 +222,12 @@ def _is_about_values(error: Exception) -> bool:
     if isinstance(error, BadValuesFound | UnreadableFile):
         return True
     try:
-        failure = failure_in(str(error))
+        text = str(error)
     except Exception:  # noqa: BLE001 - Java has died: its errors have no text then
         return False
+    if _RAISED_IN_SQL in text:
+        return True
+    failure = failure_in(text)
     names = (BadValuesFound.__name__, UnreadableFile.__name__)
     return failure is not None and failure.type in names
 

@@ -177,16 +177,24 @@ def test_a_broken_json_record_fails_also_where_bad_values_become_null(job: Job) 
 
 
 def test_bad_casts_of_parquet_are_counted_too(job: Job) -> None:
-    path = Path(job.file("a.parquet", b""))
-    pq.write_table(pa.table({"a": ["1", "x", None]}), path)
-    table = job.table(str(path), file_format="PARQUET", columns=ColumnsSpec(types={"a": "int"}))
+    path, other = Path(job.file("a.parquet", b"")), Path(job.file("b.parquet", b""))
+    pq.write_table(pa.table({"a": ["1", "x", None], "b": ["1", "y", "2"]}), path)
+    pq.write_table(pa.table({"a": ["z"] * 15, "b": ["1"] * 15}), other)
+    columns = ColumnsSpec(types={"a": "int", "b": "int"})
+    table = job.table(str(path), str(other), file_format="PARQUET", columns=columns)
 
     error = failure(job, table)
+    by_spark = failure(job, table, reader="JVM")
     result = job.load_one(table, on_bad_value="NULL")
 
-    assert "column `a`: the value `x` is no int" in error.message
-    assert warning(result).startswith("1 values")
-    assert [row["a"] for row in job.values(result)] == [1, None, None]
+    texts = error.message.split("; ")
+    assert texts[0] == f"reading `{path}`, row group 1, row 2: column `a`: the value `x` is no int"
+    assert texts[1].startswith(f"reading `{other}`, row group 1, row 1: column `a`: the value `z`")
+    assert (len(texts), texts[-1]) == (11, "and 7 more")
+    assert by_spark.message.endswith("; and 7 more")
+    assert (error.type, error.hint) == ("BadValuesFound", "set `on_bad_value: 'NULL'`")
+    assert warning(result).startswith("17 values")
+    assert job.values(result)[:3] == [{"a": 1, "b": 1}, {"a": None, "b": None}, {"a": None, "b": 2}]
 
 
 @pytest.mark.parametrize(

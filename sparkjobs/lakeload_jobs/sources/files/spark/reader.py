@@ -17,8 +17,9 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.rows.tracking import PLACE_HELPER
-from lakeload_jobs.sources.base import Reader, Splits
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
+from lakeload_jobs.sources.base import BadValuesFound, Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
@@ -108,6 +109,30 @@ def open_files(
 
     frame, names = read_listed(spark, source, listed, read)
     return FilesRows(DeferredFrame.made(frame), names, listed, filtered, source, s3)
+
+
+def check_casts(frame: DataFrame, types: Mapping[str, str]) -> None:
+    """Raise `BadValuesFound` with the first values that are no `types` and how many there are.
+    `frame` are the rows before the cast, with `PLACE_HELPER` where that is known."""
+    counted = cast_types(frame, types, "NULL").agg(F.sum(BAD_VALUES_HELPER)).head()
+    count = int(counted[0] or 0) if counted is not None else 0
+    if not count:
+        return
+    rejected = cast_types(frame, types, "QUARANTINE").select(f"{REJECTED_HELPER}.*")
+    some = rejected.where("reason is not null").orderBy(*_PLACE).limit(_SHOWN).collect()
+    texts = []
+    for row in some:
+        places = ((row.row_group, "row group"), (row.row_number, "row"))
+        place = "".join(f", {what} {number}" for number, what in places if number is not None)
+        file = f"reading `{row.source_file}`{place}: " if row.source_file else ""
+        texts.append(f"{file}column `{row.column_name}`: {row.reason}")
+    more = count - len(texts)
+    tail = [f"and {more:,} more"] if more else []
+    raise BadValuesFound("; ".join([*texts, *tail]), hint="set `on_bad_value: 'NULL'`")
+
+
+_SHOWN = 10
+_PLACE = ("source_file", "row_group", "row_number")
 
 
 Read = Callable[[DataFrameReader, tuple[str, ...]], tuple[DataFrame, tuple[str, ...]]]

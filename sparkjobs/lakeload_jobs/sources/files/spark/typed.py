@@ -3,9 +3,10 @@ by Arrow and fastavro, and by Spark's reader of Parquet where only that reads th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.reader import (
     NO_FILE,
     FilesRows,
+    check_casts,
     check_options,
     check_types,
     read_listed,
@@ -143,9 +145,11 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
             rows = _by_arrow(table, read, splits, names, casts)
             return replace(rows, warnings=aside)
     _check_spark_reads(table, columns, only_spark)
-    frame = _by_spark(table, columns, by_spark=True)
+    frame, values = _by_spark(table, columns, by_spark=True), None
     if casts:
-        frame = cast_types(with_places(frame), casts, table.spec.on_bad_value)
+        placed = with_places(frame)
+        values = partial(check_casts, placed, casts)
+        frame = cast_types(placed, casts, table.spec.on_bad_value)
     return FilesRows(
         DeferredFrame.made(frame),
         names,
@@ -154,6 +158,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
         table.given,
         table.s3,
         why_no_splits=only_spark,
+        values=values,
     )
 
 
@@ -222,7 +227,9 @@ def _by_arrow(
     schema = from_arrow_schema(read.batch_schema, prefer_timestamp_ntz=True)
     frame = split_frame(table.spark, splits, schema)
     why = "`spark.reader` is `JVM`" if table.spec.reader == "JVM" else ""
+    values: Callable[[], None] = _Values(table.spark, read, splits.parts, table.unreadable)
     if casts:
+        values = partial(_check_read_and_cast, values, frame.frame, casts)
         frame = DeferredFrame.made(cast_types(frame.frame, casts, table.spec.on_bad_value))
         why = f"`columns.types` casts column `{next(iter(casts))}`"
     return FilesRows(
@@ -236,8 +243,15 @@ def _by_arrow(
         splits=None if why else splits,
         why_no_splits=why,
         counts=splits.counts or (0,),
-        values=_Values(table.spark, read, splits.parts, table.unreadable),
+        values=values,
     )
+
+
+def _check_read_and_cast(
+    check_read: Callable[[], None], frame: DataFrame, casts: Mapping[str, str]
+) -> None:
+    check_read()
+    check_casts(frame, casts)
 
 
 @dataclass(frozen=True)
