@@ -76,8 +76,9 @@ def folder(lake: Lake, tmp_path: Path) -> Iterator[Path]:
         glue.delete_database(Name=database["Name"])
 
 
-def allow(lake: Lake, path: Path, *, maintain: bool = False) -> None:
-    """Give the lake's role what `policy` writes for a destination, `--with maintain` or not.
+def allow(lake: Lake, path: Path, *, maintain: bool = False, without: str = "") -> None:
+    """Give the lake's role what `policy` writes for a destination, `--with maintain` or not, but
+    the action `without`.
 
     Where AWS checks a call on a database against that database, the emulator looks for a table of
     its name.
@@ -90,6 +91,12 @@ def allow(lake: Lake, path: Path, *, maintain: bool = False) -> None:
     whole = PolicyDocument("all", tuple(statements)).as_json()
     listed = whole["Statement"]
     assert isinstance(listed, list)
+    for statement in listed if without else ():
+        actions = statement["Action"]
+        statement["Action"] = [
+            one for one in ([actions] if isinstance(actions, str) else actions) if one != without
+        ]
+    listed = [statement for statement in listed if statement["Action"]]
     lake.server.admin.put_role_policy(
         lake.seeded.role, {**whole, "Statement": [*listed, emulators]}
     )
@@ -219,3 +226,37 @@ def maintain(lake: Lake, folder: Path, *flags: str) -> dict[str, dict[str, Any]]
     assert ended.code == 0, ended.stderr + ended.stdout
     assert ended.document["applied"] == ("--apply" in flags)
     return {step["step"]: step for step in ended.tables["customers"]["steps"]}
+
+
+def test_the_generated_policy_is_enough_to_set_records_aside_and_a_missing_action_is_named(
+    lake: Lake, folder: Path
+) -> None:
+    place = lake.server.endpoint
+    lake.write_pipeline(
+        folder,
+        tables=TABLES[:1],
+        source={"type": "FILES", "format": "CSV", "options": CSV, "incremental": True},
+        destination={
+            "endpoints": {"s3": place, "sts": place, "glue": place},
+            "table_format": "ICEBERG",
+            "glue_database_prefix": "supaflow",
+        },
+        on_bad_value="QUARANTINE",
+        max_rejected=1,
+    )
+    loaded(lake, folder)
+    write(folder / "visits" / "2.csv", "page,at", "b,2026-03-02T10:00:00Z", "c,never")
+
+    # The side table is made by the first load with rejected records.
+    allow(lake, folder / "destination.yml", without="glue:CreateTable")
+    failed = sync(lake, folder)
+    before = rows(lake, "visits", "page")
+    allow(lake, folder / "destination.yml")
+    done = loaded(lake, folder)
+
+    assert failed.code != 0
+    assert "glue:CreateTable" in str(failed.tables["visits"]["error"])
+    assert before == [("a",)]
+    assert (done.tables["visits"]["rows"], done.tables["visits"]["rejected"]) == (1, 1)
+    assert rows(lake, "visits", "page") == [("a",), ("b",)]
+    assert rows(lake, "visits_rejected", "column_value") == [("never",)]
