@@ -312,6 +312,10 @@ def refused() -> Iterator[dict[str, Any]]:
     twice = pa.array([[("a", 1)], [("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int32()))
     orc.write_table(pa.table({"v": twice}), str(FILES / "refused_key_twice_pyarrow.orc"))
     yield case("refused_key_twice", "pyarrow", [], refused="row 2: column `v`: the value `a`")
+    plain = (FILES / "refused_no_struct_pyorc.orc").open("wb")
+    with plain as sink, pyorc.Writer(sink, "int") as writer:
+        writer.write(1)
+    yield case("refused_no_struct", "pyorc", [], refused="its rows have no columns")
     raw = {"far": (2**50, 0), "old_nanos": (-62_000_000_000, 1001), "first_nanos": (-2, 1)}
     for name, stored in raw.items():
         by_pyorc(f"refused_{name}_pyorc.orc", "timestamp", [FIRST, stored])

@@ -199,31 +199,40 @@ def kind_in_table(column: Column, wanted: Kind | None, *, declared: bool = False
     loaded them. Fields of structs have the types that they have in the table, too."""
     if wanted is not None:
         both_instants = pt.is_timestamp(wanted) and pt.is_timestamp(column.kind)
-        if wanted == column.stored or (both_instants and declared):
+        if both_instants and declared:
             return wanted
-        if widened(_with_text(column.kind), wanted) == wanted:
+        kind, stored = _with_text(column.kind), _with_text(_stored(column))
+        if wanted in (column.stored, widened(kind, wanted), widened(stored, wanted)):
             return wanted
         if not declared:
-            return settled(_as_in_table(_with_text(column.kind), wanted))
+            return settled(_as_in_table(kind, stored, wanted))
     return settled(column.kind)
 
 
-def _as_in_table(kind: Kind, wanted: Kind) -> Kind:
+def _as_in_table(kind: Kind, stored: Kind, wanted: Kind) -> Kind:
     """Return a nested type with those of the table in the fields that both have, where they hold
-    all values. Names are normalised in the table."""
+    all values of `kind`, or of `stored`. Names are normalised in the table."""
+    if pt.is_nested(kind) and not (stored.id == kind.id and stored.num_fields == kind.num_fields):
+        stored = kind
     if pt.is_struct(kind) and pt.is_struct(wanted):
         known = {field.name.lower(): field.type for field in wanted}
         fields = []
-        for field in kind:
+        for place, field in enumerate(kind):
             own = known.get(normalize(field.name, lower=True), known.get(field.name.lower()))
-            inner = field.type if own is None else _as_in_table(field.type, own)
-            fields.append((field.name, inner))
+            if own is None:
+                fields.append((field.name, field.type))
+            else:
+                inner = _as_in_table(field.type, stored.field(place).type, own)
+                fields.append((field.name, inner))
         return pa.struct(fields)
     if pt.is_map(kind) and pt.is_map(wanted):
-        return pa.map_(kind.key_type, _as_in_table(kind.item_type, wanted.item_type))
+        item = _as_in_table(kind.item_type, stored.item_type, wanted.item_type)
+        return pa.map_(kind.key_type, item)
     if pt.is_list(kind) and pt.is_list(wanted):
-        return pa.list_(_as_in_table(kind.value_type, wanted.value_type))
-    return wanted if not pt.is_nested(kind) and widened(kind, wanted) == wanted else kind
+        return pa.list_(_as_in_table(kind.value_type, stored.value_type, wanted.value_type))
+    if pt.is_nested(kind) or wanted not in (widened(kind, wanted), widened(stored, wanted)):
+        return kind
+    return wanted
 
 
 def type_name(kind: Kind, *, text: str = "text") -> str:
@@ -276,8 +285,12 @@ def _united(one: Column, other: Column) -> Column:
         not_spark=not_spark,
         only_spark=one.only_spark or other.only_spark,
         may_be_bad=one.may_be_bad or other.may_be_bad,
-        stored=one.stored if one.stored == other.stored else None,
+        stored=widened(_stored(one), _stored(other)),
     )
+
+
+def _stored(column: Column) -> Kind:
+    return column.kind if column.stored is None else column.stored
 
 
 def _shown(kind: Any) -> str:

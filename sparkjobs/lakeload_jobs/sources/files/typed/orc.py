@@ -432,7 +432,9 @@ def _damaged(file: FileState, why: str) -> UnreadableFile:
 
 def _columns(file: FileState, tail: _Tail) -> list[Column]:
     if tail.types.kind != _STRUCT:
-        raise _Damaged("its rows are no structs")
+        raise UnreadableFile(
+            file.path, "its rows have no columns", hint="write it with a struct as its type"
+        )
     found = []
     for name, own in zip(tail.types.names, tail.types.children, strict=True):
         refused: list[str] = []

@@ -141,7 +141,9 @@ class Conversion:
         if pt.is_timestamp(own):
             return self._timestamp(column, kind)
         if pt.is_time(own):
-            return column.view(kind) if pt.is_integer(kind) else self._time(column)
+            if pt.is_integer(kind):
+                return column.view(pa.int32() if own.bit_width == 32 else pa.int64()).cast(kind)
+            return self._time(column)
         if pt.is_decimal256(own) and pt.is_decimal128(kind):
             return self._decimal(column, kind)
         if pt.is_duration(own):
