@@ -17,7 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import FileFormat, FilesInput, RejectLimit, RunOptions
+from lakeload_jobs.contract.spec import (
+    FileFormat,
+    FilesInput,
+    RejectedInput,
+    RejectLimit,
+    RunOptions,
+)
 from tests.integration.formats.worlds import World
 
 ONE = RejectLimit(rows=1)
@@ -195,3 +201,21 @@ def test_a_changed_file_of_which_records_were_set_aside_fails_unless_the_setting
     assert f"`{partly}` has changed since it was loaded, and records" in still.error.message
     assert (loaded.error, loaded.rows) == (None, 3)
     assert (settled.error, settled.rows) == (None, 1)
+
+
+def test_a_file_that_was_set_aside_is_not_read_by_a_retry(world: World) -> None:
+    folder = Path(world.folder())
+    folder.mkdir(exist_ok=True)
+    (folder / "a.csv.gz").write_bytes(csv(rows_from(0)))
+    (folder / "b.csv.gz").write_bytes(cut_off(csv(rows_from(1_000))))
+    assert load(world, "CSV", job_id="first").rejected == 1
+    given = FilesInput("CSV", (world.folder(),), {"header": "true"})
+    table = replace(world.table(), input=RejectedInput("first", given), fingerprint="retry")
+
+    result = world.run(world.spec(table, options=APPEND)).tables[0]
+
+    assert (result.status, result.error) == ("NO_OP", None)
+    assert result.notes == (
+        "job `first` has set whole files of this table aside and no record: replace them, and the "
+        "next load reads them",
+    )
