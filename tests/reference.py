@@ -34,24 +34,32 @@ PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _INTRODUCTION = f"""\
 # Configuration reference
 
-Made from the models by `python -m tests.reference`; a test compares the two.
+All settings of your `destination.yml` and `pipeline.yml`, with types and defaults. Check your files
+with `lakeload validate`, and write your first ones with [`lakeload init`](init.md):
 
-Documents are YAML, UTF-8, at most {MAX_BYTES >> 20} MiB, {MAX_VALUES:,} values (aliases expanded)
-and {MAX_DEPTH} levels deep. `lakeload validate FILE…` shows every problem of every file;
-`lakeload schema destination` and `lakeload schema pipeline` print JSON Schema for editors.
+```
+lakeload validate destination.yml pipeline.yml   # every problem of every file
+lakeload schema destination                      # JSON Schema for your editor
+lakeload schema pipeline
+```
 
-- **Unknown keys, duplicate keys and settings that are not supported yet are errors.** Nothing is
-  accepted in silence that has no effect: the block of the other table format is ignored with a
-  note, and so is `destination_prefix` beside `namespace`.
-- **Text that YAML readers take for something else is refused without quotes**: `no`, `0123`,
-  `1_000`, `2026-11-21`. Booleans are `true` and `false`.
-- **`${{NAME}}` and `${{NAME:-default}}`** are filled from the environment, in values that are not
-  secret. As in a shell, the default also replaces an empty value. `$${{` is a literal `${{`.
-- **Secret settings take references**, never values: `{{env: NAME}}`, `{{file: PATH}}` (one final
-  newline is dropped), `{{aws_secret: NAME}}`, `{{aws_parameter: NAME}}`, or `${{NAME}}` for
+Configuration files are YAML, UTF-8, at most {MAX_BYTES >> 20} MiB, {MAX_VALUES:,} values (aliases
+expanded) and {MAX_DEPTH} levels deep.
+
+- **Unknown keys, duplicate keys and settings that are not supported yet are errors.** You never set
+  something silently that has no effect. You get a note if your file has the block of the other
+  table format, which is ignored, or `destination_prefix` beside `namespace`.
+- **Quote text that YAML readers take for something else**: `no`, `0123`, `1_000`, `2026-11-21`. It
+  is rejected without quotes. Write booleans as `true` and `false`.
+- **`${{NAME}}` and `${{NAME:-default}}`** are filled from your environment, in values that are not
+  secret. As in a shell, the default also replaces an empty value. Write `$${{` for a literal `${{`.
+- **Write secret settings as references**, never as values: `{{env: NAME}}`, `{{file: PATH}}` (one
+  final newline is dropped), `{{aws_secret: NAME}}`, `{{aws_parameter: NAME}}`, or `${{NAME}}` for
   `{{env: NAME}}`. They are {", ".join(f"`{name}`" for name in sorted(SECRET_SETTINGS))}.
-  With a master whose tasks run on other machines, `env` and `file` are refused.
+  With a master whose tasks run on other machines, you cannot use `env` and `file`.
 - **Relative paths** are relative to the file that contains them.
+
+`python -m tests.reference` makes this page from the models, and a test compares the two.
 """
 
 
@@ -175,9 +183,9 @@ def _first_line(model: type[BaseModel]) -> str:
 def _reader_options() -> str:
     lines = [
         "## Reader options\n",
-        "What `options` takes. Names are compared without case, and unknown ones are refused.",
-        "Those of CSV are [ours](file-formats.md#options) and Spark's names for them; all others",
-        "are those of Spark 4.1's readers.\n",
+        "You can set these `options`. Names are compared without case, and unknown ones are",
+        "rejected. Those of CSV are [lakeload's](file-formats.md#options) and Spark's names for",
+        "them. All others are those of Spark 4.1's readers.\n",
         "| format | options |",
         "|---|---|",
     ]
@@ -189,8 +197,8 @@ def _reader_options() -> str:
 def _spark_properties() -> str:
     lines = [
         "## Properties of Spark that are lakeload's own\n",
-        "`spark.conf` and `--conf` take any property but these, those below them, and any whose",
-        "name or value looks like a secret.\n",
+        "With `spark.conf` and `--conf` you can set any property except these, those below them,",
+        "and any whose name or value looks like a secret.\n",
         "| property | why |",
         "|---|---|",
         *(f"| `{name.rstrip('.')}` | {why} |" for name, why in OWNED.items()),
@@ -217,14 +225,18 @@ def _later_settings() -> list[str]:
 
 
 def _later() -> str:
-    lines = ["## Not supported yet\n", "Agreed on, and refused until it is built:\n"]
+    lines = [
+        "## Not supported yet\n",
+        "These settings are planned. You get an error if you use one:\n",
+    ]
     return "\n".join([*lines, *(f"- {setting}" for setting in _later_settings())]) + "\n"
 
 
 _VALIDATE_JSON = """\
 ## `lakeload validate --output json`
 
-One document on stdout; fields are only ever added. Exit code 0 when no file has an error, else 2.
+You get one document on stdout, and later versions only add fields. The exit code is 0 if none of
+your files has an error, else 2.
 
 ```json
 {
@@ -246,16 +258,21 @@ One document on stdout; fields are only ever added. Exit code 0 when no file has
 }
 ```
 
-`severity` is `error`, `warning` or `note`; `kind` is `destination`, `pipeline` or null. `line` and
-`column` count from 1 and are null when the file as a whole is meant; `key`, `length` and `hint`
-may be null. No message ever holds the value of a secret setting.
+| field | value |
+|---|---|
+| `severity` | `error`, `warning` or `note` |
+| `kind` | `destination`, `pipeline` or null |
+| `line`, `column` | counted from 1; null if the problem is that of the whole file |
+| `key`, `length`, `hint` | can be null |
+
+You never see the value of a secret setting in a message.
 
 ## `lakeload validate --output github`
 
-For a step of GitHub Actions: each problem is a workflow command, which GitHub shows at the line of
-the pull request; the hint follows the message. Notes become notices. GitHub annotates the first ten
-errors, warnings and notices of a step; its log and the exit code know them all. `file` is relative
-to the repository's root.
+Use it in a step of GitHub Actions. Each problem is a workflow command, which you see at its line in
+your pull request, with the hint after the message. Notes become notices. GitHub annotates the first
+ten errors, warnings and notices of a step. Its log and the exit code cover them all. `file` is
+relative to the root of your repository.
 
 ```yaml
 - run: pip install lakeload && lakeload validate --output github lake/*.yml

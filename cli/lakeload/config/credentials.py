@@ -18,7 +18,7 @@ _KEYS = ("access_key_id", "secret_access_key", "session_token")
 
 
 class Credentials(Model):
-    """How to become the identity that writes. Without it: the AWS default chain."""
+    """Credentials of the identity that writes. Default: the AWS default chain."""
 
     role_arn: RoleArn | None = None
     """The role to assume; the keys or the profile below, else the default chain, assume it."""

@@ -29,7 +29,7 @@ from lakeload_jobs.core.names import nearest
 
 
 class Endpoints(Model):
-    """Where the services answer, for VPC and FIPS endpoints and for emulators."""
+    """URLs of the services, for VPC and FIPS endpoints and for emulators."""
 
     s3: Endpoint = ""
     """S3; empty for AWS."""
@@ -40,7 +40,7 @@ class Endpoints(Model):
 
 
 class Encryption(Model):
-    """Server-side encryption, sent with every upload and every probe."""
+    """Server-side encryption, sent with every upload and every check."""
 
     type: Literal["NONE", "SSE_S3", "SSE_KMS"] = "NONE"
     """`NONE` leaves it to the bucket's default."""
@@ -56,7 +56,7 @@ class Encryption(Model):
 
 
 class Parquet(Model):
-    """How Parquet files lie below the table's folder."""
+    """Layout of Parquet files below the table's folder."""
 
     update_glue_catalog: bool = False
     """Create and update a Glue table for each table; all names are then in lower case."""

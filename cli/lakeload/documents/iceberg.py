@@ -70,7 +70,7 @@ TableProperties = Annotated[dict[Text, str], TextValues(_property_finding)]
 
 
 class SigV4(Model):
-    """Requests to a REST catalog are signed as AWS's are, with the destination's credentials."""
+    """Signatures (AWS SigV4) of requests to a REST catalog, with the destination's credentials."""
 
     signing_name: Text = "glue"
     """The service that the signature names: `glue`, `s3tables`, `execute-api`."""
@@ -79,22 +79,22 @@ class SigV4(Model):
 
 
 class Catalog(Model):
-    """Where tables are registered. Each type has settings of its own; others are refused."""
+    """Where tables are registered. Each type accepts only its own settings."""
 
     type: CatalogType = "GLUE"
     """The kind of catalog."""
     glue_id: AccountId | None = None
     """GLUE: the account whose catalog it is. Default: the role's own."""
     uri: CatalogUrl | None = None
-    """REST, NESSIE, SNOWFLAKE_OPEN_CATALOG: where the catalog answers. Required there."""
+    """REST, NESSIE, SNOWFLAKE_OPEN_CATALOG: URL of the catalog. Required there."""
     warehouse: Text | None = None
-    """REST: what the server calls its warehouse, where it has several."""
+    """REST: the server's name for its warehouse, if it has several."""
     credential: Secret = None
     """REST: `CLIENT_ID:CLIENT_SECRET` in one, for OAuth2. Secret."""
     token: Secret = None
     """REST, NESSIE: a bearer token. Secret."""
     sigv4: SigV4 | None = None
-    """REST: sign requests as AWS's are, in place of `credential` or `token`."""
+    """REST: sign requests with AWS SigV4, in place of `credential` or `token`."""
     scope: Text | None = None
     """REST: the OAuth2 scope, such as `PRINCIPAL_ROLE:ALL`."""
     oauth2_server_uri: CatalogUrl | None = None
@@ -116,7 +116,7 @@ class Catalog(Model):
     principal_role: Text = "ALL"
     """SNOWFLAKE_OPEN_CATALOG: the principal role to act in; `ALL` is every one it has."""
     catalog_region: Region | None = None
-    """SNOWFLAKE_OPEN_CATALOG: where the catalog runs; it must be the bucket's region."""
+    """SNOWFLAKE_OPEN_CATALOG: region of the catalog; it must be the bucket's region."""
 
     @property
     def references(self) -> dict[str, SecretReference]:
@@ -131,10 +131,10 @@ class Iceberg(Model):
 
     catalog: Catalog = Catalog()
     warehouse_location: Location | None = None
-    """GLUE, NESSIE: where tables lie, inside bucket and prefix. Default: bucket and prefix."""
+    """GLUE, NESSIE: location of tables, inside bucket and prefix. Default: bucket and prefix."""
     branch: Text = "main"
     """The branch of each table that is loaded into."""
     format_version: Literal[2, 3] = 2
     """The version of Iceberg's table format."""
     table_properties: TableProperties = Field(default_factory=dict)
-    """Properties of new tables; those that begin with `lakeload.` are refused."""
+    """Properties of new tables; those that begin with `lakeload.` are rejected."""

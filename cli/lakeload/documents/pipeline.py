@@ -116,7 +116,7 @@ MaxRejected = Annotated[
 
 
 class Table(TableSettings):
-    """One table: what is read and what it becomes."""
+    """One table: its source and its target."""
 
     name: Text | None = None
     """The target table. Default: `table`, normalised."""
@@ -162,7 +162,7 @@ DestinationField = Annotated[
 
 
 class Pipeline(Model):
-    """What is loaded."""
+    """Source, tables and settings of a load."""
 
     version: Literal[1]
     """The version of this format."""

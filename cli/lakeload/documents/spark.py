@@ -70,7 +70,7 @@ class Spark(Model):
     driver_memory: DriverMemory | None = None
     """The driver's heap, such as `4g`. Default: half of this machine's memory, at most 8 GiB."""
     reader: ReaderChoice = "AUTO"
-    """`DIRECT` reads Parquet files without Spark's reader, with less CPU, or refuses the table;
+    """`DIRECT` reads Parquet files without Spark's reader, with less CPU, or rejects the table;
     `JVM` always reads through Spark. `AUTO` reads direct where every value is the same."""
     conf: Conf = Field(default_factory=dict)
-    """Further properties of Spark; those lakeload needs for itself are refused."""
+    """Further properties of Spark; those that lakeload sets itself are rejected."""

@@ -152,7 +152,7 @@ class Source(SourceSettings):
     version is loaded as well, the table fails, or the new version is remembered and not loaded.
     Default: `LOAD`, and `FAIL` where records of the older version were set aside."""
     credentials: Credentials | None = None
-    """Who reads `s3://` paths. Default: the destination's credentials."""
+    """Identity that reads `s3://` paths. Default: the destination's credentials."""
 
 
 class FilesTable(TableSettings):

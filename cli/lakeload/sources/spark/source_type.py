@@ -44,7 +44,7 @@ class SparkSource(SourceSettings):
 
 
 class SparkTable(TableSettings):
-    """What one table reads."""
+    """The input of one table."""
 
     path: Paths | None = None
     """A file, folder or glob, or a list of them, relative to this file; some formats have none."""
