@@ -114,8 +114,7 @@ aws iam create-policy \
         "glue:CreateTable",
         "glue:UpdateTable",
         "glue:GetPartition",
-        "glue:BatchCreatePartition",
-        "glue:BatchUpdatePartition"
+        "glue:BatchCreatePartition"
       ],
       "Resource": [
         "arn:aws:glue:us-east-1:123456789012:catalog",
