@@ -67,5 +67,5 @@ def test_the_administrator_is_told_why_it_was_refused(aws: AwsServer) -> None:
     aws.admin.create_bucket("twice-created", region="eu-central-1")
     head = aws.s3.head_bucket(Bucket="twice-created")
     assert head["BucketRegion"] == "eu-central-1"
-    with pytest.raises(Exception, match="answered 409"):
+    with pytest.raises(Exception, match="returned 409"):
         aws.admin.create_bucket("twice-created", region="eu-central-1")

@@ -118,7 +118,7 @@ CASES = [
     Case(
         "token server at another path",
         lambda world, gate: world.change(oauth2_server_uri=f"{gate.uri}/oauth2/token"),
-        *("catalog-token", "NotACatalog", 404, "asking"),
+        *("catalog-token", "NotACatalog", 404, "requesting a token"),
     ),
     Case(
         "fixed token that has expired",

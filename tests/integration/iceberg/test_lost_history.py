@@ -75,7 +75,7 @@ def test_what_the_history_has_lost_the_data_is_asked_for(loads: Loads) -> None:
     loads.file([{"id": 3}])
     stopped = loads.load(table)
     assert stopped.error is not None
-    assert "it was rolled back" in stopped.error.message
+    assert "the table was rolled back" in stopped.error.message
     assert ids(loads) == [1, 50, 51, 60, 61, 70, 71]
 
 

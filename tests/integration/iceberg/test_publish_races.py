@@ -216,7 +216,7 @@ def test_a_refused_commit_leaves_nothing(loads: Loads, make_proxy: MakeProxy) ->
     result = loads.load(loads.table(loads.file([{"id": 2}])))
 
     assert result.error is not None
-    assert "refuses" in result.error.message
+    assert "rejects" in result.error.message
     assert loads.rows() == [{"id": 1}]
     assert list(loads.read().metadata.refs) == ["main"]
 

@@ -387,4 +387,4 @@ def test_a_number_is_no_timestamp_without_a_unit(job: Job, file_format: FileForm
         assert f"reading `{path}`: line 1, column `ms`: {clause}" in wrong.error.message
     else:
         assert "the value `1577836800123` is no timestamp(s)" in wrong.error.message
-        assert f"reading `{path}`: column `ms`" in wrong.error.message
+        assert f"reading `{path}`, row 1: column `ms`" in wrong.error.message

@@ -33,9 +33,9 @@ def test_a_job_whose_uploads_are_all_gone_becomes_void_and_its_id_is_spent(
     assert json.loads(end_text(lake, victim, 1))["outcome"] == "void"
     assert objects.get(victim.location.clean_key(1)) is not None
     assert len(lake.data_keys()) == 2
-    with pytest.raises(InvalidInput, match="void") as caught:
+    with pytest.raises(InvalidInput, match="discarded or reset") as caught:
         Writer(objects).open()
-    assert "another --job-id" in (caught.value.hint or "")
+    assert "another `--job-id`" in (caught.value.hint or "")
 
 
 def test_a_half_visible_job_stops_the_table_and_names_what_is_lost(

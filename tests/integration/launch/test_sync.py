@@ -101,7 +101,7 @@ def test_a_failed_table_is_told_with_the_way_to_load_the_rest(lake: Lake, folder
     assert ended.code == 1
     assert "error: shop.orders: the source changed" in ended.stderr
     assert str(run_folder(folder) / "spark.log") in ended.stderr
-    assert "run again with `--job-id job-8`" in ended.stderr
+    assert "rerun with `--job-id job-8`" in ended.stderr
 
 
 def test_a_refusal_before_spark_is_a_document_too(lake: Lake, folder: Path) -> None:

@@ -134,7 +134,7 @@ NETWORKS = [
         lambda world: world.endpoints(
             sts=f"http://127.0.0.1:{answering(world.cleanup, http_answer('200 OK', '<html/>'))}"
         ),
-        *("identity", "ResponseParserError", "a web site or another program answers"),
+        *("identity", "ResponseParserError", "a web site or another program responds"),
     ),
     Case(
         "proxy that wants a password",

@@ -81,7 +81,7 @@ STORES = [
     Case(
         "endpoint that has the bucket's name in it",
         lambda world: world.endpoints(s3=f"http://{world.destination.bucket}.s3.invalid"),
-        *("bucket", "EndpointConnectionError", "without (`s3.invalid`)"),
+        *("bucket", "EndpointConnectionError", "remove it from the URL (`s3.invalid`)"),
     ),
     Case(
         "store that cannot list uploads",

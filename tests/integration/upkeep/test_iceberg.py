@@ -103,7 +103,7 @@ def test_recover_drops_the_branches_of_dead_attempts_alone(
     assert [branch["name"] for branch in orders["younger_branches"]] == [young]
     assert set(writer.table().metadata.refs) == {"main", "audit", old, young}
     done = command("recover", "pipeline.yml")
-    assert (done.code, f"{SCHEMA}.orders  RECOVERED  dropped 1 branch" in done.out) == (0, True)
+    assert (done.code, f"{SCHEMA}.orders  RECOVERED   dropped 1 branch" in done.out) == (0, True)
     assert ATTEMPT in done.out
     refs = writer.table().metadata.refs
     assert set(refs) == {"main", "audit", young}
@@ -136,8 +136,9 @@ def test_recover_settles_the_rejected_records_of_dead_attempts(
 
     assert done.code == 0, done.err
     told = (
-        "dropped 1 branch of abandoned attempts; removed the rejected records of 1 dead run; "
-        "the rejected records of 1 load stay: it is in"
+        "dropped 1 branch of abandoned attempts; "
+        "removed the rejected records of 1 abandoned attempt; "
+        "the rejected records of 1 load stay: it is committed"
     )
     assert told in " ".join(done.out.split())
     assert set(side.table().scan().to_arrow()["staging_branch"].to_pylist()) == {young, landed}

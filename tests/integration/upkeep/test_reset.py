@@ -271,7 +271,7 @@ def test_the_command_shows_first_and_acts_with_yes(
         "  would remove 2 objects of 1 job: 2 rows, 90 B",
         "  the log stays (`--with-log` removes it as well)",
         "shop.payments",
-        "  nothing of this pipeline",
+        "  no rows of this pipeline",
     ]
     assert "`lakeload reset pipeline.yml orders payments --yes`" in shown.err.replace("\n", " ")
     assert lake.keys() == before
@@ -293,7 +293,7 @@ def test_with_log_nothing_of_the_table_is_left(command: Command, load: Load, lak
     ended = command("reset", "pipeline.yml", "orders", "--with-log", "--yes")
     assert (ended.code, lake.keys()) == (0, [])
     again = command("reset", "pipeline.yml", "orders", "--with-log", "--yes")
-    assert again.lines() == ["shop.orders", "  nothing of this pipeline"]
+    assert again.lines() == ["shop.orders", "  no rows of this pipeline"]
 
 
 def test_a_typing_error_in_the_table_is_told_before_the_network_is_asked(

@@ -31,7 +31,10 @@ def glue_target(destination: DestinationSpec, location: TableLocation) -> GlueTa
     )
 
 
-_ANEW = "or load into a new table: give the pipeline another `name` and another `namespace`"
+_ANEW = (
+    "or load into a new table: give the pipeline another `name` and another `namespace`; or "
+    "restore the setting, empty the table with `lakeload reset`, and load everything again"
+)
 
 
 @dataclass(frozen=True)
