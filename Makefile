@@ -32,10 +32,10 @@ endif
 define FIND_JAVA
 import os, pathlib, sys
 from lakeload.machine.java import find_java, install_command
-from lakeload_jobs.contract.errors import MachineLacks
+from lakeload_jobs.contract.errors import MachineNotReady
 try:
     find_java(os.environ)
-except MachineLacks as error:
+except MachineNotReady as error:
     system = pathlib.Path("/etc/os-release")
     print(install_command(sys.platform, system.read_text() if system.is_file() else ""))
     sys.exit(error.message)
@@ -112,7 +112,9 @@ python:
 .PHONY: java
 java: python
 	@command=$$(PYTHONPATH=cli:sparkjobs PYTHONDONTWRITEBYTECODE=1 "$(PYTHON)" -c "$$FIND_JAVA") \
-	|| if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	|| if [ -z "$$command" ]; then \
+	  echo "the search for Java failed, see above" >&2; exit 1; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends "$${command##* }"; \
 	else \
 	  echo "install it with: $$command" >&2; exit 1; \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -188,3 +189,39 @@ def test_the_packages_are_marked_as_typed() -> None:
     assert "Typing :: Typed" in PROJECT["classifiers"]
     for package in ("cli/lakeload", "sparkjobs/lakeload_jobs"):
         assert (ROOT / package / "py.typed").read_bytes() == b""
+
+
+_NO_JAVA = """
+import lakeload.machine.java as java
+from lakeload_jobs.contract.errors import MachineNotReady
+
+def missing(environ):
+    raise MachineNotReady("Java was not found")
+
+java.find_java = missing
+"""
+
+
+def _find_java(before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the program with which `make setup` searches for Java."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    program = text.partition("define FIND_JAVA\n")[2].partition("endef\n")[0]
+    return subprocess.run(
+        [sys.executable, "-S", "-c", before + program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": "cli:sparkjobs"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_make_setup_with_java_finds_it_with_the_standard_library_alone() -> None:
+    found = _find_java()
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+
+
+def test_make_setup_without_java_names_the_command_that_installs_it() -> None:
+    found = _find_java(_NO_JAVA)
+    assert (found.returncode, found.stderr) == (1, "Java was not found\n")
+    assert found.stdout.strip()
