@@ -24,7 +24,7 @@ from lakeload.probes.runner import (
     within,
 )
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.aws.glue_calls import GlueCalls
+from lakeload_jobs.aws.glue_calls import GlueCalls, PartitionProblem
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
@@ -39,7 +39,7 @@ from lakeload_jobs.formats.parquet.glue.tables import (
 )
 
 if TYPE_CHECKING:
-    from mypy_boto3_glue.type_defs import DatabaseInputTypeDef
+    from mypy_boto3_glue.type_defs import DatabaseInputTypeDef, PartitionInputTypeDef
 
     from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 
@@ -106,7 +106,7 @@ def _arn(destination: DestinationSpec) -> str:
     return place(destination, destination.iceberg.catalog.glue_id).arn("glue", "")[:-1]
 
 
-_OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions")
+_OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions", "glue-update-partitions")
 
 
 def _probe(
@@ -273,6 +273,11 @@ class ProbeTables:
         with self._writing:
             return self._ask(self._create_partition, inside="table", makes="partition")
 
+    def update_partition(self) -> str:
+        """A partition's columns can be replaced."""
+        with self._writing:
+            return self._ask(self._replace_partition, inside="partition")
+
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Remove the database and what is in it; return what could not be removed, and how to."""
         with self._writing.ended(deadline):
@@ -330,14 +335,31 @@ class ProbeTables:
         return ""
 
     def _create_partition(self) -> None:
-        wanted = self._wanted
-        place = wanted.partition_location(PARTITION)
-        one = partition_input(wanted.columns, PARTITION, place)
-        for problem in self._calls.create_partitions(self.database, TABLE, [one]):
-            if problem.code in _TWICE:
+        problems = self._calls.create_partitions(self.database, TABLE, [self._partition])
+        self._check_partition(problems, "register", fine=_TWICE)
+
+    def _replace_partition(self) -> None:
+        """Replace the partition by itself. Without one, "not found" is the permission."""
+        calls = self._calls
+        problems = calls.update_partition(self.database, TABLE, PARTITION, self._partition)
+        self._check_partition(
+            problems, "change", fine=() if "partition" in self._made else (_MISSING,)
+        )
+
+    @property
+    def _partition(self) -> PartitionInputTypeDef:
+        place = self._wanted.partition_location(PARTITION)
+        return partition_input(self._wanted.columns, PARTITION, place)
+
+    def _check_partition(
+        self, problems: list[PartitionProblem], doing: str, *, fine: Collection[str]
+    ) -> None:
+        """Raises `ProbeFailed` for the first problem whose code is not one of `fine`."""
+        for problem in problems:
+            if problem.code in fine:
                 continue
             raise ProbeFailed(
-                f"Glue did not register a partition of its table `{wanted.full_name}`: "
+                f"Glue did not {doing} a partition of its table `{self._wanted.full_name}`: "
                 f"{problem.code}: {problem.message}",
                 code=problem.code,
                 hint="search the AWS documentation for this code",

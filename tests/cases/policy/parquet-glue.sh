@@ -114,7 +114,8 @@ aws iam create-policy \
         "glue:CreateTable",
         "glue:UpdateTable",
         "glue:GetPartition",
-        "glue:BatchCreatePartition"
+        "glue:BatchCreatePartition",
+        "glue:BatchUpdatePartition"
       ],
       "Resource": [
         "arn:aws:glue:us-east-1:123456789012:catalog",

@@ -118,6 +118,7 @@ resource "aws_iam_policy" "lakeload_glue" {
           "glue:UpdateTable",
           "glue:GetPartition",
           "glue:BatchCreatePartition",
+          "glue:BatchUpdatePartition",
         ]
         Resource = [
           "arn:aws:glue:us-east-1:123456789012:catalog",

@@ -45,7 +45,7 @@ from lakeload_jobs.rows.rejects import (
     reject_column,
 )
 from lakeload_jobs.storage.objects import Objects, UnknownOutcome
-from tests.faults.protocol.rows import Files, append_rows, ranged_rows
+from tests.faults.protocol.rows import Files, append_rows, columns, ranged_rows
 
 Said = Literal["loaded", "no-op", "failed", "void", "unknown", "committed", "damaged", "crashed"]
 
@@ -177,10 +177,9 @@ def _stage(
     aside: list[StagedFile] = []
     try:
         for number, rows in enumerate(files):
-            data: dict[str, list[str | None]] = {
-                name: [*rows, *[None] * rejected] for name in _columns(action)
-            }
-            batch = pa.RecordBatch.from_pydict(data, pa.schema([(n, pa.string()) for n in data]))
+            types = columns(action["job"])
+            data = {name: _values(kind, rows, rejected) for name, kind in types.items()}
+            batch = pa.RecordBatch.from_pydict(data, pa.schema(types))
             if rejected:
                 reject = Reject("orders.csv", "it is bad", b"x", source_line=len(rows) + 1)
                 marked = reject_column(len(rows) + 1, {len(rows): reject})
@@ -206,8 +205,8 @@ def _record(
 ) -> LoadRecord:
     strategy = place.destination.parquet.partition_strategy
     now = datetime.now(UTC)
-    names = _columns(action)
-    columns = (*(Column(name, "string") for name in names), *TRACKING)
+    names = columns(action["job"])
+    own = (*(Column(name, _type(kind)) for name, kind in names.items()), *TRACKING)
     return LoadRecord(
         tool=tool_version(),
         pipeline=action["pipeline"],
@@ -224,7 +223,7 @@ def _record(
         partition_strategy=strategy,
         file_name_pattern=place.destination.parquet.file_name_pattern,
         partition=partition_path(strategy, _synced(action), action["job"]),
-        columns=columns if files else (),
+        columns=own if files else (),
         column_map=opened.column_map | {name: name for name in names},
         index="dense",
         rows=sum(file.rows for file in files),
@@ -247,10 +246,15 @@ def _glue(place: Place, strategy: str) -> GlueTarget:
     return GlueTarget(f"{SCHEMA}_{place.table}", place.table, key)
 
 
-def _columns(action: dict[str, Any]) -> tuple[str, ...]:
-    """Some jobs find a column more in their source."""
-    more = zlib.crc32(action["job"].encode()) % 3 == 0
-    return ("payload", "more") if more else ("payload",)
+def _values(kind: pa.DataType, rows: tuple[str, ...], rejected: int) -> list[Any]:
+    """Return the values of a column. Records that are rejected have none."""
+    values = [{kind[0].name: row} for row in rows] if pa.types.is_struct(kind) else rows
+    return [*values, *[None] * rejected]
+
+
+def _type(kind: pa.DataType) -> str:
+    """Return the type as records have it."""
+    return f"struct<{kind[0].name}:string>" if pa.types.is_struct(kind) else "string"
 
 
 def _synced(action: dict[str, Any]) -> datetime:

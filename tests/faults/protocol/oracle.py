@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from tests.athena import HiveError
 from tests.faults.protocol.lake import Bucket
-from tests.faults.protocol.rows import Files, append_rows, ranged_rows
+from tests.faults.protocol.rows import Files, append_rows, columns, ranged_rows
 
 PREFIX = "data-lake/test/"
 LOG = re.compile(r"([0-9]{20})\.(json|end|clean|cat)")
@@ -170,13 +170,30 @@ def _catalog_problems(
     table: str,
 ) -> Iterator[str]:
     try:
-        found = Counter(_pairs(athena(database, table)))
+        rows = athena(database, table)
     except (HiveError, ClientError) as error:
         yield f"Athena would say: {error}"
         return
-    for what, rows in (("not see", expected - found), ("see too many", found - expected)):
-        if rows:
-            yield f"Athena would {what}: {rows.total()} rows, {_some(rows)}"
+    found = Counter(_pairs(rows))
+    hidden = Counter((row["_supa_job_id"], row["payload"]) for row in _without_fields(rows))
+    differences = {
+        "not see": expected - found,
+        "see too many": found - expected,
+        "not see all fields of": hidden,
+    }
+    for what, pairs in differences.items():
+        if pairs:
+            yield f"Athena would {what}: {pairs.total()} rows, {_some(pairs)}"
+
+
+def _without_fields(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows whose struct lacks a value that the row's job has loaded."""
+    for row in table.to_pylist():
+        kind = columns(row["_supa_job_id"]).get("place")
+        if not isinstance(kind, pa.StructType):
+            continue
+        if (row["place"] or {}).get(kind[0].name) != row["payload"]:
+            yield row
 
 
 def _log_problems(seen: Seen, loads: list[Entry], aborted: Collection[str]) -> Iterator[str]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import zlib
 
+import pyarrow as pa
+
 Files = tuple[tuple[str, ...], ...]
 """The payloads of each file of a job, in the order of `{seq}`."""
 
@@ -13,6 +15,16 @@ Files = tuple[tuple[str, ...], ...]
 def payload(text: str) -> str:
     """Return a row's content: the text and its hash, so that a changed row shows."""
     return f"{text} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def columns(job_id: str) -> dict[str, pa.DataType]:
+    """Return what a job finds in its source: some a column more, some a struct with one field or
+    the other. Each has the payload as its value."""
+    text = pa.string()
+    city, street = (pa.struct([(name, text)]) for name in ("city", "street"))
+    # The first four jobs of an episode are of four kinds: city, street, city, street and more.
+    more = ({"place": street, "more": text}, {"place": street}, {"more": text}, {"place": city})
+    return {"payload": text, **more[zlib.crc32(job_id.encode()) % len(more)]}
 
 
 def append_rows(job_id: str) -> Files:

@@ -55,6 +55,8 @@ GLUE_STEPS: Steps = (
     ("GetTable", "*", (2,)),
     ("BatchCreatePartition", "*", (1,)),
     ("BatchCreatePartition", "*", (1,)),
+    ("BatchUpdatePartition", "*", (1,)),
+    ("BatchUpdatePartition", "*", (1,)),
     ("UpdateTable", "*", (1,)),
     ("UpdateTable", "*", (1,)),
     ("CreateTable", "*", (1,)),
@@ -63,6 +65,7 @@ GLUE_STEPS: Steps = (
     ("GetPartition", "*", (1,)),
     ("PutObject", "*.cat", (1,)),
 )
-"""What is sent most often is drawn most often; some only by a first load or with a new column."""
+"""What is sent most often is drawn most often; some only by a first load or with a new column
+or field."""
 
 STATUSES = ((500, "InternalError"), (503, "SlowDown"), (503, "ServiceUnavailable"))

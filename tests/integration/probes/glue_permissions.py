@@ -41,6 +41,7 @@ DENIALS = [
     Denial("CreateTable", "glue-create-table"),
     Denial("UpdateTable", "glue-update-table"),
     Denial("BatchCreatePartition", "glue-add-partitions"),
+    Denial("BatchUpdatePartition", "glue-update-partitions", warning=True),
 ]
 ALL_ACTIONS = tuple(denial.action for denial in DENIALS)
 GLUE_PROBES = ["glue", *(denial.probe for denial in DENIALS)]

@@ -108,6 +108,12 @@ CASES = [
         *("glue-add-partitions", "InvalidInputException", "did not register a partition"),
     ),
     _case(
+        "partition that Glue does not change",
+        lambda world: world.proxy.on("BatchUpdatePartition", _partition_problem),
+        *("glue-update-partitions", "InvalidInputException", "did not change a partition"),
+        warning=True,
+    ),
+    _case(
         "database whose making is never answered",
         lambda world: world.proxy.on("CreateDatabase", drop_answer),
         *("glue-create-database", "ConnectionClosedError", "cuts the connection"),

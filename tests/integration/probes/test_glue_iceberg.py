@@ -30,7 +30,7 @@ from tests.integration.probes.glue_world import (
 from tests.integration.probes.world import World
 from tests.servers.fault_proxy import answer
 
-_PARTITIONS = ("GetPartition", "BatchCreatePartition")
+_PARTITIONS = ("GetPartition", "BatchCreatePartition", "BatchUpdatePartition")
 ICEBERG = [
     Denial("GetCatalog", "glue-catalog", (CATALOG,), warning=True),
     Denial("GetDatabase", "glue-get-database", (DATABASE, CATALOG), skips=("glue-create-table",)),

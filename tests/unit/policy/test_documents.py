@@ -82,6 +82,7 @@ def test_nothing_is_granted_without_a_use() -> None:
         *("s3:AbortMultipartUpload", "s3:DeleteObject"),
         *("glue:GetDatabase", "glue:CreateDatabase", "glue:GetTable", "glue:CreateTable"),
         *("glue:UpdateTable", "glue:GetPartition", "glue:BatchCreatePartition"),
+        "glue:BatchUpdatePartition",
         *("glue:DeleteTable", "glue:DeleteDatabase"),
     }
 
