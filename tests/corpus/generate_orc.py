@@ -12,7 +12,6 @@ import math
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +25,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.corpus.given import Given
 from tests.corpus.oracle import said
 
 HERE = Path(__file__).parent
@@ -48,20 +48,6 @@ def aware(values: list[Any], zone: str = "UTC") -> list[Any]:
 def ints(bits: int) -> list[int | None]:
     """Return the least and the greatest number of a type, and what is between."""
     return [-(2 ** (bits - 1)), -1, 0, None, 1, 2 ** (bits - 1) - 1]
-
-
-@dataclass(frozen=True)
-class Given:
-    """Values of one type, and as what they are read where that is another."""
-
-    kind: Any
-    values: list[Any]
-    read: list[Any] | None = None
-
-    @property
-    def expected(self) -> list[Any]:
-        """What is to be read."""
-        return self.values if self.read is None else self.read
 
 
 DIGITS = [Decimal("1" * 28 + ".0000000001"), None, Decimal("-" + "9" * 28 + "." + "9" * 10)]

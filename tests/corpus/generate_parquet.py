@@ -12,7 +12,6 @@ import math
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.corpus.given import Given
 from tests.corpus.oracle import said
 
 HERE = Path(__file__).parent
@@ -37,20 +37,6 @@ AWARE = [None if at is None else at.replace(tzinfo=UTC) for at in MICROS]
 TIMES = [time(13, 30, 59), time(0), None, time(23, 59, 59)]
 UUID = uuid.UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
 STRUCT = pa.struct([("n", pa.int32()), ("t", pa.string())])
-
-
-@dataclass(frozen=True)
-class Given:
-    """Values of one type, and as what they are read where that is another."""
-
-    kind: Any
-    values: list[Any]
-    read: list[Any] | None = None
-
-    @property
-    def expected(self) -> list[Any]:
-        """What is to be read."""
-        return self.values if self.read is None else self.read
 
 
 def ints(bits: int, *, signed: bool) -> list[int | None]:

@@ -6,7 +6,6 @@ import io
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -20,15 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
-from lakeload_jobs.sources.files.typed.columns import settled, type_name, unite
-from lakeload_jobs.sources.files.typed.rows import OnLoss, ReadTyped, split_files
+from lakeload_jobs.sources.files.typed.columns import type_name
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from tests.unit.sources.test_parquet import PAGE, UUID, shown
+from tests.unit.sources.typed_files import file_states, read_rows
 
 INSTANT = datetime(2024, 2, 29, 1, 2, 3, 4, UTC)
 MICROS = 1_709_168_523_000_004
@@ -50,30 +49,10 @@ def column(path: Path, kind: Any, *values: Any) -> Path:
     return write(path, [{"name": "v", "type": kind}], [{"v": value} for value in values])
 
 
-def read(
-    *paths: Path,
-    names: Sequence[str] | None = None,
-    on_loss: OnLoss = "FAIL",
-    on_bad_value: OnBadValue = "FAIL",
-    parallelism: int = 2,
-) -> pa.Table:
+def read(*paths: Path, **options: Any) -> pa.Table:
     """Return the rows of files as they are handed on."""
-    files = [FileState(str(path), path.stat().st_size, 0) for path in paths]
-    schemas = read_avro_headers(files, FileBytes())
-    own = [column.name for schema in schemas for column in schema.columns]
-    united = unite(schemas, own if names is None else names)
-    columns = [replace(column, kind=settled(column.kind)) for column in united]
-    reader = ReadTyped(
-        pa.schema([(column.name, column.kind) for column in columns]),
-        AvroReader(FileBytes()),
-        on_loss,
-        on_bad_value if any(column.may_be_bad for column in columns) else "FAIL",
-    )
-    splits = split_files(schemas, reader, base=None, parallelism=parallelism)
-    batches = [batch for part in splits.parts for batch in splits.read(part)]
-    assert splits.counts is not None
-    assert sum(splits.counts) == sum(batch.num_rows for batch in batches)
-    return pa.Table.from_batches(batches, reader.batch_schema)
+    schemas = read_avro_headers(file_states(paths), FileBytes())
+    return read_rows(schemas, AvroReader(FileBytes()), **options)
 
 
 def values(*paths: Path, **options: Any) -> list[Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +17,6 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
@@ -27,40 +24,19 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     kind_in_table,
-    settled,
     type_name,
     unite,
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.rows import OnLoss, ReadTyped, split_files
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from tests.unit.sources.test_parquet import PAGE, shown
+from tests.unit.sources.typed_files import file_states, read_rows
 
 
-def read(
-    *paths: Path,
-    names: Sequence[str] | None = None,
-    on_loss: OnLoss = "FAIL",
-    on_bad_value: OnBadValue = "FAIL",
-    places: bool = False,
-) -> pa.Table:
+def read(*paths: Path, **options: Any) -> pa.Table:
     """Return the rows of files as they are handed on."""
-    files = [FileState(str(path), path.stat().st_size, 0) for path in paths]
-    schemas = read_orc_footers(files, FileBytes())
-    own = [column.name for schema in schemas for column in schema.columns]
-    united = unite(schemas, own if names is None else names)
-    columns = [replace(column, kind=settled(column.kind)) for column in united]
-    reader = ReadTyped(
-        pa.schema([(column.name, column.kind) for column in columns]),
-        OrcReader(FileBytes()),
-        on_loss,
-        on_bad_value if any(column.may_be_bad for column in columns) else "FAIL",
-        places,
-    )
-    splits = split_files(schemas, reader, base=None, parallelism=2)
-    batches = [batch for part in splits.parts for batch in splits.read(part)]
-    assert splits.counts is not None
-    assert sum(splits.counts) == sum(batch.num_rows for batch in batches)
-    return pa.Table.from_batches(batches, reader.batch_schema)
+    schemas = read_orc_footers(file_states(paths), FileBytes())
+    return read_rows(schemas, OrcReader(FileBytes()), **options)
 
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "files" / "orc"

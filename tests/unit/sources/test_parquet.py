@@ -19,10 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import Column, settled, type_name, unite
 from lakeload_jobs.sources.files.typed.parquet import (
@@ -30,15 +28,15 @@ from lakeload_jobs.sources.files.typed.parquet import (
     ParquetSettings,
     read_footers,
 )
-from lakeload_jobs.sources.files.typed.rows import OnLoss, ReadTyped, split_files
+from lakeload_jobs.sources.files.typed.rows import OnLoss
+from tests.unit.sources.typed_files import file_states, read_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "file-formats.md"
 PLAIN = ParquetSettings()
 
 
 def footers(paths: Sequence[Path], settings: ParquetSettings = PLAIN) -> Any:
-    files = [FileState(str(path), path.stat().st_size, 0) for path in paths]
-    return read_footers(files, lambda file: nullcontext(file.path), settings)
+    return read_footers(file_states(paths), lambda file: nullcontext(file.path), settings)
 
 
 def columns_of(
@@ -51,22 +49,13 @@ def columns_of(
 
 
 def read(
-    *paths: Path,
-    without: Collection[str] = (),
-    on_loss: OnLoss = "FAIL",
-    on_bad_value: OnBadValue = "FAIL",
-    places: bool = False,
+    *paths: Path, without: Collection[str] = (), on_loss: OnLoss = "FAIL", **options: Any
 ) -> pa.Table:
     """Return the rows of files as they are handed on."""
-    columns = columns_of(*paths, without=without)
-    schema = pa.schema([(column.name, column.kind) for column in columns])
-    opens = ParquetReader(FileBytes(), exact=on_loss == "FAIL")
-    reader = ReadTyped(schema, opens, on_loss, on_bad_value=on_bad_value, places=places)
-    splits = split_files(footers(paths), reader, base=None, parallelism=2)
-    batches = [batch for part in splits.parts for batch in splits.read(part)]
-    assert splits.counts is not None
-    assert sum(splits.counts) == sum(batch.num_rows for batch in batches)
-    return pa.Table.from_batches(batches, reader.batch_schema)
+    schemas = footers(paths)
+    names = {column.name for schema in schemas for column in schema.columns} - set(without)
+    reader = ParquetReader(FileBytes(), exact=on_loss == "FAIL")
+    return read_rows(schemas, reader, names=names, on_loss=on_loss, **options)
 
 
 def write(path: Path, table: pa.Table | dict[str, Any], **options: Any) -> Path:

@@ -1,0 +1,52 @@
+"""Files that hold types, read as a load reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, unite
+from lakeload_jobs.sources.files.typed.rows import (
+    FormatReader,
+    OnLoss,
+    ReadTyped,
+    split_files,
+)
+
+
+def file_states(paths: Sequence[Path]) -> list[FileState]:
+    """Return files as a listing has them."""
+    return [FileState(str(path), path.stat().st_size, 0) for path in paths]
+
+
+def read_rows(
+    schemas: Sequence[FileSchema],
+    reader: FormatReader,
+    *,
+    names: Collection[str] | None = None,
+    on_loss: OnLoss = "FAIL",
+    on_bad_value: OnBadValue = "FAIL",
+    places: bool = False,
+    parallelism: int = 2,
+) -> pa.Table:
+    """Return the rows of files as they are handed on. `names`: of these columns, default all."""
+    own = [column.name for schema in schemas for column in schema.columns]
+    united = unite(schemas, own if names is None else names)
+    columns = [replace(column, kind=settled(column.kind)) for column in united]
+    read = ReadTyped(
+        pa.schema([(column.name, column.kind) for column in columns]),
+        reader,
+        on_loss,
+        on_bad_value if any(column.may_be_bad for column in columns) else "FAIL",
+        places,
+    )
+    splits = split_files(schemas, read, base=None, parallelism=parallelism)
+    batches = [batch for part in splits.parts for batch in splits.read(part)]
+    assert splits.counts is not None
+    assert sum(splits.counts) == sum(batch.num_rows for batch in batches)
+    return pa.Table.from_batches(batches, read.batch_schema)
