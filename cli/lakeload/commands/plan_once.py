@@ -107,8 +107,7 @@ def destination_warnings(destination: DestinationSpec) -> tuple[str, ...]:
     return (
         "without `glue_database_prefix` the Glue databases of this destination cannot be "
         "distinguished from others, so `lakeload policy` allows every database: `lakeload "
-        "init` writes `supaflow`; "
-        "setting it changes the names of the databases",
+        "init` writes `supaflow`; setting it changes the names of the databases",
     )
 
 

@@ -109,8 +109,7 @@ def check_class_path(installation: Installation, environment: Mapping[str, str])
             "Java does not use an AppCDS archive for jars in a folder with a space: "
             f"`{installation.spark_home}`",
             hint="loads work without it; to build one, install lakeload in a folder without "
-            "spaces, "
-            "or set SPARK_HOME to such a folder",
+            "spaces, or set SPARK_HOME to such a folder",
         )
     conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
     if conf.is_dir() and any(conf.iterdir()):

@@ -160,7 +160,7 @@ def make_archive(
 
     `train` is given the file to make and a folder to work in. Archives that can never be used
     again are removed: those of another state of the same Java and Spark for the same sets, and
-    those of a Java or Spark that is gone; and what nobody has used for long. Raises
+    those of a Java or Spark that is gone; and those not used for a long time. Raises
     `MachineNotReady` where the cache cannot be written, and what `train` raises.
     """
     folder = cache / FOLDER

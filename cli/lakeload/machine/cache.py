@@ -163,8 +163,8 @@ def jobs_package(cache: Path, source: Path | None = None) -> Path:
 
     Beside its modules it holds their byte code: Python never keeps that of what it imports from a
     zip, so driver and workers of every run would compile them anew. Whoever makes one removes those
-    that were not used for long: each version of lakeload has its own. Raises `MachineNotReady` when
-    the cache cannot be written, or Spark could not take the zip from there.
+    that have not been used for a long time: each version of lakeload has its own. Raises
+    `MachineNotReady` when the cache cannot be written, or Spark could not take the zip from there.
     """
     if "," in str(cache):
         raise MachineNotReady(

@@ -152,9 +152,9 @@ def likely_causes(error: Exception, *, denied: tuple[str, ...] = ()) -> tuple[st
     if is_lake_formation(error):
         return _LAKE_FORMATION
     if isinstance(error, AwsError) and error.denied:
-        told = refusal(error)
-        first = told.cause if told else ""
-        if told and told.explicit:
+        denial = refusal(error)
+        first = denial.cause if denial else ""
+        if denial and denial.explicit:
             # That is certain then, and whether something allows it does not matter.
             return (first,)
         return (first, *denied) if first else denied
@@ -196,7 +196,7 @@ def is_clock(error: Exception) -> bool:
         return False
     if error.code == "RequestTimeTooSkewed":
         return True
-    told = error.message
+    text = error.message
     return error.code in ("SignatureDoesNotMatch", "InvalidSignatureException") and (
-        "Signature expired" in told or "Signature not yet current" in told
+        "Signature expired" in text or "Signature not yet current" in text
     )

@@ -303,10 +303,10 @@ _SECRETS = {"GetSecretValue": "secretsmanager:GetSecretValue", "GetParameter": "
 def _denied_action(error: AwsError | None, probe: Probe) -> str:
     if error is None or not error.denied or is_lake_formation(error):
         return ""
-    told = refusal(error)
-    if told and told.beyond_a_grant:
+    denial = refusal(error)
+    if denial and denial.beyond_a_grant:
         return ""
-    named = told.action if told else ""
+    named = denial.action if denial else ""
     return named or probe.action or _SECRETS.get(error.operation, "")
 
 

@@ -74,35 +74,35 @@ def explain(
         lacking = f"the store has no {destination.encryption.type}: leave `encryption` out"
         return (lacking, *likely_causes(error))
     causes = likely_causes(error, denied=_denied(name, action, destination))
-    told = refusal(error)
-    if told and told.explicit:
-        return (*causes, *_demanded(told, action, destination))
-    if told and told.action.startswith("kms:"):
-        return _key_causes(told, name, destination)
+    denial = refusal(error)
+    if denial and denial.explicit:
+        return (*causes, *_demanded(denial, action, destination))
+    if denial and denial.action.startswith("kms:"):
+        return _key_causes(denial, name, destination)
     return causes
 
 
 def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) -> str | None:
     """Return what to do about a denial; None where the error's own hint will do."""
-    told = refusal(error)
+    denial = refusal(error)
     keys = key_permissions(name, destination)
-    if told and told.explicit:
-        what = told.policy or "one of the policies"
-        return f"remove or narrow the Deny for `{told.action or action}` in {what}"
-    if told and told.action.startswith("kms:"):
+    if denial and denial.explicit:
+        what = denial.policy or "one of the policies"
+        return f"remove or narrow the Deny for `{denial.action or action}` in {what}"
+    if denial and denial.action.startswith("kms:"):
         key = f"`{keys[0].resource}`" if keys else "the bucket's default key"
-        return f"allow `{told.action}` on {key} in the role's policy and in the key's own policy"
-    if told and told.policy and not told.policy.startswith("a policy"):
-        return f"allow `{told.action or action}` in {told.policy} as well"
+        return f"allow `{denial.action}` on {key} in the role's policy and in the key's own policy"
+    if denial and denial.policy and not denial.policy.startswith("a policy"):
+        return f"allow `{denial.action or action}` in {denial.policy} as well"
     if keys:
         needed = " and ".join(f"`{one.action}`" for one in keys)
         return f"allow `{action}` on this resource, and {needed} on the key `{keys[0].resource}`"
     return None
 
 
-def _demanded(told: Refusal, action: str, destination: DestinationSpec) -> Iterator[str]:
+def _demanded(denial: Refusal, action: str, destination: DestinationSpec) -> Iterator[str]:
     """Yield what a bucket's policy usually denies requests for the lack of."""
-    if not told.of_resource:
+    if not denial.of_resource:
         return
     if action == "s3:PutObject" and destination.encryption.type == "NONE":
         yield "the bucket policy requires encryption: set `encryption`"
@@ -113,7 +113,7 @@ def _demanded(told: Refusal, action: str, destination: DestinationSpec) -> Itera
         )
 
 
-def _key_causes(told: Refusal, name: str, destination: DestinationSpec) -> tuple[str, ...]:
+def _key_causes(denial: Refusal, name: str, destination: DestinationSpec) -> tuple[str, ...]:
     """Return why the key is denied, where AWS says that it is the key."""
     keys = key_permissions(name, destination)
     if not keys:
@@ -129,7 +129,7 @@ def _key_causes(told: Refusal, name: str, destination: DestinationSpec) -> tuple
         "the key policy does not allow this identity: for a key of another account both "
         "policies have to allow it"
     )
-    first, second = (of_key, of_role) if told.of_resource else (of_role, of_key)
+    first, second = (of_key, of_role) if denial.of_resource else (of_role, of_key)
     return first, second, "a condition in it, such as kms:ViaService, is for another region"
 
 
@@ -396,7 +396,7 @@ def s3_probes(
 ) -> list[Probe]:
     """Return the probes of the bucket; those that write do so below `_lakeload/probe/` only.
 
-    Deleting and aborting are asked first, about nothing: a role that may not clean up is told so
+    Deleting and aborting are asked first, about nothing: a role that may not clean up learns so
     before there is something to clean.
     """
     return [
@@ -417,8 +417,8 @@ def _run(check: Check, run: Callable[[], str | None], destination: DestinationSp
     try:
         return run()
     except AwsError as error:
-        if error.denied and (told := hint(error, check.name, check.action, destination)):
-            error.hint = told
+        if error.denied and (advice := hint(error, check.name, check.action, destination)):
+            error.hint = advice
         raise
 
 

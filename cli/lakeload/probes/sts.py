@@ -160,8 +160,8 @@ class ProbeIdentity:
         wrong_id = _ROLE_DENIED[0] if reference else _NO_EXTERNAL_ID
         # STS answers an unknown role and an unknown ExternalId alike, but names a missing
         # TagSession.
-        told = refusal(error)
-        if told and told.action == "sts:TagSession":
+        denial = refusal(error)
+        if denial and denial.action == "sts:TagSession":
             return (_UNTAGGED,)
         tags = (_UNTAGGED,) if credentials.session_tags else ()
         denied = (wrong_id, *_ROLE_DENIED[1:3], *tags, *_ROLE_DENIED[3:])

@@ -82,8 +82,8 @@ def fetch(
 
     Several processes may do so at once: a file appears whole, under its name, or not at all, and
     one of them downloads it. What was broken is kept as `NAME.broken`. Jars of other versions that
-    nobody has used for long are removed where new ones come. Raises `MachineNotReady` naming
-    what to do when a jar cannot be had, and what `choose_repository` raises.
+    have not been used for a long time are removed where new ones come. Raises `MachineNotReady`
+    naming what to do when a jar cannot be had, and what `choose_repository` raises.
     """
     for jar in jars:
         mark_used(folder / jar.file_name)
@@ -190,8 +190,7 @@ class _Work:
         kept = self._set_aside(part, jar)
         hint = (
             f"the download was kept as `{kept}`; it may be an error page of a proxy, or the "
-            "repository has changed the file. "
-            f"{ways_out(jar, self._folder)}"
+            f"repository has changed the file. {ways_out(jar, self._folder)}"
         )
         raise _other_content(f"{self._repository.url}/{jar.path}", found, jar, hint)
 

@@ -69,8 +69,7 @@ def other_keys(table: str, theirs: str, ours: str) -> CatalogConflict:
     return CatalogConflict(
         f"Glue's `{table}` is partitioned by {theirs} and this destination's table by {ours}",
         hint="restore the former `partition_strategy`, or drop the table from Glue (the "
-        "files stay): "
-        "lakeload recreates it with its own partition key",
+        "files stay): lakeload recreates it with its own partition key",
     )
 
 
@@ -79,8 +78,7 @@ def other_projection(table: str, theirs: str, ours: str) -> CatalogConflict:
     return CatalogConflict(
         f"Glue's `{table}` has {theirs} and this destination's table {ours}",
         hint="restore the former `partition_projection` and `partition_strategy`, or drop "
-        "the table "
-        "from Glue (the files stay): lakeload recreates it",
+        "the table from Glue (the files stay): lakeload recreates it",
     )
 
 

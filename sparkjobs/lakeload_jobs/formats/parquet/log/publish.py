@@ -34,8 +34,7 @@ class RecordDamaged(LoadFailed):
         super().__init__(
             f"record {number}, job `{job}` of pipeline `{record.pipeline}`, is only "
             f"partially published: {rows} of {record.all_rows} rows are lost, because the "
-            f"uploads of {shown}{more} were "
-            "aborted",
+            f"uploads of {shown}{more} were aborted",
             hint=f"this table accepts no new job until you choose: `lakeload recover FILE --void "
             f"{job} --yes` deletes its {kept} visible rows, so that you can load it again "
             f"under another id; `lakeload recover FILE --accept {job}` keeps them, without "
@@ -206,8 +205,8 @@ class Publisher:
             return True
         raise UnexpectedObject(
             f"`{self._objects.url(file.key)}` was not written by this job; job "
-            f"`{record.job_id}` of "
-            f"pipeline `{record.pipeline}` has {file.rows} rows to publish under that key",
+            f"`{record.job_id}` of pipeline `{record.pipeline}` has {file.rows} rows to publish "
+            "under that key",
             hint=(
                 "move that object and run again: lakeload never overwrites or deletes "
                 "objects of other writers"

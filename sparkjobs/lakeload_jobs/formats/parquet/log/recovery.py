@@ -181,8 +181,7 @@ class _Decision:
     def _void_already(self) -> InvalidInput:
         return InvalidInput(
             f"job `{self._job_id}` was discarded in `{self._log.location.data_path}`: "
-            "nothing of it is "
-            "visible, so nothing can be kept",
+            "nothing of it is visible, so nothing can be kept",
             hint=f"{_NOTHING_TO_DECIDE}; load its rows again under another --job-id",
         )
 
