@@ -206,6 +206,6 @@ def test_every_example_and_make_target_that_is_named_exists(page: Path) -> None:
 
 
 @each_page
-def test_no_page_names_a_machine(page: Path) -> None:
+def test_pages_name_no_machine(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"/(?:root|work|home|Users)/\w+", text) == []

@@ -58,5 +58,5 @@ def test_validate_imports_nothing_heavy() -> None:
     assert imported_by("validate", *examples) & HEAVY == set()
 
 
-def test_the_check_sees_an_import() -> None:
+def test_import_check_detects_an_import() -> None:
     assert "lakeload" in imported_by("--help")

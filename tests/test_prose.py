@@ -48,7 +48,7 @@ def test_no_page_uses_a_word_that_the_style_forbids(page: Path) -> None:
 
 
 @each_page
-def test_no_page_refers_to_what_is_not_in_the_repository(page: Path) -> None:
+def test_pages_have_no_reference_outside_the_repository(page: Path) -> None:
     assert [str(line) for line in prose(page) if OUTSIDE.search(line.text)] == []
 
 
@@ -97,7 +97,7 @@ def test_forbidden_messages_text_with_an_old_word_is_found(
         "```\n" + "code " * 40 + "\n```",
     ],
 )
-def test_what_cannot_be_wrapped_stays_as_it_is(text: str) -> None:
+def test_reflow_unwrappable_text_is_unchanged(text: str) -> None:
     assert reflow(text) == f"{text}\n"
 
 

@@ -16,7 +16,7 @@ from tests.servers.ministack import Lake
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
-def test_an_archive_is_made_and_used(lake: Lake, tmp_path: Path) -> None:
+def test_class_data_archive_is_built_and_used(lake: Lake, tmp_path: Path) -> None:
     cache, document = fetched()
     if " " in str(find_spark({}).home):
         assert document["archives"] == []

@@ -61,7 +61,7 @@ def doctor(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
     )
 
 
-def test_a_machine_that_lacks_something_is_told_what_mends_it(
+def test_doctor_on_an_incomplete_machine_prints_the_fix_of_each_problem(
     tmp_path: Path, endpoint: str
 ) -> None:
     (tmp_path / "destination.yml").write_text(DESTINATION.format(endpoint=endpoint))
@@ -86,7 +86,7 @@ def test_a_machine_that_lacks_something_is_told_what_mends_it(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["destination.yml"]
 
 
-def test_a_document_that_is_wrong_is_exit_code_two(tmp_path: Path) -> None:
+def test_doctor_with_an_invalid_file_exits_with_2(tmp_path: Path) -> None:
     (tmp_path / "destination.yml").write_text("version: 1\nbuckte: lake\nregion: eu-west-1\n")
     ended = doctor(tmp_path, "destination.yml", "--offline")
     assert ended.returncode == 2

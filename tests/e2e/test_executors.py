@@ -38,7 +38,7 @@ def keep_external_id(lake: Lake) -> str:
     return name
 
 
-def test_an_executor_loads_with_an_identity_of_its_own_and_without_one_says_what_it_needs(
+def test_executor_with_own_identity_loads_and_without_one_fails_with_a_hint(
     lake: Lake, standalone_spark: StandaloneSpark, tmp_path: Path
 ) -> None:
     lines = "".join(f"{number},name {number}\n" for number in range(ROWS))

@@ -127,9 +127,7 @@ def _attach(server: AwsServer, documents: dict[str, Any], user: str, role: str) 
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_printed_policies_are_enough_for_every_probe_and_a_sync(
-    name: str, runs: dict[str, Run]
-) -> None:
+def test_generated_policies_allow_every_check_and_a_sync(name: str, runs: dict[str, Run]) -> None:
     run = runs[name]
     expected = {"trust", "s3", "glue", "base"} | (
         {"kms"} if "encryption" in SHAPES[name] else {"source"}

@@ -63,9 +63,7 @@ def answers(lake: Lake, folder: Path) -> dict[str, list[int]]:
     return found
 
 
-def test_a_catalog_that_a_sync_may_not_change_is_brought_into_step_by_recover(
-    lake: Lake, folder: Path
-) -> None:
+def test_recover_after_a_denied_glue_update_syncs_the_catalog(lake: Lake, folder: Path) -> None:
     allow_glue(lake, [action for action in LOAD_ACTIONS if action != "BatchCreatePartition"])
     plan = lakeload(lake, folder, "plan", "pipeline.yml")
     assert plan.code == 0, plan.stderr
@@ -92,7 +90,7 @@ def test_a_catalog_that_a_sync_may_not_change_is_brought_into_step_by_recover(
     assert query(lake) == expected
 
 
-def test_a_table_in_glue_gets_a_new_column_and_answers_the_queries_of_policy(
+def test_glue_table_with_a_new_column_returns_rows_to_generated_queries(
     lake: Lake, folder: Path
 ) -> None:
     allow_glue(lake)

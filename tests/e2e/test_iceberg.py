@@ -147,7 +147,7 @@ MERGED = [(1, "newer"), (4, "d"), (5, "e")]
 """The customers of both files."""
 
 
-def test_new_tables_are_loaded_once_by_a_job_that_runs_twice(lake: Lake, folder: Path) -> None:
+def test_iceberg_job_run_twice_loads_new_tables_once(lake: Lake, folder: Path) -> None:
     first = loaded(lake, folder, "--job-id", "job-1")
     assert {name: found["status"] for name, found in first.tables.items()} == {
         "visits": "LOADED",
@@ -167,7 +167,7 @@ def test_new_tables_are_loaded_once_by_a_job_that_runs_twice(lake: Lake, folder:
     assert again.tables["visits"]["snapshot_id"] == first.tables["visits"]["snapshot_id"]
 
 
-def test_tables_are_appended_to_and_upserted(lake: Lake, folder: Path) -> None:
+def test_iceberg_tables_are_appended_and_upserted(lake: Lake, folder: Path) -> None:
     loaded(lake, folder, "--job-id", "job-1")
     arrive(folder)
     second = loaded(lake, folder, "--job-id", "job-2")
@@ -184,7 +184,9 @@ def test_tables_are_appended_to_and_upserted(lake: Lake, folder: Path) -> None:
     assert other.code == 2, "the same id with other settings is no repetition"
 
 
-def test_maintenance_does_what_it_said_and_keeps_the_latest_load(lake: Lake, folder: Path) -> None:
+def test_maintain_apply_does_what_its_dry_run_listed_and_keeps_the_latest_load(
+    lake: Lake, folder: Path
+) -> None:
     only = ("--table", "customers")
     first = loaded(lake, folder, "--job-id", "job-1", *only)
     arrive(folder)
@@ -205,7 +207,7 @@ def test_maintenance_does_what_it_said_and_keeps_the_latest_load(lake: Lake, fol
     assert rows(lake, "customers", "id", "name") == MERGED
 
 
-def test_a_full_refresh_leaves_what_is_in_the_folder_now(lake: Lake, folder: Path) -> None:
+def test_full_refresh_leaves_only_rows_of_the_current_files(lake: Lake, folder: Path) -> None:
     arrive(folder)
     before = loaded(lake, folder, "--job-id", "job-1")
     assert rows(lake, "customers", "id", "name") == MERGED
@@ -228,7 +230,7 @@ def maintain(lake: Lake, folder: Path, *flags: str) -> dict[str, dict[str, Any]]
     return {step["step"]: step for step in ended.tables["customers"]["steps"]}
 
 
-def test_the_generated_policy_is_enough_to_set_records_aside_and_a_missing_action_is_named(
+def test_generated_policy_allows_quarantine_and_a_missing_action_is_named(
     lake: Lake, folder: Path
 ) -> None:
     place = lake.server.endpoint

@@ -40,7 +40,7 @@ def open_catalog(gate: Gate, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_open_catalog_loads_merges_and_refuses_in_words_that_name_the_privilege(
+def test_open_catalog_load_without_a_privilege_fails_and_names_it(
     lake: Lake, gate: Gate, tmp_path: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLIENT_ID", "loader-id")
@@ -107,7 +107,7 @@ REFUSED: list[tuple[int, dict[str, Any], dict[str, str], tuple[str, ...]]] = [
 """Exit code, changes of the block, variables, and what is said."""
 
 
-def test_open_catalog_is_refused_before_spark_starts(
+def test_open_catalog_without_privileges_fails_before_spark_starts(
     lake: Lake, gate: Gate, tmp_path: Path
 ) -> None:
     (tmp_path / "orders.csv").write_text("id,name\n1,a\n")

@@ -47,7 +47,7 @@ def _ended(process: subprocess.Popen[str]) -> Ended:
 
 
 @pytest.mark.usefixtures("warm_spark")
-def test_only_new_files_are_loaded_and_all_again_by_a_reload(
+def test_incremental_sync_loads_new_files_and_reload_loads_all(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
@@ -74,7 +74,7 @@ def test_only_new_files_are_loaded_and_all_again_by_a_reload(
     assert idle.tables["orders"]["status"] == "NO_OP"
 
 
-def test_files_are_loaded_once_by_a_sync_after_one_that_was_killed(
+def test_incremental_sync_after_a_killed_one_loads_files_once(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
@@ -89,7 +89,7 @@ def test_files_are_loaded_once_by_a_sync_after_one_that_was_killed(
 
 
 @pytest.mark.usefixtures("warm_spark")
-def test_only_one_of_two_syncs_that_meet_loads_the_files_of_a_table(
+def test_two_concurrent_incremental_syncs_load_files_once(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)

@@ -70,7 +70,7 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
-def test_ctrl_c_before_the_commit_leaves_nothing_and_says_so(
+def test_ctrl_c_before_the_commit_leaves_nothing_and_reports_it(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
@@ -89,7 +89,7 @@ def test_ctrl_c_before_the_commit_leaves_nothing_and_says_so(
     assert not [child for child in children if _alive(child)]
 
 
-def test_sigterm_after_the_record_says_committed_and_the_next_run_finishes_it(
+def test_sigterm_after_the_record_reports_committed_and_the_next_run_publishes(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)

@@ -112,7 +112,7 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
     assert [place for place, content in places if any(form in content for form in forms)] == []
 
 
-def test_what_s3_refuses_or_lacks_is_told_without_a_start_of_spark(
+def test_s3_source_denied_or_missing_fails_before_spark_starts(
     lake: Lake, source: Lake, tmp_path: Path
 ) -> None:
     given = {
@@ -148,7 +148,7 @@ def test_what_s3_refuses_or_lacks_is_told_without_a_start_of_spark(
     assert not list(tmp_path.rglob("spark.log"))
 
 
-def test_input_from_s3_is_refused_on_a_cluster(lake: Lake, tmp_path: Path) -> None:
+def test_s3_source_on_a_cluster_is_rejected(lake: Lake, tmp_path: Path) -> None:
     lake.write_pipeline(
         tmp_path,
         tables=[{"table": "orders", "path": f"s3://{lake.seeded.bucket}/x.csv"}],

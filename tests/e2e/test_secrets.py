@@ -121,7 +121,7 @@ def test_no_command_shows_a_secret(
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("command", ["test-connection", "sync"])
-def test_no_failure_shows_the_secret_it_is_about(
+def test_failures_about_a_secret_do_not_show_it(
     command: str, setting: str, lake: Lake, folder: Path, canaries: Canaries
 ) -> None:
     # A value with blanks is also malformed, and what is malformed an error likes to quote.

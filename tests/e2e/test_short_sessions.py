@@ -21,7 +21,7 @@ LIFE = 6.0
 TABLES = 3
 
 
-def test_a_load_outlives_its_role_sessions(
+def test_load_longer_than_its_role_session_succeeds(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     tables = []

@@ -26,7 +26,7 @@ DAYS = 3
 
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
-def test_lost_uploads_stop_a_sync_until_a_person_removes_or_keeps_the_rest(
+def test_sync_with_lost_uploads_stops_until_recover_void_or_accept(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     world = World(lake, fault_proxy, tmp_path, "damaged", warm_spark=warm_spark_home)

@@ -39,7 +39,7 @@ nobody."""
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-def test_every_job_is_in_once_and_no_branch_is_left_after_kills_and_signals(
+def test_iceberg_jobs_after_kills_and_signals_are_committed_once_without_orphan_branches(
     aws: AwsServer, lake: Lake, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     notes: list[str] = []

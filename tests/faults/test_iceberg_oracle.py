@@ -63,28 +63,28 @@ def said(status: str, job: str, **error: Any) -> Told:
     return Told(job, 0, "", {"tables": [result]})
 
 
-def test_a_whole_table_is_good(world: World, table: Table) -> None:
+def test_oracle_accepts_a_complete_table(world: World, table: Table) -> None:
     assert findings(world, said("LOADED", JOB)) == Findings()
     assert Oracle(world).jobs(TABLE) == [FIRST, JOB]
     assert Oracle(world).denies(TABLE, said("LOADED", JOB)) == []
 
 
-def test_a_job_that_is_in_twice_is_seen(world: World, table: Table) -> None:
+def test_oracle_detects_a_job_committed_twice(world: World, table: Table) -> None:
     table.append(rows(JOB), snapshot_properties={JOB_ID: JOB})
     assert f"{TABLE}: {JOB} is 2 times in the lineage" in findings(world).problems
 
 
-def test_rows_without_a_job_are_doubled(world: World, table: Table) -> None:
+def test_oracle_counts_rows_without_a_job_as_duplicates(world: World, table: Table) -> None:
     table.append(rows(JOB))
     assert findings(world).doubled == len(rows_of(JOB))
 
 
-def test_rows_that_are_missing_are_lost(world: World, table: Table) -> None:
+def test_oracle_counts_missing_rows_as_lost(world: World, table: Table) -> None:
     table.delete("id = 3")
     assert findings(world).lost == 1
 
 
-def test_a_snapshot_that_was_half_is_seen_although_the_next_is_whole(
+def test_oracle_detects_an_incomplete_snapshot_before_a_complete_one(
     world: World, table: Table
 ) -> None:
     half = rows(NEXT)
@@ -93,14 +93,14 @@ def test_a_snapshot_that_was_half_is_seen_although_the_next_is_whole(
     assert findings(world).lost == 20
 
 
-def test_a_branch_that_is_left_is_seen(world: World, table: Table) -> None:
+def test_oracle_detects_an_orphan_branch(world: World, table: Table) -> None:
     head = table.metadata.current_snapshot_id
     assert head is not None
     table.manage_snapshots().create_branch(head, "lakeload_left").commit()
     assert findings(world).left == 1
 
 
-def test_rejected_records_that_are_lost_doubled_or_of_no_job_are_seen(
+def test_oracle_detects_lost_duplicate_and_unowned_rejected_records(
     world: World, table: Table
 ) -> None:
     world.rejecting.add(TABLE)
@@ -134,7 +134,7 @@ def test_rejected_records_that_are_lost_doubled_or_of_no_job_are_seen(
         ("FAILED", JOB, {"message": "the catalog does not answer"}),
     ],
 )
-def test_what_was_told_and_is_not_so_is_seen(
+def test_oracle_detects_a_wrong_reported_result(
     world: World, table: Table, status: str, job: str, error: dict[str, str]
 ) -> None:
     assert Oracle(world).denies(TABLE, said(status, job, **error))
@@ -144,6 +144,6 @@ def test_what_was_told_and_is_not_so_is_seen(
     ("mode", "expected"),
     [("APPEND", 40 + 40 + 30), ("OVERWRITE", 30), ("UPSERT", 20 + 25 + 28)],
 )
-def test_each_mode_leaves_the_rows_that_it_should(mode: Mode, expected: int) -> None:
+def test_oracle_expects_the_rows_of_each_mode(mode: Mode, expected: int) -> None:
     held = loaded(loaded(loaded([], mode, FIRST), mode, JOB), mode, NEXT)
     assert len(held) == expected

@@ -15,7 +15,7 @@ GOOD = Outcome("kill", "kill-1", 2, Findings())
 BAD = Outcome("kill", "kill-2", 1, Findings(3, 4, 5, ["rows are gone"]), "--only kill-2")
 
 
-def test_the_table_counts_by_class_and_the_whole_run_reads_it_again() -> None:
+def test_fault_report_counts_by_class_and_verifies_at_the_end() -> None:
     lines = report([GOOD, BAD, Outcome("late", "late-1", 7, Findings())], "again --seed 1")
     assert [line.split() for line in _table(lines)[1:]] == [
         ["kill", "3", "3", "4", "5"],
@@ -23,7 +23,7 @@ def test_the_table_counts_by_class_and_the_whole_run_reads_it_again() -> None:
     ]
 
 
-def test_what_was_violated_is_told_with_what_repeats_it() -> None:
+def test_fault_violation_prints_the_command_that_repeats_it() -> None:
     lines = report([GOOD, BAD], "python -m tests.faults.x --seed 1")
     assert lines[-2:] == [
         "\nkill-2: rows are gone",
@@ -34,7 +34,7 @@ def test_what_was_violated_is_told_with_what_repeats_it() -> None:
     assert not any(line.startswith("again") for line in report([GOOD], "again"))
 
 
-def test_a_campaign_fails_with_its_cases_and_keeps_its_folder_then(
+def test_fault_campaign_with_a_violation_fails_and_keeps_its_folder(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "AWS_PROFILE": "the developer's"})

@@ -64,7 +64,7 @@ def told(status: str, code: int) -> Told:
     return Told("job-1", code, "", {"attempt_id": "a", "tables": [table]})
 
 
-def test_a_lake_as_it_has_to_be_is_left_alone(world: World) -> None:
+def test_oracle_accepts_a_correct_lake(world: World) -> None:
     assert findings(world) == Findings()
     assert check_truth(world, told("LOADED", 0), [TABLE]) == []
 
@@ -86,7 +86,7 @@ def _upload(world: World) -> None:
     ],
     ids=["lost", "doubled", "upload"],
 )
-def test_what_is_lost_doubled_or_left_is_counted(
+def test_oracle_counts_lost_duplicate_and_orphan_objects(
     world: World, spoil: Callable[[World], None], expected: Findings
 ) -> None:
     spoil(world)
@@ -95,7 +95,7 @@ def test_what_is_lost_doubled_or_left_is_counted(
     assert counted == (expected.lost, expected.doubled, expected.left)
 
 
-def test_an_open_record_a_gap_and_a_false_word_are_seen(world: World) -> None:
+def test_oracle_detects_an_open_record_a_gap_and_a_wrong_result(world: World) -> None:
     delete(world, LOG + ".end")
     assert any("is not settled" in problem for problem in findings(world).problems)
     assert check_truth(world, told("LOADED", 0), [TABLE]) != []

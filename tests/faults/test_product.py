@@ -24,7 +24,7 @@ FOUR = {
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
-def test_every_job_is_in_once_after_kills_and_faults(
+def test_syncs_after_kills_and_faults_are_committed_once(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     cache = cache_with_class_data()

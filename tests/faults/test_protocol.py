@@ -23,7 +23,7 @@ FIFTY = {
 
 
 @pytest.mark.parametrize("drawn", [False, True], ids=["known seed", "new seed"])
-def test_every_committed_row_is_there_once_whatever_happens_to_its_writers(drawn: bool) -> None:
+def test_protocol_under_faults_keeps_each_committed_row_once(drawn: bool) -> None:
     seed = secrets.randbelow(10**9) if drawn else 20261121
     again = f"python -m tests.faults.protocol --base-seed {seed} --share 0.01"
     problems = []

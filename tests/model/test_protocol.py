@@ -15,14 +15,14 @@ _STATES = 300_000
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_nothing_is_lost_or_doubled_in_any_order_of_steps(name: str) -> None:
+def test_model_in_any_order_of_steps_loses_and_doubles_nothing(name: str) -> None:
     found = search(SCENARIOS[name], limit=_STATES)
     assert not found.violations, str(found)
     assert found.complete
 
 
 @pytest.mark.parametrize("rule", [field.name for field in fields(Rules)])
-def test_without_a_rule_rows_are_lost_or_doubled(rule: str) -> None:
+def test_model_without_one_rule_loses_or_doubles_rows(rule: str) -> None:
     name, expected = WITHOUT[rule]
     scenario = replace(SCENARIOS[name], rules=replace(Rules(), **{rule: False}))
     found = search(scenario, limit=_STATES, until=expected)

@@ -91,7 +91,7 @@ def test_every_protocol_step_is_recognised_and_passes_with_its_signature(
     assert {r.bucket for r in fault_proxy.requests[1:]} == {bucket}
 
 
-def test_a_lost_answer_leaves_the_object_and_a_lost_request_does_not(
+def test_fault_lost_response_keeps_the_object_and_lost_request_does_not(
     lake: Lake, fault_proxy: FaultProxy, s3: S3Client
 ) -> None:
     fault_proxy.on("PutObject", drop_answer, key="*/landed")
@@ -102,7 +102,9 @@ def test_a_lost_answer_leaves_the_object_and_a_lost_request_does_not(
     assert lake.keys() == ["data-lake/test/landed"]
 
 
-def test_a_rule_skips_and_ends_as_told(lake: Lake, fault_proxy: FaultProxy, s3: S3Client) -> None:
+def test_fault_rule_skips_and_ends_as_configured(
+    lake: Lake, fault_proxy: FaultProxy, s3: S3Client
+) -> None:
     rule = fault_proxy.on("HeadObject", answer(503, "SlowDown"), skip=1, times=1)
     statuses = []
     for _ in range(3):
@@ -113,7 +115,7 @@ def test_a_rule_skips_and_ends_as_told(lake: Lake, fault_proxy: FaultProxy, s3: 
     assert rule.hits == 3
 
 
-def test_an_error_answer_carries_its_code_for_each_protocol(
+def test_fault_error_response_has_the_code_of_each_protocol(
     lake: Lake, fault_proxy: FaultProxy, s3: S3Client
 ) -> None:
     fault_proxy.on("ListObjectsV2", answer(403, "RequestTimeTooSkewed"))

@@ -32,7 +32,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_does_what_it_does_in_a_python_of_its_own(
+def test_forked_program_behaves_as_in_its_own_python(
     forked_python: str, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "program.py").write_text(PROGRAMS[name])
@@ -55,16 +55,14 @@ def test_a_program_does_what_it_does_in_a_python_of_its_own(
     assert told[3:] == told[:3]
 
 
-def test_a_signal_is_passed_on_and_ends_both(forked_python: str, tmp_path: Path) -> None:
+def test_forked_program_signal_ends_client_and_fork(forked_python: str, tmp_path: Path) -> None:
     client, process = _sleeping(forked_python, tmp_path)
     client.send_signal(signal.SIGTERM)
     assert client.wait(30) == -signal.SIGTERM
     assert not process.is_running()
 
 
-def test_a_process_does_not_outlive_a_client_that_was_killed(
-    forked_python: str, tmp_path: Path
-) -> None:
+def test_forked_program_ends_with_its_killed_client(forked_python: str, tmp_path: Path) -> None:
     client, process = _sleeping(forked_python, tmp_path)
     client.kill()
     client.wait(30)
@@ -80,7 +78,7 @@ def _sleeping(python: str, folder: Path) -> tuple[subprocess.Popen[str], psutil.
         return client, psutil.Process(int(client.stdout.readline()))
 
 
-def test_modules_that_look_at_the_process_are_imported_by_it(
+def test_forked_program_imports_process_dependent_modules_itself(
     forked_python: str, tmp_path: Path
 ) -> None:
     (tmp_path / "program.py").write_text(

@@ -63,7 +63,7 @@ def test_an_emulator_that_cannot_start_names_its_log(
     assert str(aws.log) in str(caught.value.hint)
 
 
-def test_the_administrator_is_told_why_it_was_refused(aws: AwsServer) -> None:
+def test_ministack_denial_has_its_reason(aws: AwsServer) -> None:
     aws.admin.create_bucket("twice-created", region="eu-central-1")
     head = aws.s3.head_bucket(Bucket="twice-created")
     assert head["BucketRegion"] == "eu-central-1"

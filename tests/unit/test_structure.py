@@ -51,7 +51,7 @@ def test_a_comparison_is_found_by_what_it_compares(
     assert [item.kind for item in comparisons(tmp_path)] == kinds
 
 
-def test_templates_and_registries_are_told_apart(tmp_path: Path) -> None:
+def test_templates_and_registries_are_distinguished(tmp_path: Path) -> None:
     folder = tmp_path / PRODUCT[1]
     (folder / "formats").mkdir(parents=True)
     compared = 'a = kind == "ICEBERG"\n'
@@ -61,7 +61,7 @@ def test_templates_and_registries_are_told_apart(tmp_path: Path) -> None:
     assert [(item.path, item.line) for item in found] == [(f"{PRODUCT[1]}/page.jinja", 1)]
 
 
-def test_the_way_of_a_sync_is_short_and_follows_the_imports() -> None:
+def test_sync_reading_order_is_short_and_follows_the_imports() -> None:
     """docs/layout.md lists what to read: every module is imported by one listed before it."""
     sync, commit = reading_lists()[_SYNC], reading_lists()[_COMMIT]
     assert len(commit) <= 12

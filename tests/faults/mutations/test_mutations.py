@@ -33,7 +33,7 @@ def forks() -> ForkServerContext:
 
 
 @pytest.mark.parametrize("file", _MUTATIONS, ids=lambda file: file.stem)
-def test_a_missing_safety_is_noticed(
+def test_mutation_without_a_safeguard_fails_its_test(
     file: Path, aws: AwsServer, forks: ForkServerContext, tmp_path: Path
 ) -> None:
     mutation = read_mutation(file)
@@ -50,5 +50,5 @@ def test_a_missing_safety_is_noticed(
     assert not _BROKEN.search(said), said[-4000:]
 
 
-def test_there_are_mutations() -> None:
+def test_mutations_exist() -> None:
     assert len(_MUTATIONS) > 15

@@ -100,7 +100,9 @@ def shop(
         catalog.drop_namespace(made.schema)
 
 
-def test_a_catalog_that_compares_is_asked_once_and_nothing_of_a_table_changes(shop: Shop) -> None:
+def test_commit_validation_of_an_enforcing_catalog_is_checked_once_without_changes(
+    shop: Shop,
+) -> None:
     catalog = open_catalog(shop.world.destination, AwsSession(shop.world.destination))
     before = catalog.load_table(shop.schema, "orders").metadata_location
     seen = shop.look("new", "orders", "orders")
@@ -113,7 +115,7 @@ def test_a_catalog_that_compares_is_asked_once_and_nothing_of_a_table_changes(sh
     assert catalog.load_table(shop.schema, "orders").metadata_location == before
 
 
-def test_nothing_is_loaded_through_a_catalog_that_compares_nothing(shop: Shop) -> None:
+def test_load_through_a_catalog_without_commit_validation_is_rejected(shop: Shop) -> None:
     shop.proxy.on("*", without_requirements)
     seen = shop.look("orders", "new")
     for table in seen:
@@ -129,14 +131,14 @@ def test_nothing_is_loaded_through_a_catalog_that_compares_nothing(shop: Shop) -
     assert dict(catalog.load_table(shop.schema, "orders").properties)["lakeload.created-by"]
 
 
-def test_where_no_table_exists_the_job_asks(shop: Shop) -> None:
+def test_commit_validation_without_a_table_is_checked_by_the_job(shop: Shop) -> None:
     shop.proxy.on("*", without_requirements)
     (seen,) = shop.look("new")
     assert (seen.error, seen.caveat) == (None, "")
     assert shop.commits() == []
 
 
-def test_a_catalog_that_reads_no_empty_commit_is_asked_with_an_update(shop: Shop) -> None:
+def test_commit_validation_with_empty_commits_ignored_uses_an_update(shop: Shop) -> None:
     shop.proxy.on("*", refusing(400, "BadRequestException", empty_only=True))
     (seen,) = shop.look("orders")
     assert (seen.error, seen.caveat) == (None, "")
@@ -148,7 +150,7 @@ def test_a_catalog_that_reads_no_empty_commit_is_asked_with_an_update(shop: Shop
     ("status", "kind"),
     [(400, "BadRequestException"), (403, "ForbiddenException"), (503, "SlowDownException")],
 )
-def test_an_answer_that_tells_nothing_refuses_nothing_and_is_told(
+def test_commit_validation_with_an_unclear_response_warns_and_loads(
     status: int, kind: str, shop: Shop
 ) -> None:
     shop.proxy.on("*", refusing(status, kind))
@@ -158,7 +160,7 @@ def test_an_answer_that_tells_nothing_refuses_nothing_and_is_told(
     assert kind in seen.caveat
 
 
-def test_the_connection_test_names_it(shop: Shop) -> None:
+def test_connection_test_reports_missing_commit_validation(shop: Shop) -> None:
     shop.proxy.on("*", without_requirements)
     verdict = shop.world.ask()
     probe, failure = first_failure(verdict)
@@ -184,7 +186,7 @@ def folder(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     console.configure()
 
 
-def test_the_command_ends_before_spark_with_3(shop: Shop, folder: Path) -> None:
+def test_sync_without_commit_validation_exits_with_3_before_spark(shop: Shop, folder: Path) -> None:
     shop.proxy.on("*", without_requirements)
     text = CliRunner().invoke(app, ["sync", "pipeline.yml"])
     assert text.exit_code == 3, text.output
@@ -196,7 +198,7 @@ def test_the_command_ends_before_spark_with_3(shop: Shop, folder: Path) -> None:
     assert not (folder / "runs").exists(), "Spark's run folder was made"
 
 
-def test_a_load_warns_of_what_could_not_be_asked(
+def test_load_with_unverified_commit_validation_warns(
     shop: Shop, folder: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.proxy.on("*", refusing(403, "ForbiddenException"))

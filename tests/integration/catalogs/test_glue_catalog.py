@@ -73,7 +73,7 @@ def table(catalog: IcebergCatalog, base_identity: Lake) -> Iterator[str]:
     glue_of(base_identity).delete_database(Name=DATABASE)
 
 
-def test_a_table_is_made_read_and_changed(
+def test_glue_catalog_table_is_created_read_and_changed(
     catalog: IcebergCatalog, table: str, base_identity: Lake
 ) -> None:
     made = catalog.load_table(DATABASE, table)
@@ -87,7 +87,7 @@ def test_a_table_is_made_read_and_changed(
     assert made.vended_keys("us-east-1") is None
 
 
-def test_metadata_is_encrypted_as_the_destination_says(
+def test_glue_catalog_metadata_has_the_encryption_of_the_destination(
     catalog: IcebergCatalog, table: str, base_identity: Lake
 ) -> None:
     key = catalog.load_table(DATABASE, table).metadata_location.split("/", 3)[3]
@@ -95,7 +95,7 @@ def test_metadata_is_encrypted_as_the_destination_says(
     assert head["ServerSideEncryption"] == "AES256"
 
 
-def test_the_second_of_two_commits_at_once_is_told_so(
+def test_glue_catalog_second_concurrent_commit_raises_conflict(
     catalog: IcebergCatalog, table: str, base_identity: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = catalog.files
@@ -116,7 +116,7 @@ def test_the_second_of_two_commits_at_once_is_told_so(
     assert catalog.load_table(DATABASE, table).properties["who"] == "first"
 
 
-def test_what_is_missing_or_there_already_has_one_name_in_every_catalog(
+def test_glue_catalog_missing_and_existing_tables_raise_the_common_errors(
     catalog: IcebergCatalog, table: str, base_identity: Lake
 ) -> None:
     def refused(call: object, *arguments: object, **options: object) -> tuple[str, int | None]:
@@ -135,7 +135,7 @@ def test_what_is_missing_or_there_already_has_one_name_in_every_catalog(
     assert refused(catalog.drop_namespace, DATABASE) == ("NamespaceNotEmptyException", 409)
 
 
-def test_a_table_of_another_kind_is_refused_with_what_to_do(
+def test_glue_catalog_non_iceberg_table_is_rejected_with_a_hint(
     catalog: IcebergCatalog, table: str, base_identity: Lake
 ) -> None:
     glue_of(base_identity).create_table(
@@ -147,7 +147,9 @@ def test_a_table_of_another_kind_is_refused_with_what_to_do(
     assert "drop it in Glue" in (caught.value.hint or "")
 
 
-def test_a_denial_of_glue_is_awss_own_error(catalog: IcebergCatalog, base_identity: Lake) -> None:
+def test_glue_catalog_access_denied_is_an_aws_error(
+    catalog: IcebergCatalog, base_identity: Lake
+) -> None:
     seeded = base_identity.seeded
     policy = loader_policy(seeded.bucket, seeded.prefix)
     base_identity.server.admin.put_role_policy(seeded.role, policy)
@@ -156,7 +158,7 @@ def test_a_denial_of_glue_is_awss_own_error(catalog: IcebergCatalog, base_identi
     assert caught.value.denied
 
 
-def test_nessies_native_interface_is_refused(base_identity: Lake) -> None:
+def test_catalog_client_nessie_native_interface_is_rejected(base_identity: Lake) -> None:
     native = CatalogSpec(type="NESSIE", uri="http://127.0.0.1:9", api="NATIVE")
     wanted = replace(destination(base_identity), iceberg=IcebergSpec(catalog=native))
     with pytest.raises(InvalidInput, match="only be used from Spark"):

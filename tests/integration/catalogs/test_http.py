@@ -70,7 +70,7 @@ def refused(server: Scripted, **settings: Any) -> CatalogError:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_an_odd_answer_gets_a_code(
+def test_catalog_request_unexpected_response_gets_an_error_code(
     answer: Answer | None, code: str, status: int | None, retryable: bool, scripted: Scripted
 ) -> None:
     scripted.answer = lambda path: answer
@@ -79,7 +79,9 @@ def test_an_odd_answer_gets_a_code(
     assert error.hint or error.status
 
 
-def test_a_secret_follows_no_redirect(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catalog_request_redirect_does_not_carry_the_secret(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripted.answer = lambda path: (307, {"Location": f"{scripted.uri}/elsewhere"}, b"")
     refused(scripted, credential=secret(monkeypatch, "C", f"id:{SECRET}"))
     assert [path for path, _ in scripted.seen] == ["/catalog/v1/oauth/tokens"]
@@ -98,7 +100,7 @@ def test_a_secret_follows_no_redirect(scripted: Scripted, monkeypatch: pytest.Mo
     ],
     ids=str,
 )
-def test_what_a_server_repeats_of_a_secret_is_hidden(
+def test_catalog_error_that_repeats_a_secret_is_masked(
     settings: dict[str, str],
     value: str,
     status: int,
@@ -117,7 +119,7 @@ def test_what_a_server_repeats_of_a_secret_is_hidden(
     assert "bad value ****!" in refused(scripted, **given).message
 
 
-def test_a_token_server_that_repeats_the_client_shows_neither_half(
+def test_token_error_that_repeats_the_credential_is_masked(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"error": "invalid_client", "error_description": f"no client my-{SECRET} / {SECRET}"}
@@ -136,7 +138,7 @@ def test_a_secret_with_a_line_break_is_not_sent_and_not_shown(
     assert scripted.seen == []
 
 
-def test_a_token_answer_without_a_token_is_not_shown(
+def test_token_response_without_a_token_is_not_shown(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted.answer = lambda path: (200, {}, json.dumps({"id_token": SECRET}).encode())
@@ -144,14 +146,14 @@ def test_a_token_answer_without_a_token_is_not_shown(
     assert error.code == "NotACatalog"
 
 
-def test_a_busy_catalog_is_asked_again(scripted: Scripted) -> None:
+def test_catalog_request_busy_server_is_retried(scripted: Scripted) -> None:
     answers: list[Answer] = [(503, {}, b""), (200, {}, CONFIG)]
     scripted.answer = lambda path: answers.pop(0) if answers else (200, {}, b'{"namespaces": []}')
     wanted = destination(scripted)
     assert open_catalog(wanted, AwsSession(wanted)).namespaces() == ()
 
 
-def test_a_server_that_never_answers_is_given_up(
+def test_catalog_request_without_a_response_times_out(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = threading.Event()
@@ -165,7 +167,7 @@ def test_a_server_that_never_answers_is_given_up(
     assert caught.value.may_have_acted
 
 
-def test_requests_are_signed_as_awss_are(
+def test_catalog_requests_are_signed_with_sigv4(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
@@ -180,7 +182,7 @@ def test_requests_are_signed_as_awss_are(
     assert SECRET not in str(headers)
 
 
-def test_a_nessie_that_wants_another_token_is_asked_natively(
+def test_nessie_with_another_token_is_checked_by_its_native_interface(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = {"status": 401, "errorCode": "UNAUTHORIZED", "message": f"not {SECRET}"}
@@ -197,7 +199,7 @@ def test_a_nessie_that_wants_another_token_is_asked_natively(
 
 
 @pytest.mark.parametrize(("status", "left"), [(504, 1), (403, 0)])
-def test_a_namespace_that_may_still_come_is_named(
+def test_namespace_with_unknown_creation_is_reported(
     status: int, left: int, scripted: Scripted
 ) -> None:
     missing = json.dumps({"error": {"type": "NoSuchNamespaceException", "message": "no"}})
@@ -218,7 +220,7 @@ def test_a_namespace_that_may_still_come_is_named(
     assert len(named) == left
 
 
-def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:
+def test_catalog_error_texts_are_matched_in_catalog_responses_only() -> None:
     said = (
         "Delegate access to table with user-specified write location is temporarily not supported."
     )
@@ -237,7 +239,7 @@ def test_the_named_texts_are_recognised_in_what_a_catalog_says_alone() -> None:
         b"",
     ],
 )
-def test_another_server_at_nessies_uri_is_not_blamed_on_the_branch(
+def test_nessie_uri_of_another_server_is_not_reported_as_a_missing_branch(
     body: bytes, scripted: Scripted
 ) -> None:
     scripted.answer = lambda path: (404, {}, body)

@@ -117,12 +117,12 @@ CASES = [
 ]
 
 
-def test_its_one_warehouse_may_be_named(world: World) -> None:
+def test_nessie_single_warehouse_may_be_named(world: World) -> None:
     _warehouse(world, f"s3://{BUCKET}/lake")
     assert problems(world.ask()) == {}
 
 
-def test_an_address_of_the_native_interface_serves_both(world: World, nessie: Nessie) -> None:
+def test_nessie_native_uri_works_for_both_interfaces(world: World, nessie: Nessie) -> None:
     world.change(uri=f"{nessie.uri}/api/v1")
     assert problems(world.ask(read_only=True)) == {}
     world.change(api="NATIVE")
@@ -130,7 +130,7 @@ def test_an_address_of_the_native_interface_serves_both(world: World, nessie: Ne
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> None:
+def test_misconfiguration_fails_the_check_that_names_it(case: Case, world: World) -> None:
     case.bend(world)
     probe, failure = first_failure(world.ask())
     assert (probe.name, failure.code, failure.status) == (case.probe, case.code, case.status), told(

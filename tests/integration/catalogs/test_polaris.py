@@ -77,7 +77,7 @@ def test_every_probe_passes_and_nothing_is_left(world: World, polaris: Gate) -> 
     assert_nothing_left(world, polaris)
 
 
-def test_a_token_is_asked_for_once_with_id_secret_and_scope(world: World, polaris: Gate) -> None:
+def test_token_is_requested_once_with_id_secret_and_scope(world: World, polaris: Gate) -> None:
     assert problems(world.ask()) == {}
     (asked,) = [r for r in polaris.requests if r.path.endswith("/oauth/tokens")]
     assert asked.form == {
@@ -89,7 +89,7 @@ def test_a_token_is_asked_for_once_with_id_secret_and_scope(world: World, polari
     assert "Authorization" not in asked.headers
 
 
-def test_a_catalog_that_removes_files_itself_is_let_do_it(world: World, polaris: Gate) -> None:
+def test_catalog_that_purges_tables_removes_their_files(world: World, polaris: Gate) -> None:
     polaris.purges = True
     assert problems(world.ask()) == {}
     assert_nothing_left(world, polaris)
@@ -106,7 +106,7 @@ def test_without_delegation_the_destinations_own_keys_write(world: World, polari
     assert_nothing_left(world, polaris)
 
 
-def test_read_only_makes_nothing(world: World, polaris: Gate) -> None:
+def test_read_only_check_creates_nothing(world: World, polaris: Gate) -> None:
     verdict = world.ask(read_only=True)
     assert problems(verdict) == {}
     methods = {r.method for r in polaris.requests if not r.path.endswith("/oauth/tokens")}
@@ -148,7 +148,9 @@ def test_a_token_that_expires_in_between_is_replaced(world: World, polaris: Gate
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World, polaris: Gate) -> None:
+def test_misconfiguration_fails_the_check_that_names_it(
+    case: Case, world: World, polaris: Gate
+) -> None:
     case.bend(world, polaris)
     verdict = world.ask()
     probe, failure = first_failure(verdict)
@@ -162,7 +164,7 @@ def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World, pola
     assert not [value for value in secrets if value in told(failure)]
 
 
-def test_what_may_not_be_dropped_is_named_at_the_end(world: World, polaris: Gate) -> None:
+def test_missing_drop_privilege_is_reported_at_the_end(world: World, polaris: Gate) -> None:
     polaris.deny("DROP_TABLE_WITHOUT_PURGE", "DROP_TABLE_WITH_PURGE")
     left = world.ask().left_behind
     assert len(left) == 2

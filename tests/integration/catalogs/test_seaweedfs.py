@@ -40,13 +40,13 @@ def test_every_probe_passes_and_nothing_is_left(world: World) -> None:
     assert not [key for key in world.store.keys(TABLE_BUCKET) if "probe" in key]
 
 
-def test_a_signature_serves_as_well_as_a_client(world: World) -> None:
+def test_rest_catalog_with_a_signature_or_a_client_passes(world: World) -> None:
     world.change(credential=None, scope=None, sigv4=SigV4Spec(signing_name="s3tables"))
     verdict = world.ask()
     assert problems(verdict) == {}, told(first_failure(verdict)[1])
 
 
-def test_tables_in_another_bucket_than_the_destinations_pass_as_they_load(world: World) -> None:
+def test_tables_in_another_bucket_pass_the_check_and_load(world: World) -> None:
     world.move("lake")
     verdict = world.ask()
     assert problems(verdict) == {}, told(first_failure(verdict)[1])
@@ -121,7 +121,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> None:
+def test_misconfiguration_fails_the_check_that_names_it(case: Case, world: World) -> None:
     case.bend(world)
     probe, failure = first_failure(world.ask())
     assert (probe.name, failure.code, failure.status) == (case.probe, case.code, case.status), told(

@@ -92,7 +92,7 @@ def _bundle(text: str | None) -> Bend:
         *("proxy that wants a password", "proxy that refuses", "proxy that is down"),
     ],
 )
-def test_what_keeps_us_from_a_catalog_is_named(
+def test_unreachable_catalog_error_names_the_cause(
     bend: Bend,
     code: str,
     cause: str,
@@ -116,7 +116,7 @@ def test_what_keeps_us_from_a_catalog_is_named(
     [{"type": "REST", "access_delegation": "NONE"}, {"type": "NESSIE", "api": "NATIVE"}],
     ids=["rest", "native"],
 )
-def test_the_test_ends_within_its_time_out_when_nothing_answers(
+def test_connection_test_without_responses_ends_at_its_timeout(
     catalog: dict[str, Any], cleanup: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")

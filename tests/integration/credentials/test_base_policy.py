@@ -23,7 +23,7 @@ from lakeload_jobs.contract.spec import (
 from tests.servers.ministack import Lake
 
 
-def test_it_becomes_the_role_and_reads_the_secrets_that_the_destination_names(
+def test_base_policy_allows_assuming_the_role_and_reading_its_secrets(
     lake: Lake, base_identity: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded, place = lake.seeded, lake.server.endpoint

@@ -90,7 +90,7 @@ def test_a_role_is_assumed_from_any_base_identity(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_identity_is_used_as_it_is_without_a_role(
+def test_identity_without_a_role_is_used_directly(
     way: str, lake: Lake, tmp_path: Path, isolation: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = f"{lake.seeded.user}-writer"

@@ -31,12 +31,12 @@ def principal_of(lake: Lake, folder: Path) -> tuple[str, str]:
     return arn, " ".join(done.stderr.split())
 
 
-def test_a_user_is_trusted_as_it_is(base_identity: Lake, tmp_path: Path) -> None:
+def test_policy_of_a_user_trusts_the_user(base_identity: Lake, tmp_path: Path) -> None:
     arn, _ = principal_of(base_identity, tmp_path)
     assert arn == f"arn:aws:iam::{ACCOUNT_ID}:user/{base_identity.seeded.user}"
 
 
-def test_of_a_session_its_role_is_trusted(
+def test_policy_of_a_role_session_trusts_the_role(
     base_identity: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded = base_identity.seeded

@@ -18,7 +18,7 @@ WORK = 7.0
 WINDOW = RefreshWindow(early=20, late=10)
 
 
-def test_threads_that_share_a_session_outlive_its_credentials(
+def test_session_shared_by_threads_renews_its_credentials(
     base_identity: Lake, fault_proxy: FaultProxy
 ) -> None:
     seeded = base_identity.seeded

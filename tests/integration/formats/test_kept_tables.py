@@ -99,7 +99,7 @@ def rows(world: Kept, table: str) -> dict[int, dict[str, Any]]:
     return {row["id"]: row for row in plain}
 
 
-def test_the_second_day_of_kept_tables(kept_world: Kept) -> None:
+def test_kept_tables_of_earlier_versions_take_a_second_load(kept_world: Kept) -> None:
     world = kept_world
     tables = kept.first_day(world, upserts=world.upserts)
     before = {name: world.types(name) for name in tables}

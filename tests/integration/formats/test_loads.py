@@ -31,7 +31,7 @@ def ids(world: World) -> list[int]:
     return sorted(row["id"] for row in world.rows())
 
 
-def test_a_job_that_is_in_is_told_and_not_loaded_again(world: World) -> None:
+def test_committed_job_is_reported_and_not_loaded_again(world: World) -> None:
     spec = world.spec(world.table(world.file("a.parquet", [{"id": 1}, {"id": 2}])))
     first = world.run(spec).tables[0]
 
@@ -67,7 +67,7 @@ def test_each_file_is_loaded_once_and_all_of_them_by_a_reload(world: World) -> N
     assert load(world, table).status == "NO_OP"
 
 
-def test_a_file_that_changed_is_loaded_refused_or_skipped(world: World) -> None:
+def test_changed_file_is_loaded_rejected_or_skipped_by_setting(world: World) -> None:
     world.file("a.parquet", [{"id": 1}])
     table = incremental(world)
     fails, skips = (
@@ -114,7 +114,7 @@ def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:
     assert found == {1: (1, None), 2: (None, "x")}
 
 
-def test_a_column_in_another_spelling_goes_on_and_twins_are_numbered(world: World) -> None:
+def test_column_in_another_spelling_continues_and_duplicates_are_numbered(world: World) -> None:
     load(world, world.table(world.file("a.parquet", [{"Order ID": 1, "id": 10}])))
 
     path = world.file("b.parquet", [{"order_id": 2, "ID": 20}])
@@ -185,7 +185,7 @@ def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
     assert world.left() == []
 
 
-def test_what_does_not_fit_is_named_with_ways_out_that_work(world: World) -> None:
+def test_bad_value_error_names_settings_that_fix_it(world: World) -> None:
     load(world, world.table(world.file("a.parquet", [{"id": 1, "n": 10, "t": "x"}])))
     path = world.file("b.parquet", [{"id": 2, "n": "20", "t": "x"}, {"id": 3, "n": "n/a"}])
     refused = load(world, world.table(path))
@@ -244,7 +244,7 @@ def _plan(world: World, table: TableSpec) -> tuple[TableColumns, ...]:
         return look(session, Sources(spec, aws), spec, events)
 
 
-def test_a_change_that_is_forbidden_stops_the_load_before_a_row_is_written(world: World) -> None:
+def test_forbidden_schema_change_fails_before_a_row_is_written(world: World) -> None:
     load(world, world.table(world.file("a.parquet", [{"id": 1}])))
 
     path = world.file("b.parquet", [{"id": 2, "new": "x"}])
@@ -305,7 +305,7 @@ def test_a_limit_loads_so_many_rows_in_the_order_of_the_source(world: World) -> 
     assert ids(world) == [3, 4, 5, 6]
 
 
-def test_a_source_that_is_not_there_fails_its_table_alone(world: World) -> None:
+def test_missing_source_fails_only_its_table(world: World) -> None:
     fine = world.table(world.file("a.parquet", [{"id": 1}]))
     gone = FilesInput("PARQUET", (f"{world.folder()}/none.parquet",), {})
     missing = replace(fine, source="missing", table="missing", input=gone)

@@ -72,7 +72,7 @@ def test_types_that_spark_does_not_read_are_loaded_by_arrow(world: World) -> Non
     assert last == nothing | {"i": "P3D", "u": str(UUID)}
 
 
-def test_conditions_casts_and_json_text_are_made_of_what_arrow_reads(world: World) -> None:
+def test_conditions_casts_and_json_text_use_values_read_by_arrow(world: World) -> None:
     path = written(
         world,
         "a.parquet",
@@ -106,7 +106,7 @@ def test_conditions_casts_and_json_text_are_made_of_what_arrow_reads(world: Worl
     assert [row["_supa_deleted"] for row in world.rows()] == [False, True]
 
 
-def test_files_of_other_columns_and_wider_types_are_one_table(world: World) -> None:
+def test_files_with_other_columns_and_wider_types_are_merged(world: World) -> None:
     paths = [
         written(world, "1.parquet", {"id": pa.array([1], pa.int32()), "a": ["x"]}),
         written(world, "2.parquet", {"b": [1.5], "id": pa.array([2**40])}),
@@ -131,7 +131,7 @@ def test_files_of_other_columns_and_wider_types_are_one_table(world: World) -> N
     )
 
 
-def test_a_bad_value_is_null_and_counted_on_demand(world: World) -> None:
+def test_bad_value_with_null_setting_is_null_and_counted(world: World) -> None:
     path = written(
         world,
         "a.parquet",
@@ -155,7 +155,7 @@ def test_a_bad_value_is_null_and_counted_on_demand(world: World) -> None:
     ]
 
 
-def test_a_day_without_values_or_fields_loads_into_the_types_of_the_table(world: World) -> None:
+def test_load_without_values_or_fields_keeps_the_table_types(world: World) -> None:
     wide = pa.struct([("a", pa.int64()), ("b", pa.string())])
     day1 = written(
         world,

@@ -67,7 +67,7 @@ def rejected(world: World) -> list[tuple[str, int, str, int]]:
 COMMAS = 'id,price\n1,10.5\n2,"3,5"\n3,4.0\n4\n5,"7,25"\n'
 
 
-def test_records_are_read_again_under_the_settings_of_now_and_once(world: World) -> None:
+def test_retry_rejected_reads_records_once_with_current_settings(world: World) -> None:
     orders = table(world, "a.csv", COMMAS)
     first = quarantined(world, orders, "first")
     Path(world.folder(), "a.csv").unlink()
@@ -93,7 +93,7 @@ def test_records_are_read_again_under_the_settings_of_now_and_once(world: World)
     assert world.left() == []
 
 
-def test_a_job_without_rejected_records_and_one_that_is_not_known_load_nothing(
+def test_retry_rejected_of_a_job_without_rejects_or_unknown_loads_nothing(
     world: World,
 ) -> None:
     orders = table(world, "a.csv", "id,price\n1,10.5\n")
@@ -109,7 +109,7 @@ def test_a_job_without_rejected_records_and_one_that_is_not_known_load_nothing(
     assert (unknown.status, unknown.notes) == ("NO_OP", ("job `zero` has not loaded this table",))
 
 
-def test_two_retries_at_the_same_time_load_the_records_once(world: World) -> None:
+def test_two_concurrent_retries_load_rejected_records_once(world: World) -> None:
     orders = table(world, "a.csv", COMMAS)
     quarantined(world, orders, "first")
     right = again(orders, "first", decimal_mark=",")
@@ -125,7 +125,7 @@ def test_two_retries_at_the_same_time_load_the_records_once(world: World) -> Non
     assert world.left() == []
 
 
-def test_a_retry_that_is_killed_has_taken_nothing(world: World) -> None:
+def test_killed_retry_leaves_the_rejected_records(world: World) -> None:
     orders = table(world, "a.csv", COMMAS)
     quarantined(world, orders, "first")
     right = again(orders, "first", decimal_mark=",")
@@ -141,7 +141,7 @@ def test_a_retry_that_is_killed_has_taken_nothing(world: World) -> None:
     assert [price[0] for price in prices(world)] == [1, 2, 3, 5]
 
 
-def test_a_value_that_is_still_bad_fails_or_becomes_null_as_the_settings_say(world: World) -> None:
+def test_retry_rejected_value_still_bad_fails_or_is_null_by_setting(world: World) -> None:
     orders = table(world, "a.csv", 'id,price\n1,10.5\n2,"3,5"\n')
     quarantined(world, orders, "first")
 
@@ -171,7 +171,7 @@ def test_records_of_json_are_read_as_they_were_written(world: World) -> None:
     assert rejected(world)[-1][2:] == ('{"id": 3, "id": 4}', 4)
 
 
-def test_the_files_that_are_loaded_stay_as_they_were(world: World) -> None:
+def test_retry_rejected_leaves_the_bookmark_of_files(world: World) -> None:
     orders = table(world, "a.csv", COMMAS)
     given = orders.input
     assert isinstance(given, FilesInput)
@@ -189,7 +189,7 @@ def test_the_files_that_are_loaded_stay_as_they_were(world: World) -> None:
 
 # Tables of Parquet files have no UPSERT.
 @pytest.mark.parametrize("world", ["iceberg"], indirect=True)
-def test_an_upsert_without_a_cursor_takes_no_record_whose_key_is_there(world: World) -> None:
+def test_retry_rejected_upsert_without_cursor_rejects_existing_keys(world: World) -> None:
     merged: dict[str, Any] = {"mode": "UPSERT", "primary_key": ("id",)}
     orders = table(world, "a.csv", 'id,price\n1,10.5\n2,"3,5"\n', **merged)
     quarantined(world, orders, "first")

@@ -62,7 +62,7 @@ def check(world: World) -> Counter[int]:
     return Counter({tape: len(found) for tape, found in numbers.items()})
 
 
-def test_loads_go_on_from_where_the_last_one_stopped(world: World, tapes: Path) -> None:
+def test_load_continues_from_the_committed_state(world: World, tapes: Path) -> None:
     first = load(world, table(world, tapes))
     assert first.error is None
     assert (first.status, first.index, first.reader) == ("LOADED", "sparse", "direct")
@@ -77,9 +77,7 @@ def test_loads_go_on_from_where_the_last_one_stopped(world: World, tapes: Path) 
     assert sorted(indexes) == [base + n for base in (1, (1 << 33) + 1) for n in range(300)]
 
 
-def test_a_task_that_is_killed_while_it_reads_fails_the_load_and_nothing_else(
-    world: World, tapes: Path
-) -> None:
+def test_killed_reading_task_fails_only_its_load(world: World, tapes: Path) -> None:
     load(world, table(world, tapes))
     before = check(world)
     (tapes / "deadly").touch()
@@ -102,7 +100,7 @@ def test_a_filter_and_a_limit_are_applied_to_what_was_read(world: World, tapes: 
 
 
 @only_iceberg  # A Parquet load that is overtaken takes the next number, with the same files.
-def test_a_conflict_is_met_with_the_rows_that_were_read(world: World, tapes: Path) -> None:
+def test_conflict_is_retried_with_the_spooled_rows(world: World, tapes: Path) -> None:
     load(world, table(world, tapes))
     before = check(world)
     world.before_commit(lambda: _somebody_appends(world))
@@ -116,9 +114,7 @@ def test_a_conflict_is_met_with_the_rows_that_were_read(world: World, tapes: Pat
     assert world.left() == []
 
 
-def test_rows_of_a_state_that_another_load_has_moved_are_not_committed(
-    world: World, tapes: Path
-) -> None:
+def test_rows_of_an_outdated_state_are_not_committed(world: World, tapes: Path) -> None:
     load(world, table(world, tapes))
     world.before_commit(lambda: load(world, table(world, tapes)))
     slower = load(world, table(world, tapes))
@@ -132,7 +128,7 @@ def test_rows_of_a_state_that_another_load_has_moved_are_not_committed(
 
 
 @only_iceberg  # Parquet tables have no UPSERT.
-def test_rows_are_merged_once(world: World, tapes: Path) -> None:
+def test_rows_read_once_are_merged_once(world: World, tapes: Path) -> None:
     for _ in range(2):
         merged = load(world, table(world, tapes, mode="UPSERT", primary_key=("tape", "number")))
         assert merged.error is None
@@ -140,7 +136,7 @@ def test_rows_are_merged_once(world: World, tapes: Path) -> None:
     assert check(world) == {0: 700, 1: 700}
 
 
-def test_a_plan_reads_nothing_even_where_the_columns_are_refused(world: World, tapes: Path) -> None:
+def test_plan_with_rejected_columns_reads_no_rows(world: World, tapes: Path) -> None:
     load(world, table(world, tapes, columns=ColumnsSpec(exclude=("number",))))
     spec = world.spec(table(world, tapes), schema_changes="FAIL")
     aws = AwsSession(spec.destination)
@@ -158,7 +154,7 @@ def test_a_plan_reads_nothing_even_where_the_columns_are_refused(world: World, t
         assert "number" in found.columns
 
 
-def test_a_task_that_spark_tries_again_reads_nothing() -> None:
+def test_task_retried_by_spark_reads_no_rows_twice() -> None:
     class Second:
         def attemptNumber(self) -> int:
             return 1

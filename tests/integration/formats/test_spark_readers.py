@@ -35,7 +35,7 @@ def written(world: World, name: str, text: str) -> Path:
     return path
 
 
-def test_a_format_of_spark_is_loaded_once_and_its_meaning_is_sparks(world: World) -> None:
+def test_spark_format_is_loaded_once_with_the_semantics_of_spark(world: World) -> None:
     # Spark takes a time of day for a timestamp of today, as lakeload's own reader never does.
     path = written(world, "a b [1].csv", "id,code\n1,007\n2,008\n")
     options = {"header": "true", "inferSchema": "true"}
@@ -51,7 +51,7 @@ def test_a_format_of_spark_is_loaded_once_and_its_meaning_is_sparks(world: World
     assert world.left() == []
 
 
-def test_a_reader_that_lakeload_does_not_have_and_its_types(world: World) -> None:
+def test_spark_reader_unknown_to_lakeload_loads_its_types(world: World) -> None:
     path = written(world, "lines.txt", "10\n20\n")
     columns = ColumnsSpec(types={"value": "bigint"}, rename={"value": "amount"})
 
@@ -78,7 +78,7 @@ def test_a_bad_value_of_a_declared_type_fails_the_load(world: World) -> None:
         ("parquet", "a.txt", "a.txt"),
     ],
 )
-def test_what_spark_does_not_read_is_an_error_of_the_table(
+def test_spark_reader_failure_is_an_error_of_the_table(
     world: World, kind: str, name: str, message: str
 ) -> None:
     path = written(world, "a.txt", "10\n")

@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_loaded_when_it_is_replaced(
     assert world.left() == []
 
 
-def test_more_files_than_allowed_fail_and_name_the_first(world: World) -> None:
+def test_more_unreadable_files_than_allowed_fail_and_name_the_first(world: World) -> None:
     folder = Path(world.folder())
     folder.mkdir(exist_ok=True)
     (folder / "a.parquet").write_bytes(parquet(rows_from(0)))
@@ -169,7 +169,7 @@ def test_more_files_than_allowed_fail_and_name_the_first(world: World) -> None:
     assert f"reading `{folder}/b.parquet`: " in failed.error.message
 
 
-def test_a_changed_file_of_which_records_were_set_aside_fails_unless_the_settings_say_what_to_do(
+def test_changed_file_with_rejected_records_fails_unless_on_changed_file_is_set(
     world: World,
 ) -> None:
     folder = Path(world.folder())

@@ -79,7 +79,7 @@ CONFLICTS: tuple[tuple[Edit, str, str], ...] = (
 )
 
 
-def test_what_is_not_our_table_is_refused_and_both_sides_are_named(loader: Loader) -> None:
+def test_glue_table_of_another_definition_is_rejected_and_both_are_named(loader: Loader) -> None:
     record = loader.stage("job-1", {"id": [1]}, COLUMNS, TEN)
     loader.catalog.bring_into_step([record], COLUMNS)
     original = loader.glue_table()
@@ -97,7 +97,7 @@ def test_what_is_not_our_table_is_refused_and_both_sides_are_named(loader: Loade
     loader.again().catalog.check(loader.target, COLUMNS)
 
 
-def test_a_database_elsewhere_is_refused_only_where_a_table_would_be_made(loader: Loader) -> None:
+def test_glue_database_in_another_location_is_rejected_only_for_new_tables(loader: Loader) -> None:
     glue = glue_of(loader.lake)
     glue.create_database(DatabaseInput={"Name": SCHEMA, "LocationUri": "s3://elsewhere/shop/"})
     with pytest.raises(CatalogConflict, match=r"s3://elsewhere/shop/.*data-lake/test/supaflow"):
@@ -109,7 +109,7 @@ def test_a_database_elsewhere_is_refused_only_where_a_table_would_be_made(loader
     assert loader.again().load("job-2", {"id": [2]}, ID).catalog_error is None
 
 
-def test_a_partition_elsewhere_is_named_and_left(loader: Loader) -> None:
+def test_glue_partition_in_another_location_is_reported_and_kept(loader: Loader) -> None:
     loader.load("job-1", {"id": [1]}, ID)
     later = TEN + timedelta(hours=1)
     elsewhere: Any = {
@@ -125,13 +125,13 @@ def test_a_partition_elsewhere_is_named_and_left(loader: Loader) -> None:
     assert loader.cataloged() == [1]
 
 
-def test_types_that_athena_cannot_read_are_refused_before_the_load(loader: Loader) -> None:
+def test_types_that_athena_cannot_read_are_rejected_before_the_load(loader: Loader) -> None:
     for kind in ("struct<>", "map<struct<a:int>,int>", "interval", "array<void>", "struct<a:int"):
         with pytest.raises(CatalogConflict, match="column `odd` is"):
             loader.catalog.check(loader.target, (Column("odd", kind),))
 
 
-def test_the_same_table_made_by_hand_or_by_another_pipeline_is_used(
+def test_equal_glue_table_of_another_creator_is_used(
     loader: Loader,
 ) -> None:
     first, second = loader.again(pipeline="one"), loader.again(pipeline="two")
@@ -154,7 +154,7 @@ def test_the_same_table_made_by_hand_or_by_another_pipeline_is_used(
     assert not second.catalog.drop_table(second.target, second.location)
 
 
-def test_a_table_that_was_dropped_is_made_again_with_all_that_lies_there(
+def test_dropped_glue_table_is_recreated_with_all_partitions(
     loader: Loader,
 ) -> None:
     two = ID | {"b": "bigint"}
@@ -172,7 +172,7 @@ def test_a_table_that_was_dropped_is_made_again_with_all_that_lies_there(
     assert [name for name, _ in loader.columns()] == ["id", "b"]
 
 
-def test_a_remade_table_is_marked_until_its_older_partitions_are_back(loader: Loader) -> None:
+def test_recreated_glue_table_is_marked_until_its_partitions_are_restored(loader: Loader) -> None:
     for hour in range(3):
         later = TEN + timedelta(hours=hour)
         loader.load(f"job-{hour}", {"id": [hour]}, ID, synced=later)

@@ -34,7 +34,9 @@ def sent(proxy: FaultProxy) -> Counter[str]:
     return found
 
 
-def test_requests_stay_within_the_bar(proxied: Loader, fault_proxy: FaultProxy) -> None:
+def test_glue_requests_of_a_load_stay_within_the_limit(
+    proxied: Loader, fault_proxy: FaultProxy
+) -> None:
     proxied.load("job-1", {"id": [1]}, ID, table_handling="FAIL")
     # What lies at the path was looked at when the log was opened: no second LIST of it.
     listed = [r.target for r in fault_proxy.requests if r.operation == "ListObjectsV2"]
@@ -52,7 +54,7 @@ def test_requests_stay_within_the_bar(proxied: Loader, fault_proxy: FaultProxy) 
     assert [row["id"] for row in proxied.query()] == [1, 2, 3]
 
 
-def test_a_table_without_glue_never_asks_it(proxied: Loader, fault_proxy: FaultProxy) -> None:
+def test_table_without_glue_sends_no_glue_request(proxied: Loader, fault_proxy: FaultProxy) -> None:
     loader = proxied.again(parquet=ParquetSpec())
     loader.log().inspect("shop", "job-1", "f" * 64, "orders", "APPEND")
     log = loader.log()
@@ -62,7 +64,7 @@ def test_a_table_without_glue_never_asks_it(proxied: Loader, fault_proxy: FaultP
     assert loader.cataloged() == []
 
 
-def test_a_repair_registers_hundreds_of_partitions_with_one_look(
+def test_glue_repair_registers_hundreds_of_partitions_after_one_read(
     loader: Loader, proxied: Loader, fault_proxy: FaultProxy
 ) -> None:
     loader.load("job-1", {"id": [1]}, ID)
@@ -79,7 +81,7 @@ def test_a_repair_registers_hundreds_of_partitions_with_one_look(
     assert len(loader.partitions()) == 251
 
 
-def test_a_denied_action_leaves_the_data_in_and_is_named(loader: Loader) -> None:
+def test_denied_glue_action_is_named_and_the_data_stays_committed(loader: Loader) -> None:
     database = "arn:aws:glue:us-east-1:123456789012:database/supaflow_shop"
     for action in LOAD_ACTIONS:
         one = loader.again(table=f"without_{action.lower()}")
@@ -129,7 +131,7 @@ def no_database(lake: Lake) -> None:
     ],
     ids=["throttled", "broken", "answer-lost", "answers-lost"],
 )
-def test_every_operation_outlives_a_fault(
+def test_every_glue_operation_is_retried_after_a_fault(
     proxied: Loader, fault_proxy: FaultProxy, action: Any, repeats: int
 ) -> None:
     record = proxied.stage("job-1", {"id": [1]}, COLUMNS, TEN)
@@ -146,7 +148,7 @@ def test_every_operation_outlives_a_fault(
     assert list(proxied.partitions()) == ["2026/11/21/10"]
 
 
-def test_glue_that_stays_away_stops_no_load(proxied: Loader, fault_proxy: FaultProxy) -> None:
+def test_unreachable_glue_does_not_fail_the_load(proxied: Loader, fault_proxy: FaultProxy) -> None:
     away = Rule("GetTable", answer(500, "InternalServiceException"))
     fault_proxy.rules.append(away)
     log = proxied.log()
@@ -159,7 +161,7 @@ def test_glue_that_stays_away_stops_no_load(proxied: Loader, fault_proxy: FaultP
     assert [row["id"] for row in proxied.query()] == [1, 2]
 
 
-def test_partitions_that_glue_could_not_make_are_asked_for_again(
+def test_glue_partitions_that_failed_are_created_by_the_next_load(
     loader: Loader, proxied: Loader, fault_proxy: FaultProxy
 ) -> None:
     def refuse(code: str) -> Callable[[bytes], bytes]:
@@ -229,7 +231,7 @@ def test_two_first_loads_at_once_make_one_table(
     assert sorted(proxied.partitions()) == ["2026/11/21/10", "2026/11/21/11"]
 
 
-def test_a_late_step_of_an_older_job_takes_no_column_away(loader: Loader) -> None:
+def test_late_catalog_sync_of_an_older_job_removes_no_column(loader: Loader) -> None:
     older = loader.stage("job-1", {"id": [1]}, COLUMNS, TEN)
     loader.leave_uncataloged(1, older)
     loader.catalog.bring_into_step(
@@ -242,7 +244,7 @@ def test_a_late_step_of_an_older_job_takes_no_column_away(loader: Loader) -> Non
     assert loader.glue_table()["VersionId"] == version, "nothing to add is no write"
 
 
-def test_a_table_dropped_in_the_middle_is_made_again(
+def test_glue_table_dropped_during_a_load_is_recreated(
     loader: Loader, proxied: Loader, fault_proxy: FaultProxy
 ) -> None:
     loader.load("job-1", {"id": [1]}, ID)

@@ -69,7 +69,7 @@ def nested(number: int, kind: Any) -> pa.Table:
     return pa.table({"id": [number], "s": pa.array([value], kind)})
 
 
-def test_fields_that_structs_get_are_null_in_older_files_alone(loader: Loader) -> None:
+def test_new_struct_fields_are_null_in_older_files_only(loader: Loader) -> None:
     """Athena reads the files of a partition with the types that the partition has."""
     allow_glue(loader.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
     for number, hours, kind in ((1, 0, ONE), (2, 1, ONE), (3, 1, TWO), (4, 2, TWO), (5, 2, ONE)):
@@ -196,7 +196,7 @@ def test_a_type_of_every_rule_is_read_back(loader: Loader) -> None:
     assert loader.query() == [expected]
 
 
-def test_the_reader_refuses_what_athena_would(loader: Loader) -> None:
+def test_athena_model_rejects_what_athena_rejects(loader: Loader) -> None:
     loader.load("job-1", {"id": [1]}, ID)
     glue = glue_of(loader.lake)
     table = loader.glue_table()

@@ -13,7 +13,7 @@ from lakeload_jobs.contract.spec import FilesInput, PartitionField
 from tests.integration.iceberg.conftest import SYNCED, Loads
 
 
-def test_appends_add_up_and_each_is_one_snapshot_that_says_whose_it_is(loads: Loads) -> None:
+def test_each_append_is_one_snapshot_with_its_job_id(loads: Loads) -> None:
     first = [{"id": n, "name": f"n{n}"} for n in range(1, 6)]
     types: dict[str, pa.DataType] = {"id": pa.int64(), "name": pa.string()}
     typed = pa.schema(types)

@@ -135,7 +135,7 @@ def make_world(
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_a_table_lives_through_everything_in(
+def test_table_of_each_catalog_passes_all_operations(
     name: str, make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:
     life = Life(spark, make_world(name), tmp_path)
@@ -185,7 +185,7 @@ def test_a_table_lives_through_everything_in(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_another_way_to_be_let_in_loads_as_well(
+def test_load_with_another_authentication_succeeds(
     name: str, make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:
     life = Life(spark, make_world(name), tmp_path)

@@ -20,7 +20,7 @@ from tests.servers.short_tokens import ShortTokens
 _SIGNED = re.compile(r"Credential=([^/]+)/\d{8}/([^/]+)/([^/]+)/aws4_request")
 
 
-def test_the_signature_is_the_roles_whose_keys_are_renewed(
+def test_catalog_signature_uses_renewed_keys_of_the_role(
     base_identity: Lake, fault_proxy: FaultProxy, spark: SparkSession
 ) -> None:
     # A life so short is over at the next use: a load would be longer than any of its sessions.

@@ -24,7 +24,7 @@ from tests.integration.iceberg.table_oracle import row, write_rows
 CREATORS = 8
 
 
-def test_first_loads_at_once_all_come_in(
+def test_concurrent_first_loads_are_all_committed(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     spark: SparkSession,

@@ -12,7 +12,7 @@ from lakeload_jobs.contract.spec import RunOptions
 from tests.integration.iceberg.conftest import Loads
 
 
-def test_columns_are_added_and_widened_and_those_that_go_stay(loads: Loads) -> None:
+def test_columns_are_added_and_widened_and_removed_ones_stay(loads: Loads) -> None:
     narrow_fields: list[pa.Field[Any]] = [
         pa.field("id", pa.int32()),
         pa.field("price", pa.decimal128(6, 2)),
@@ -62,7 +62,7 @@ def test_a_change_that_the_policy_forbids_names_the_column_and_changes_nothing(
     assert list(loads.read().metadata.refs) == ["main"]
 
 
-def test_a_new_key_takes_the_place_of_the_old_one(loads: Loads) -> None:
+def test_new_key_replaces_the_old_one(loads: Loads) -> None:
     rows = [{"a": 1, "b": 2, "id": 1}]
     loads.loaded(loads.table(loads.file(rows), primary_key=("a",)))
 
@@ -91,7 +91,7 @@ def test_a_new_key_needs_rows_that_have_it(loads: Loads) -> None:
     assert loads.read().schema().identifier_field_names() == {"id"}
 
 
-def test_a_new_key_is_also_what_the_table_is_sorted_by(loads: Loads) -> None:
+def test_new_key_is_the_sort_order_too(loads: Loads) -> None:
     def sorted_by(name: str) -> list[str]:
         table = loads.read(name)
         schema, order = table.schema(), table.sort_order()
@@ -112,7 +112,7 @@ def test_a_new_key_is_also_what_the_table_is_sorted_by(loads: Loads) -> None:
     assert loads.read().schema().identifier_field_names() == {"a", "b"}
 
 
-def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> None:
+def test_first_run_rejects_the_table_of_another_pipeline(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
 
     refused = loads.load(loads.table(loads.file([{"id": 2}])), pipeline="other")
@@ -128,7 +128,7 @@ def test_the_first_run_refuses_the_table_of_another_pipeline(loads: Loads) -> No
     assert loads.rows() == [{"id": 1}, {"id": 3}]
 
 
-def test_settings_of_a_key_and_of_properties_that_cannot_be_are_named(loads: Loads) -> None:
+def test_invalid_key_and_property_settings_are_named(loads: Loads) -> None:
     reserved = loads.load(
         loads.table(loads.file([{"id": 1}]), table_properties={"lakeload.seq": "9"})
     )

@@ -23,7 +23,9 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/6b1f0000-4d5e-4b6c-8d7e-0000000000
 WRITES = ("PutObject", "CreateMultipartUpload")
 
 
-def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identity: Lake) -> None:
+def test_iceberg_table_in_another_location_is_reported_and_not_changed(
+    loads: Loads, base_identity: Lake
+) -> None:
     lake, world = base_identity, glue_world(base_identity)
     loads.destination, loads.schema = world.destination, world.schema
     lake.server.admin.put_role_policy(lake.seeded.role, embedded_policy(world.destination))
@@ -57,7 +59,7 @@ def test_what_lies_elsewhere_is_named_and_not_touched(loads: Loads, base_identit
     assert "the destination has changed since the first load" in moved
 
 
-def test_every_call_names_the_account_and_every_object_the_key(
+def test_glue_calls_name_the_account_and_objects_the_kms_key(
     loads: Loads, base_identity: Lake, fault_proxy: FaultProxy
 ) -> None:
     lake, place = base_identity, fault_proxy.endpoint

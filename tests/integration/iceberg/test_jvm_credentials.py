@@ -47,7 +47,7 @@ def properties(spark: SparkSession) -> Iterator[Any]:
             system.setProperty(name, value)
 
 
-def test_nobody_sees_keys_of_two_identities(loads: Loads, properties: Any) -> None:
+def test_jvm_credentials_never_mix_two_identities(loads: Loads, properties: Any) -> None:
     aws = cast("AwsSession", Identity())
     ended = threading.Event()
 

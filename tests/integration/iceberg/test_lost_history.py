@@ -45,7 +45,7 @@ def ids(loads: Loads) -> list[int]:
     return [row["id"] for row in loads.rows()]
 
 
-def test_what_the_history_has_lost_the_data_is_asked_for(loads: Loads) -> None:
+def test_job_missing_in_the_history_is_searched_in_the_data(loads: Loads) -> None:
     pattern, folder = str(loads.folder / "*.parquet"), str(loads.folder)
     source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=folder)
     table = loads.table(input=source)
@@ -79,7 +79,7 @@ def test_what_the_history_has_lost_the_data_is_asked_for(loads: Loads) -> None:
     assert ids(loads) == [1, 50, 51, 60, 61, 70, 71]
 
 
-def test_a_twin_that_came_in_and_was_forgotten_meanwhile_is_found_in_the_data(
+def test_concurrent_attempt_missing_in_the_history_is_found_in_the_data(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads.loaded(loads.table(loads.file([{"id": 0}])))

@@ -35,7 +35,7 @@ def upkeep(spark: SparkSession, base_identity: Lake, tmp_path: Path) -> Upkeep:
     return glue_upkeep(spark, base_identity, tmp_path)
 
 
-def test_a_dry_run_says_what_is_then_done_and_writes_nothing(upkeep: Upkeep) -> None:
+def test_maintain_dry_run_lists_the_steps_and_writes_nothing(upkeep: Upkeep) -> None:
     table = incremental(upkeep)
     upkeep.file([{"id": n} for n in range(10)])
     upkeep.loaded(table)
@@ -97,7 +97,7 @@ def test_a_dry_run_says_what_is_then_done_and_writes_nothing(upkeep: Upkeep) -> 
     assert upkeep.loaded(table).rows == 1
 
 
-def test_loads_that_meet_a_maintenance_all_come_in(
+def test_loads_concurrent_with_maintenance_are_all_committed(
     upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyed: dict[str, Any] = {"primary_key": ("id",)}
@@ -127,7 +127,7 @@ def test_loads_that_meet_a_maintenance_all_come_in(
     assert list(upkeep.read().metadata.refs) == ["main"]
 
 
-def test_a_compaction_that_loses_is_taken_anew_and_then_told(
+def test_compaction_with_conflicts_is_retried_and_then_reported(
     upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = upkeep.table(upkeep.file([{"id": n} for n in range(10)]))
@@ -150,7 +150,7 @@ def test_a_compaction_that_loses_is_taken_anew_and_then_told(
     assert {row["id"] for row in upkeep.rows()} == {*range(4, 10), *range(100, 106)}
 
 
-def test_limits_and_permissions_are_kept(upkeep: Upkeep) -> None:
+def test_maintain_respects_limits_and_permissions(upkeep: Upkeep) -> None:
     table = upkeep.table(upkeep.file([{"id": n} for n in range(10)]))
     upkeep.loaded(table)
     small_files(upkeep)

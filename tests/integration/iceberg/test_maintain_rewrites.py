@@ -29,7 +29,7 @@ def delete_files(upkeep: Upkeep) -> int:
     return int(summary["total-delete-files"] or 0)
 
 
-def test_files_of_deletes_are_rewritten_where_that_leaves_fewer(upkeep: Upkeep) -> None:
+def test_delete_files_are_rewritten_where_that_leaves_fewer(upkeep: Upkeep) -> None:
     def upsert(*ids: int) -> None:
         path = upkeep.file([{"id": number, "note": "new"} for number in ids])
         upkeep.loaded(upkeep.table(path, primary_key=("id",), mode="UPSERT"))

@@ -46,7 +46,7 @@ def test_columns_that_do_not_fit_are_replaced_with_the_rows(loads: Loads) -> Non
     assert schema.find_field("id").required
 
 
-def test_an_overwrite_ends_the_account_of_loaded_files(loads: Loads) -> None:
+def test_overwrite_clears_the_bookmark_of_loaded_files(loads: Loads) -> None:
     """Its rows are of files that no account names: going on from the old one would double them."""
     pattern = str(loads.folder / "*.parquet")
     source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=str(loads.folder))

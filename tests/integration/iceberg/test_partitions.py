@@ -56,7 +56,7 @@ def test_new_files_follow_a_changed_spec_and_rows_of_old_files_are_merged(loads:
     assert (spec_now(loads), specs_of_files(loads)) == (["identity(kind)"], {0, 1, 2})
 
 
-def test_what_was_staged_before_the_spec_changed_is_published_as_it_is(
+def test_rows_staged_before_a_spec_change_are_published_unchanged(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other(*rows: Row, **changes: Any) -> Any:

@@ -54,7 +54,7 @@ def foreign_append(loads: Loads, number: int) -> None:
     frame.selectExpr(f"{number}L as id").writeTo(name).append()
 
 
-def test_an_append_lands_on_a_head_that_has_moved_and_an_overwrite_runs_again(
+def test_append_to_a_moved_head_is_published_and_overwrite_is_repeated(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
@@ -74,7 +74,7 @@ def test_an_append_lands_on_a_head_that_has_moved_and_an_overwrite_runs_again(
     assert list(loads.read().metadata.refs) == ["main"]
 
 
-def test_two_attempts_at_one_job_bring_its_rows_once(
+def test_two_attempts_at_one_job_commit_its_rows_once(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = loads.table(loads.file([{"id": 1}]))
@@ -93,7 +93,9 @@ def test_two_attempts_at_one_job_bring_its_rows_once(
     assert list(loads.read().metadata.refs) == ["main"]
 
 
-def test_the_state_of_a_pipeline_moves_once(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_loads_move_the_pipeline_state_once(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pattern = str(loads.folder / "*.parquet")
     source = FilesInput("PARQUET", (pattern,), {}, incremental=True, folder=str(loads.folder))
     table = loads.table(input=source)
@@ -126,7 +128,7 @@ def test_a_rollback_by_hand_stops_an_incremental_load_and_frees_the_job_id(loads
     assert loads.rows() == [{"id": 1}]
 
 
-def test_a_branch_that_came_in_unheard_keeps_its_beginning(loads: Loads) -> None:
+def test_create_branch_of_an_existing_branch_keeps_its_snapshot(loads: Loads) -> None:
     first = loads.loaded(loads.table(loads.file([{"id": 1}])))
     name = staging_branch(datetime.now(UTC), "33333333-3333-4333-8333-333333333333")
     assert create_branch(loads.spark, loads.schema, "orders", name, "main") == first.snapshot_id
@@ -136,7 +138,7 @@ def test_a_branch_that_came_in_unheard_keeps_its_beginning(loads: Loads) -> None
     assert drop_branch(loads.spark, loads.schema, "orders", name)
 
 
-def test_a_dropped_branch_fences_a_publish_off_on_rest(loads: Loads) -> None:
+def test_dropped_branch_prevents_a_publish_on_rest(loads: Loads) -> None:
     """REST compares only references that a commit sets: without our own it would be published."""
     loads.loaded(loads.table(loads.file([{"id": 1}])))
     name = staging_branch(datetime.now(UTC), "22222222-2222-4222-8222-222222222222")
@@ -156,7 +158,7 @@ def test_a_dropped_branch_fences_a_publish_off_on_rest(loads: Loads) -> None:
     assert loads.read().properties["lakeload.seq"] == "1"
 
 
-def test_branches_of_dead_attempts_go_with_the_next_start(loads: Loads) -> None:
+def test_branches_of_abandoned_attempts_are_dropped_by_the_next_load(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
     now = datetime.now(UTC)
     old = staging_branch(now - timedelta(hours=25), "33333333-3333-4333-8333-333333333333")
@@ -172,7 +174,7 @@ def test_branches_of_dead_attempts_go_with_the_next_start(loads: Loads) -> None:
 
 
 @pytest.mark.parametrize("lose", [drop_answer, drop_request])
-def test_a_commit_without_an_answer_is_looked_for_and_is_in_once(
+def test_commit_without_a_response_is_verified_and_committed_once(
     loads: Loads, make_proxy: MakeProxy, lose: Action
 ) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
@@ -198,7 +200,7 @@ def test_a_commit_without_an_answer_is_looked_for_and_is_in_once(
     assert list(loads.read().metadata.refs) == ["main"]
 
 
-def test_a_refused_commit_leaves_nothing(loads: Loads, make_proxy: MakeProxy) -> None:
+def test_rejected_commit_leaves_no_files(loads: Loads, make_proxy: MakeProxy) -> None:
     loads.loaded(loads.table(loads.file([{"id": 1}])))
     proxy = make_proxy(loads.uri)
 
@@ -221,7 +223,7 @@ def test_a_refused_commit_leaves_nothing(loads: Loads, make_proxy: MakeProxy) ->
     assert list(loads.read().metadata.refs) == ["main"]
 
 
-def test_a_creator_that_is_told_nonsense_looks_whether_the_table_is_there(
+def test_table_creation_with_an_invalid_response_checks_for_the_table(
     loads: Loads, make_proxy: MakeProxy
 ) -> None:
     proxy = make_proxy(loads.uri)
@@ -247,7 +249,7 @@ def test_a_creator_that_is_told_nonsense_looks_whether_the_table_is_there(
     assert (told, loads.rows()) == (["namespaces", "tables"], [{"id": 1}])
 
 
-def test_loads_at_once_all_come_in(loads: Loads) -> None:
+def test_concurrent_loads_are_all_committed(loads: Loads) -> None:
     loads.loaded(loads.table(loads.file([{"id": 0}])))
     specs = [loads.spec(loads.table(loads.file([{"id": n}]))) for n in range(1, 7)]
 

@@ -209,7 +209,7 @@ def _filled(value: str) -> str:
     return os.environ[value.removeprefix("env:")] if value.startswith("env:") else value
 
 
-def test_spark_answers_every_query(asked_by_spark: dict[str, list[dict[str, Any]]]) -> None:
+def test_generated_queries_run_in_spark(asked_by_spark: dict[str, list[dict[str, Any]]]) -> None:
     jobs = {
         title: {row.get("_supa_job_id") for row in rows} for title, rows in asked_by_spark.items()
     }

@@ -59,7 +59,7 @@ def last(loads: Loads) -> JobSpec:
     return loads.last
 
 
-def test_good_records_are_loaded_and_bad_ones_lie_beside_them(loads: Loads) -> None:
+def test_good_records_are_loaded_and_bad_ones_are_in_the_side_table(loads: Loads) -> None:
     first = loads.loaded(table(loads, "id,n\n1,10\n2\n3,x\n4,40\n"), **QUARANTINE)
 
     assert (first.rows, first.rejected, first.index) == (2, 2, "sparse")
@@ -80,7 +80,7 @@ def test_good_records_are_loaded_and_bad_ones_lie_beside_them(loads: Loads) -> N
     assert (clean.rejected, clean.index, len(side(loads))) == (0, "dense", 2)
 
 
-def test_more_than_allowed_leaves_neither_rows_nor_a_side_table(loads: Loads) -> None:
+def test_more_rejects_than_allowed_leave_neither_rows_nor_a_side_table(loads: Loads) -> None:
     given = QUARANTINE | {"max_rejected": RejectLimit(rows=0)}
 
     result = loads.load(table(loads, "id,n\n1,10\n3,x\n"), **given)
@@ -116,7 +116,7 @@ def killed_before_the_publish(loads: Loads, patch: pytest.MonkeyPatch) -> TableR
     return TableResult("orders", "", "FAILED")
 
 
-def test_rejected_records_of_an_attempt_that_died_are_removed_once_it_cannot_publish(
+def test_rejected_records_of_an_abandoned_attempt_are_removed_once_it_cannot_publish(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_before_the_publish(loads, monkeypatch)
@@ -149,7 +149,7 @@ def test_maintain_removes_rejected_records_of_an_attempt_whose_branch_it_drops(
     assert side(loads) == []
 
 
-def test_rejected_records_of_a_load_that_could_not_publish_are_removed_by_itself(
+def test_load_that_cannot_publish_removes_its_rejected_records(
     loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object) -> None:
@@ -166,7 +166,7 @@ def test_rejected_records_of_a_load_that_could_not_publish_are_removed_by_itself
     assert pending(loads) == []
 
 
-def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(loads: Loads) -> None:
+def test_side_table_name_of_an_existing_table_is_rejected(loads: Loads) -> None:
     loads.loaded(table(loads, "id,n\n1,1\n", name="orders_rejected"))
 
     result = loads.load(table(loads, "id,n\n1,10\n2\n"), **QUARANTINE)
@@ -177,7 +177,7 @@ def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(loads: Loads) ->
     assert len(loads.read().metadata.refs) == 0
 
 
-def test_a_retry_whose_commit_has_no_answer_has_read_the_records_once(
+def test_retry_without_a_commit_response_reads_the_records_once(
     loads: Loads, make_proxy: MakeProxy
 ) -> None:
     spec = table(loads, "id,n\n1,10\n2,2.000\n")

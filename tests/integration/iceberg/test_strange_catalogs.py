@@ -32,7 +32,7 @@ def commits(proxy: FaultProxy) -> int:
     return found
 
 
-def test_a_first_load_through_a_catalog_that_compares_nothing_leaves_an_empty_table(
+def test_first_load_without_commit_validation_leaves_an_empty_table(
     loads: Loads, proxy: FaultProxy
 ) -> None:
     table = loads.table(loads.file([{"id": 1}]), primary_key=("id",), mode="UPSERT")
@@ -56,7 +56,7 @@ def test_a_first_load_through_a_catalog_that_compares_nothing_leaves_an_empty_ta
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, "BadRequest"), (403, "Forbidden")])
-def test_a_bucket_of_another_region_is_recognised_by_what_the_catalog_says(
+def test_bucket_in_another_region_is_detected_from_the_catalog_error(
     status: int, kind: str, loads: Loads, proxy: FaultProxy
 ) -> None:
     def refuse(request: Request, forward: Forward) -> Response:

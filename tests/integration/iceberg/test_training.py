@@ -12,7 +12,7 @@ from lakeload_jobs.jobs import appcds as train_iceberg
 from lakeload_jobs.jobs.appcds import TrainingAws
 
 
-def test_the_training_run_loads_iceberg_tables_into_its_stand_in(
+def test_appcds_training_run_loads_iceberg_tables_into_the_fake_aws(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[TrainingAws] = []

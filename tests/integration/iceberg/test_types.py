@@ -51,7 +51,7 @@ _ROW = {
 _NULLS = {"id": 1} | {name: None for name in _ROW if name != "id"}
 
 
-def test_every_type_arrives_by_value_nested_or_as_json(loads: Loads) -> None:
+def test_every_type_is_loaded_by_value_nested_or_as_json(loads: Loads) -> None:
     path = loads.file([_ROW, _NULLS], _SCHEMA)
     loads.loaded(loads.table(path, name="native"), nested="NATIVE")
     loads.loaded(loads.table(path, name="text"), nested="JSON")

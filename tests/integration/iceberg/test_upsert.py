@@ -63,7 +63,7 @@ def test_the_latest_version_of_each_key_wins(loads: Loads) -> None:
     assert len(loads.read().metadata.refs) == 1
 
 
-def test_deleted_rows_leave_the_table_where_the_load_says_so(loads: Loads) -> None:
+def test_upsert_with_hard_deletes_removes_deleted_rows(loads: Loads) -> None:
     loads.loaded(upsert(loads, [row(1, 1), row(2, 1)], deletes="DELETE"))
 
     result = loads.loaded(
@@ -118,7 +118,7 @@ def test_a_full_refresh_replaces_columns_that_do_not_fit(loads: Loads) -> None:
     assert [one["name"] for one in loads.rows()] == [9, 8]
 
 
-def test_a_key_of_floats_is_refused_and_a_null_in_the_key_too(loads: Loads) -> None:
+def test_upsert_float_key_or_null_in_key_is_rejected(loads: Loads) -> None:
     floats = loads.load(upsert(loads, [row(1, 1) | {"id": 1.5}]))
     nulls = loads.load(upsert(loads, [row(1, 1), row(1, 1) | {"id": None}], primary_key=("id",)))
 
@@ -155,7 +155,7 @@ def test_a_late_row_never_replaces_a_newer_one(loads: Loads) -> None:
     assert late.changes == RowChanges(inserted=1, updated=1, deleted=0, unchanged=0, ignored=3)
 
 
-def test_a_row_of_the_table_without_a_cursor_gives_way_to_any(loads: Loads) -> None:
+def test_row_with_a_null_cursor_is_replaced_by_any_row(loads: Loads) -> None:
     loads.loaded(upsert(loads, [row(1, 1) | {"version": None}, row(2, 1) | {"version": None}]))
 
     changed = loads.loaded(
@@ -166,7 +166,7 @@ def test_a_row_of_the_table_without_a_cursor_gives_way_to_any(loads: Loads) -> N
     assert changed.changes == RowChanges(0, 2, 0, unchanged=0, ignored=0)
 
 
-def test_a_late_row_never_removes_a_newer_one_and_one_that_was_marked_stays_marked(
+def test_late_delete_keeps_a_newer_row_and_a_deleted_row_stays_deleted(
     loads: Loads,
 ) -> None:
     loads.loaded(upsert(loads, [row(1, 5), row(2, 5)], deletes="DELETE"))
@@ -188,7 +188,7 @@ def test_a_late_row_never_removes_a_newer_one_and_one_that_was_marked_stays_mark
     assert again.changes == RowChanges(1, 0, 0, unchanged=0, ignored=1)
 
 
-def test_rows_that_are_equal_are_not_written_again_and_their_job_is_in(loads: Loads) -> None:
+def test_equal_rows_are_not_rewritten_and_their_job_is_committed(loads: Loads) -> None:
     rows = [
         row(1, 1) | {"note": {"a": [None, 1.5], "m": [("k", None), ("l", 2)]}},
         row(2, 2) | {"name": None, "note": None},
@@ -224,7 +224,7 @@ def test_rows_that_are_equal_are_not_written_again_and_their_job_is_in(loads: Lo
     assert other.changes == RowChanges(0, 1, 0, unchanged=1, ignored=0)
 
 
-def test_a_row_that_is_marked_or_no_longer_is_written_although_its_data_are_equal(
+def test_row_with_a_changed_delete_mark_is_written_although_its_data_is_equal(
     loads: Loads,
 ) -> None:
     rows = [row(1, 1), row(2, 1)]

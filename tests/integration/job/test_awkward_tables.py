@@ -32,7 +32,7 @@ def tables(job: Job, names: list[str]) -> Iterator[TableSpec]:
         yield TableSpec(case.source, "shop", name, table.input, table.fingerprint, case.columns)
 
 
-def test_every_awkward_table_reads_alike_everywhere(job: Job, names: list[str]) -> None:
+def test_awkward_table_has_equal_values_in_every_reader(job: Job, names: list[str]) -> None:
     assert len(CASES) >= 20
     result: RunResult = job.load(*tables(job, names), concurrency=4)
     assert [(t.table, t.error) for t in result.tables if t.status != "LOADED"] == []

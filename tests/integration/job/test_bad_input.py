@@ -56,7 +56,7 @@ def test_a_value_that_does_not_fit_names_file_and_record(job: Job) -> None:
     assert "on_bad_value" in (error.hint or "")
 
 
-def test_a_row_with_too_few_values_fails(job: Job) -> None:
+def test_csv_row_with_too_few_values_fails(job: Job) -> None:
     bad = job.file("a.csv", "a,b,c\n1,2,3\n4,5\n")
 
     error = failure(job, job.table(bad))
@@ -115,7 +115,7 @@ def test_all_values_of_a_json_file_are_loaded(job: Job, name: str, content: byte
     assert job.values(result) == [{"id": 0}, {"id": 1}, {"id": 2}]
 
 
-def test_large_files_are_looked_at_in_tasks(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_inferred_in_tasks(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """CSV in parts, with line breaks in quotes that lie across their borders."""
     monkeypatch.setattr(text, "_SMALL", 0)
     monkeypatch.setattr(splits, "_OPEN_BYTES", 100)
@@ -225,7 +225,7 @@ def test_a_truncated_parquet_file_is_named(job: Job) -> None:
     ("where", "said"),
     [("nope = 1", "nope"), ("id ==== 1 )", "Syntax error"), ("rand() < 0.5", "another result")],
 )
-def test_a_condition_that_spark_refuses_is_shown(job: Job, where: str, said: str) -> None:
+def test_condition_rejected_by_spark_is_shown(job: Job, where: str, said: str) -> None:
     error = failure(job, job.table(job.file("a.csv", "id\n1\n"), where=where))
 
     assert f"`where: {where}`" in error.message
@@ -233,7 +233,7 @@ def test_a_condition_that_spark_refuses_is_shown(job: Job, where: str, said: str
     assert error.exit_code == 2
 
 
-def test_a_condition_that_fails_on_a_value_says_so(job: Job) -> None:
+def test_condition_that_fails_on_a_value_is_reported(job: Job) -> None:
     error = failure(job, job.table(job.file("a.csv", "id\nx\n"), where="cast(id as int) > 0"))
 
     assert error.type == "CAST_INVALID_INPUT"
@@ -249,7 +249,7 @@ def test_a_type_that_spark_does_not_know_is_shown(job: Job) -> None:
     assert error.exit_code == 2
 
 
-def test_a_type_for_a_column_that_is_not_there_asks_what_was_meant(job: Job) -> None:
+def test_type_for_a_missing_column_suggests_the_nearest_name(job: Job) -> None:
     columns = ColumnsSpec(types={"amuont": "int"})
 
     error = failure(job, job.table(job.file("a.csv", "id,amount\n1,2\n"), columns=columns))
@@ -257,7 +257,7 @@ def test_a_type_for_a_column_that_is_not_there_asks_what_was_meant(job: Job) -> 
     assert error.hint == "did you mean `amount`?"
 
 
-def test_an_option_that_does_nothing_is_refused(job: Job) -> None:
+def test_option_without_effect_is_rejected(job: Job) -> None:
     table = job.table(job.file("a.csv", "id\n1\n"), options={"delimeter": ";"})
 
     assert failure(job, table).hint == "did you mean `delimiter`?"
@@ -276,7 +276,7 @@ def test_files_whose_headers_disagree_are_not_loaded_by_position(job: Job) -> No
     assert f"column `new` is not in `{first}`" in warning(result)
 
 
-def test_a_folder_without_files_is_no_empty_table(job: Job) -> None:
+def test_folder_without_files_fails(job: Job) -> None:
     folder = job.folder / "empty"
     folder.mkdir()
 
@@ -285,7 +285,7 @@ def test_a_folder_without_files_is_no_empty_table(job: Job) -> None:
     assert "no files" in error.message
 
 
-def test_changed_types_are_refused_unless_no_row_came(job: Job) -> None:
+def test_changed_types_are_rejected_unless_the_load_has_no_rows(job: Job) -> None:
     assert job.load_one(job.table(job.file("a.csv", "id,n\n1,2\n"))).status == "LOADED"
 
     empty = job.load_one(job.table(job.file("a.csv", "id,n\n")))

@@ -263,7 +263,7 @@ def _by_spark(spark: SparkSession, folder: Path, **conf: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"])
-def test_what_spark_wrote_is_read_alike(twins: Twins, kind: str) -> None:
+def test_direct_reader_reads_files_of_spark_as_spark_does(twins: Twins, kind: str) -> None:
     _by_spark(twins.job.spark, twins.folder, outputTimestampType=kind)
 
     twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
@@ -301,7 +301,7 @@ def test_lists_and_maps_in_the_old_layout_of_spark_are_read_alike(twins: Twins) 
     ]
 
 
-def test_what_duckdb_wrote_is_read_alike(twins: Twins) -> None:
+def test_direct_reader_reads_files_of_duckdb_as_spark_does(twins: Twins) -> None:
     duckdb.sql(
         f"""copy (select i::int a, i::utinyint u, 'x' || i s, {{'a': i, 'b': [i]}} st,
         map {{'k': i}} m, timestamp '2020-01-01' + interval (i) second t,
@@ -313,7 +313,7 @@ def test_what_duckdb_wrote_is_read_alike(twins: Twins) -> None:
     twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))
 
 
-def test_folders_are_columns_for_both(twins: Twins) -> None:
+def test_partition_folders_are_columns_for_both_readers(twins: Twins) -> None:
     for day in ("2026-01-01", "2026-01-02", "__HIVE_DEFAULT_PARTITION__"):
         for number in ("1", "02"):
             folder = twins.folder / f"day={day}" / f"n={number}" / "t=a%20b%3A"
@@ -354,7 +354,7 @@ def test_files_are_loaded_once_and_parts_are_numbered_through(twins: Twins) -> N
 
 
 @pytest.mark.parametrize("limit", [1, 777, 800, 10_000])
-def test_a_limit_is_kept(twins: Twins, limit: int) -> None:
+def test_direct_reader_respects_the_limit(twins: Twins, limit: int) -> None:
     path = twins.files(CASES["many row groups"])
     given = twins.job.table(path, file_format="PARQUET")
 
@@ -392,7 +392,9 @@ FALLBACKS: dict[str, tuple[Callable[[Twins], TableSpec], str]] = {
 
 
 @pytest.mark.parametrize("name", FALLBACKS)
-def test_what_only_spark_can_read_is_read_by_spark_and_says_why(twins: Twins, name: str) -> None:
+def test_files_only_spark_can_read_are_read_by_spark_with_the_reason(
+    twins: Twins, name: str
+) -> None:
     make, reason = FALLBACKS[name]
     given = make(twins)
 
@@ -417,7 +419,7 @@ THROUGH_SPARK: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", THROUGH_SPARK)
-def test_rows_that_arrow_reads_may_pass_through_spark(twins: Twins, name: str) -> None:
+def test_rows_read_by_arrow_may_pass_through_spark(twins: Twins, name: str) -> None:
     settings, changes, reason = THROUGH_SPARK[name]
     given = _plain(twins, **settings)
 
@@ -429,7 +431,7 @@ def test_rows_that_arrow_reads_may_pass_through_spark(twins: Twins, name: str) -
     assert twins.seen(direct) == twins.seen(jvm)
 
 
-def test_what_spark_does_not_read_is_refused_where_it_has_to(twins: Twins) -> None:
+def test_file_unreadable_by_spark_is_rejected_where_spark_is_needed(twins: Twins) -> None:
     path = twins.files(table(a=[1], t=pa.array([0], pa.time64("us"))))
     given = twins.job.table(path, file_format="PARQUET")
 
@@ -442,7 +444,7 @@ def test_what_spark_does_not_read_is_refused_where_it_has_to(twins: Twins) -> No
     assert (without.error, twins.job.values(without)) == (None, [{"a": 1}])
 
 
-def test_types_of_sparks_own_are_read_by_spark(twins: Twins) -> None:
+def test_spark_only_types_are_read_by_spark(twins: Twins) -> None:
     twins.job.spark.sql(
         """select parse_json('{"a":1,"b":[1.5,"x",null]}') v, interval '1-2' year to month m,
         interval '1 02:03:04.5' day to second d"""
@@ -570,7 +572,7 @@ def test_both_readers_widen_types_of_several_files(twins: Twins) -> None:
     twins.equal(twins.job.table(path, file_format="PARQUET"))
 
 
-def test_the_reader_may_be_chosen(twins: Twins) -> None:
+def test_reader_setting_chooses_the_reader(twins: Twins) -> None:
     auto, jvm = (twins.load(_plain(twins), reader) for reader in ("AUTO", "JVM"))
 
     assert (auto.reader, jvm.reader) == ("direct", "jvm")
@@ -609,7 +611,7 @@ def test_bad_values_of_all_parts_are_counted(twins: Twins) -> None:
     assert "`on_loss: TRUNCATE`" in (result.error.hint or "")
 
 
-def test_utc_is_utc(twins: Twins) -> None:
+def test_timestamps_with_a_zone_are_utc_instants_for_both_readers(twins: Twins) -> None:
     moment = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     path = twins.files(table(t=pa.array([moment], pa.timestamp("us", "Europe/Berlin"))))
 

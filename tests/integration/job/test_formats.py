@@ -45,7 +45,7 @@ def test_csv_types_are_inferred_and_every_row_is_tracked(job: Job) -> None:
     ]
 
 
-def test_given_types_win_over_inference(job: Job) -> None:
+def test_declared_types_override_inference(job: Job) -> None:
     path = job.file("a.csv", "zip,amount,n,day\n01234,10.10,7,2026-02-28\n")
     columns = ColumnsSpec(types={"zip": "string", "amount": "decimal(12,2)"})
 
@@ -142,7 +142,7 @@ def test_ndjson_has_one_record_a_line_with_nested_values(job: Job, reader: str) 
 
 
 @pytest.mark.parametrize("reader", ["AUTO", "JVM"])
-def test_tables_that_spark_inferred_from_json_take_another_day(job: Job, reader: str) -> None:
+def test_tables_inferred_by_spark_from_json_take_another_load(job: Job, reader: str) -> None:
     """Its types, in alphabetical order: integers under double, absent fields, lists of nothing."""
     types = {
         "at": "struct<`Zip Code`:bigint,city:string>",
@@ -251,7 +251,7 @@ def test_a_folder_is_read_with_the_columns_of_its_subfolders(job: Job) -> None:
 
 
 @pytest.mark.parametrize("content", ["id,name\n", "id,name"])
-def test_a_header_alone_is_a_table_without_rows(job: Job, content: str) -> None:
+def test_csv_header_without_rows_is_an_empty_table(job: Job, content: str) -> None:
     result = job.load_one(job.table(job.file("a.csv", content)))
 
     assert (result.status, result.rows, result.files) == ("LOADED", 0, ())
@@ -267,7 +267,7 @@ def test_an_empty_file_is_a_table_without_rows(job: Job) -> None:
     assert (result.status, result.rows, result.error) == ("LOADED", 0, None)
 
 
-def test_where_and_deleted_when_see_source_names(job: Job) -> None:
+def test_where_and_deleted_when_use_source_names(job: Job) -> None:
     path = job.file("a.csv", "Id,gone at\n1,\n2,x\n3,\n")
     table = job.table(path, where="Id < 3", deleted_when="`gone at` is not null")
 

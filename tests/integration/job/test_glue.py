@@ -108,7 +108,7 @@ def test_every_kind_of_column_is_read_back_as_it_was_written(glue_job: Job) -> N
     ]
 
 
-def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None:
+def test_added_columns_reach_a_glue_catalog_that_was_out_of_date(glue_job: Job) -> None:
     first = glue_job.table(glue_job.file("1.csv", "ID,Name\n1,a\n"))
     assert load(glue_job, first).status == "LOADED"
     second = glue_job.table(glue_job.file("2.csv", "ID,Extra\n2,7\n"))
@@ -140,7 +140,7 @@ def test_columns_come_the_catalog_lags_behind_and_follows(glue_job: Job) -> None
     ]
 
 
-def test_a_type_that_glue_has_otherwise_is_refused_before_anything_is_sent(
+def test_type_conflict_with_glue_is_rejected_before_a_write(
     glue_job: Job, fault_proxy: FaultProxy
 ) -> None:
     table = glue_job.table(glue_job.file("1.csv", "id\n1\n"))
@@ -194,7 +194,7 @@ READ = [
 
 
 @pytest.mark.parametrize("reader", ["JVM", "AUTO"])
-def test_fields_of_structs_come_and_go_for_every_reader(
+def test_struct_fields_added_and_removed_are_read_by_every_engine(
     glue_job: Job, tmp_path: Path, reader: Any
 ) -> None:
     allow_glue(glue_job.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
@@ -238,7 +238,7 @@ def test_fields_of_structs_come_and_go_for_every_reader(
     assert [row.asDict(recursive=True) for row in by_spark] == READ
 
 
-def test_new_fields_are_refused_where_columns_are(glue_job: Job) -> None:
+def test_new_struct_fields_are_rejected_where_new_columns_are(glue_job: Job) -> None:
     first, second = (
         glue_job.table(glue_job.file(f"{n}.ndjson", day), file_format="NDJSON")
         for n, day in enumerate(DAYS[:2])

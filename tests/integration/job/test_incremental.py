@@ -79,7 +79,7 @@ def test_each_file_is_loaded_once_in_whatever_order_files_arrive(job: Job) -> No
     ]
 
 
-def test_a_file_that_went_and_comes_back_is_not_loaded_again(job: Job, tmp_path: Path) -> None:
+def test_file_removed_and_restored_is_not_loaded_again(job: Job, tmp_path: Path) -> None:
     orders = table(job)
     archived = Path(at(job.file("a.csv", csv(1)), 200))
     at(job.file("b.csv", csv(2)), 100)
@@ -98,7 +98,7 @@ def test_a_file_that_went_and_comes_back_is_not_loaded_again(job: Job, tmp_path:
     assert numbers(job) == [1, 2]
 
 
-def test_a_file_that_was_written_again_is_loaded_again_with_a_warning(job: Job) -> None:
+def test_file_rewritten_is_loaded_again_with_a_warning(job: Job) -> None:
     orders = table(job)
     at(job.file("a.csv", csv(1)), 100)
     at(job.file("b.csv", csv(2)), 100)
@@ -110,7 +110,7 @@ def test_a_file_that_was_written_again_is_loaded_again_with_a_warning(job: Job) 
     assert numbers(job) == [1, 1, 2, 7]
 
 
-def test_reload_loads_everything_again_says_so_and_remembers_it(job: Job) -> None:
+def test_reload_loads_all_files_reports_it_and_updates_the_bookmark(job: Job) -> None:
     orders = table(job)
     at(job.file("a.csv", csv(1)), 100)
     job.load_one(orders)
@@ -144,7 +144,7 @@ def test_new_partition_folders_keep_their_columns(job: Job) -> None:
     assert job.values(job.load_one(orders)) == [{"n": 2, "day": 2}]
 
 
-def test_documents_and_their_files_may_move_together(job: Job) -> None:
+def test_configuration_and_files_moved_together_keep_the_bookmark(job: Job) -> None:
     at(job.file("a.csv", csv(1)), 100)
     job.load_one(table(job))
     (job.folder / "input").rename(job.folder / "moved")
@@ -171,7 +171,7 @@ def another_run_commits(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[Table
     return results
 
 
-def test_of_two_runs_at_once_one_loads_and_the_other_fails_cleanly(
+def test_two_concurrent_incremental_runs_one_loads_and_one_conflicts(
     job: Job, another_run_commits: list[TableResult]
 ) -> None:
     job.file("a.csv", csv(1, 2, 3))
@@ -220,7 +220,7 @@ def test_a_file_that_changes_while_it_is_read_fails_the_load_and_is_loaded_once_
     assert numbers(job) == sorted([*first, *range(10, 20)])
 
 
-def test_what_was_loaded_without_account_of_files_is_not_loaded_again_by_accident(job: Job) -> None:
+def test_incremental_after_non_incremental_loads_is_rejected(job: Job) -> None:
     path = job.file("a.csv", csv(1))
     job.load_one(job.table(path))
     result = job.load_one(table(job))

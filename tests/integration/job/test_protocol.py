@@ -121,7 +121,7 @@ def test_keys_follow_partition_strategy_and_pattern(job: Job) -> None:
     assert job.lake.data_keys() == [table.files[0].key]
 
 
-def test_objects_say_who_wrote_them(job: Job) -> None:
+def test_objects_have_metadata_of_their_writer(job: Job) -> None:
     spec = job.spec(job.table(job.file("a.csv", "id\n1\n")))
 
     (table,) = job.run(spec).tables
@@ -152,7 +152,7 @@ def test_a_second_job_appends(job: Job) -> None:
     assert len(job.lake.data_keys()) == 2
 
 
-def test_a_limit_loads_so_many_rows(job: Job) -> None:
+def test_limit_loads_that_number_of_rows(job: Job) -> None:
     paths = [job.file(f"{n}.csv", many_rows(500)) for n in range(3)]
 
     result = job.load_one(job.table(*paths), options=RunOptions(limit=7))
@@ -186,7 +186,7 @@ def test_nothing_is_visible_until_the_record_is_written(
     assert len(job.lake.data_keys()) == 1
 
 
-def test_a_denied_part_reads_well_and_leaves_nothing(
+def test_denied_part_upload_has_a_clear_error_and_leaves_nothing(
     behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
 ) -> None:
     job, proxy, endpoints = behind_proxy
@@ -206,7 +206,7 @@ def test_a_denied_part_reads_well_and_leaves_nothing(
     assert job.lake.uploads_left() == []
 
 
-def test_a_refused_commit_aborts_every_upload(
+def test_rejected_commit_aborts_every_upload(
     behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
 ) -> None:
     job, proxy, endpoints = behind_proxy
@@ -249,7 +249,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_loaded(
     assert job.lake.uploads_left() == []
 
 
-def test_other_rows_than_counted_are_not_loaded(
+def test_rows_that_differ_from_the_count_are_not_loaded(
     behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
 ) -> None:
     job, _, endpoints = behind_proxy
@@ -299,7 +299,7 @@ def test_a_load_sends_eight_requests_beside_those_of_its_files(
 
 
 @pytest.mark.parametrize("lose", [drop_answer, drop_request])
-def test_a_retry_of_rejected_records_whose_commit_has_no_answer_has_read_them_once(
+def test_retry_rejected_without_a_commit_response_reads_the_records_once(
     behind_proxy: tuple[Job, FaultProxy, EndpointsSpec], lose: Action
 ) -> None:
     job, proxy, endpoints = behind_proxy

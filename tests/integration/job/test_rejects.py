@@ -51,7 +51,7 @@ def side_rows(job: Job) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
-def test_good_records_are_loaded_and_bad_ones_lie_beside_them(job: Job) -> None:
+def test_good_records_are_loaded_and_bad_ones_are_in_the_side_table(job: Job) -> None:
     path = job.file("a.csv", "id,n\n1,10\n2\n3,x\n4,40\n")
     spec = job.spec(job.table(path, columns=NUMBERS), on_bad_value="QUARANTINE", max_rejected=HALF)
 
@@ -91,7 +91,7 @@ def test_good_records_are_loaded_and_bad_ones_lie_beside_them(job: Job) -> None:
 
 
 @pytest.mark.parametrize("reader", ["AUTO", "JVM"])
-def test_records_of_json_are_set_aside_too(job: Job, reader: str) -> None:
+def test_json_records_are_rejected_into_the_side_table(job: Job, reader: str) -> None:
     lines = ['{"n": 1, "s": {"a": [1]}}', '{"n": "x", "s": {"a": []}}', '{"n": 3,}', '{"n": 4}']
     path = job.file("a.ndjson", "\n".join(lines))
     table = job.table(path, file_format="NDJSON", columns=NUMBERS)
@@ -107,7 +107,7 @@ def test_records_of_json_are_set_aside_too(job: Job, reader: str) -> None:
     assert second["reason"].startswith("it is not JSON: ")
 
 
-def test_a_load_without_bad_records_is_as_without_quarantine(job: Job) -> None:
+def test_quarantine_load_without_bad_records_equals_a_plain_load(job: Job) -> None:
     result = load(job, job.table(job.file("a.csv", "id,n\n1,10\n"), columns=NUMBERS))
 
     assert (result.rejected, result.index) == (0, "dense")
@@ -117,7 +117,7 @@ def test_a_load_without_bad_records_is_as_without_quarantine(job: Job) -> None:
     assert side_keys(job) == []
 
 
-def test_more_than_allowed_fails_and_leaves_nothing(job: Job) -> None:
+def test_more_rejects_than_allowed_fail_and_leave_nothing(job: Job) -> None:
     path = job.file("a.csv", "id,n\n" + "1,x\n" * 12 + "1,2\n" * 12)
 
     result = job.load_one(
@@ -142,7 +142,7 @@ def test_all_records_may_be_bad(job: Job) -> None:
     assert len(side_rows(job)) == 1
 
 
-def test_a_condition_is_not_asked_of_a_rejected_record(job: Job) -> None:
+def test_condition_is_not_evaluated_on_a_rejected_record(job: Job) -> None:
     path = job.file("a.csv", "id,n\n1,10\n2\n3,x\n4,40\n")
 
     result = load(job, job.table(path, columns=NUMBERS, where="n > 20"))
@@ -164,7 +164,7 @@ def test_a_poison_file_does_not_block_the_files_behind_it(job: Job) -> None:
     assert job.values(second) == [{"n": 7}]
 
 
-def test_the_same_job_again_reports_what_it_had_set_aside(job: Job) -> None:
+def test_rerun_of_a_job_reports_its_rejected_records(job: Job) -> None:
     table = job.table(job.file("a.csv", "id,n\n1,10\n2\n"))
     load(job, table, job_id="twice")
 
@@ -215,7 +215,7 @@ def test_a_value_that_loses_digits_rejects_the_row(job: Job) -> None:
     assert row["column_name"] == "at"
 
 
-def test_a_name_of_a_table_of_its_own_takes_no_rejected_records(job: Job) -> None:
+def test_side_table_name_of_an_existing_table_is_rejected(job: Job) -> None:
     other = job.table(job.file("b.csv", "id\n1\n"), name="orders_rejected")
     assert job.load_one(other).status == "LOADED"
 
@@ -240,7 +240,7 @@ def glue_job(job: Job) -> Iterator[Job]:
         glue.delete_database(Name=database["Name"])
 
 
-def test_glue_has_both_tables(glue_job: Job) -> None:
+def test_glue_has_the_table_and_its_side_table(glue_job: Job) -> None:
     job, place = glue_job, glue_job.lake.server.endpoint
     destination = {
         "parquet": ParquetSpec(update_glue_catalog=True),

@@ -83,7 +83,7 @@ def source(make_lake: MakeLake, tmp_path: Path) -> Bucket:
     return Bucket(make_lake(prefix="exports"), tmp_path)
 
 
-def test_objects_are_read_with_the_sources_own_role(job: Job, source: Bucket) -> None:
+def test_objects_are_read_with_the_role_of_the_source(job: Job, source: Bucket) -> None:
     paths = [
         source.put("exports/a.csv", "id,name\n1,a\n2,b\n"),
         source.put("exports/c.csv.gz", gzip.compress(b"id,name\n3,c\n")),
@@ -96,7 +96,7 @@ def test_objects_are_read_with_the_sources_own_role(job: Job, source: Bucket) ->
     assert job.rows(result)["_supa_index"].to_pylist() == [1, 2, 3]
 
 
-def test_objects_are_looked_into_with_the_sources_own_role(
+def test_objects_are_inspected_with_the_role_of_the_source(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the driver, and in tasks that have no client yet."""
@@ -177,7 +177,9 @@ def test_keys_may_hold_any_character_and_folders_are_read_whole(job: Job, source
     }
 
 
-def test_folders_bring_columns_and_two_stars_go_deep(job: Job, source: Bucket) -> None:
+def test_s3_partition_folders_are_columns_and_double_star_is_recursive(
+    job: Job, source: Bucket
+) -> None:
     for day, number in (("2026-01-01", 1), ("2026-01-02", 2)):
         rows = pa.table({"id": [number]})
         sink = pa.BufferOutputStream()
@@ -319,7 +321,7 @@ def failure(job: Job, table: TableSpec) -> ErrorInfo:
     return result.error
 
 
-def test_what_is_missing_is_named_with_what_is_there(job: Job, source: Bucket) -> None:
+def test_missing_objects_error_lists_existing_neighbours(job: Job, source: Bucket) -> None:
     source.put("exports/orders.csv", "id\n1\n")
     source.put("exports/old/x.csv", "id\n1\n")
 
@@ -331,7 +333,7 @@ def test_what_is_missing_is_named_with_what_is_there(job: Job, source: Bucket) -
     assert f"no object matches `{source.path('exports/2026/*.csv')}`" in unmatched.message
 
 
-def test_a_refusal_names_the_action_and_the_resource(job: Job, source: Bucket) -> None:
+def test_denied_s3_read_names_the_action_and_the_resource(job: Job, source: Bucket) -> None:
     outside = source.put("private/a.csv", "id\n1\n")
     bucket = source.lake.seeded.bucket
 
@@ -385,7 +387,7 @@ def test_an_object_that_changes_while_it_is_read_fails_the_table(
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_an_object_that_changes_behind_the_listing_is_named(
+def test_object_changed_after_the_listing_is_named(
     job: Job, source: Bucket, monkeypatch: pytest.MonkeyPatch, *, removed: bool
 ) -> None:
     path = source.put("exports/a.csv", "id\n1\n")
@@ -407,7 +409,7 @@ def test_an_object_that_changes_behind_the_listing_is_named(
     assert error.retryable
 
 
-def test_spark_is_given_a_command_and_no_secret(job: Job, source: Bucket) -> None:
+def test_spark_properties_hold_a_credential_command_and_no_secret(job: Job, source: Bucket) -> None:
     path = source.put("exports/a.parquet", parquet_bytes(1))
     spec = job.spec(source.table(job, path, **BY_SPARK))
     secrets = [

@@ -10,7 +10,7 @@ from lakeload_jobs.formats.iceberg.load.tables import jvm
 from lakeload_jobs.session import _SPARKS_OWN, configure, setting
 
 
-def test_java_is_asked_for_the_packages_of_iceberg_once(spark: SparkSession) -> None:
+def test_iceberg_java_packages_are_resolved_once(spark: SparkSession) -> None:
     java = jvm(spark)
     delattr(java, "org")
     assert java.org.apache.iceberg.catalog is not java.org.apache.iceberg.catalog
@@ -21,7 +21,7 @@ def test_java_is_asked_for_the_packages_of_iceberg_once(spark: SparkSession) -> 
 
 
 @pytest.mark.parametrize("name", _SPARKS_OWN)
-def test_setting_that_is_not_given_is_sparks_default(spark: SparkSession, name: str) -> None:
+def test_spark_setting_absent_is_the_default_of_spark(spark: SparkSession, name: str) -> None:
     default = jvm(spark).org.apache.spark.sql.internal.SQLConf().getConfString(name)
     if name.endswith("Bytes"):
         default = f"{int(default.removesuffix('b')) >> 20}MB"
@@ -29,7 +29,7 @@ def test_setting_that_is_not_given_is_sparks_default(spark: SparkSession, name: 
 
 
 @pytest.mark.parametrize("key", ["spark.sql.parquet", "spark.sql.legacy.parquet"])
-def test_setting_that_is_given_wins_under_its_older_name_too(
+def test_spark_setting_under_its_older_name_is_respected(
     spark: SparkSession, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = SparkConf(loadDefaults=False).set(f"{key}.int96RebaseModeInRead", "LEGACY")

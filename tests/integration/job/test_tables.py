@@ -32,7 +32,7 @@ def events(spec: JobSpec) -> list[dict[str, object]]:
     return [json.loads(line) for line in Path(spec.events_path).read_text().splitlines()]
 
 
-def test_a_failing_table_does_no_harm_to_the_others(job: Job) -> None:
+def test_failing_table_does_not_fail_the_others(job: Job) -> None:
     tables = [
         job.table(job.file(f"{n}.csv", f"id\n{n}\n{n + 1}\n"), name=f"t{n}") for n in range(5)
     ]
@@ -49,7 +49,7 @@ def test_a_failing_table_does_no_harm_to_the_others(job: Job) -> None:
     assert job.lake.uploads() == []
 
 
-def test_events_tell_each_step_of_each_table(job: Job) -> None:
+def test_events_report_each_stage_of_each_table(job: Job) -> None:
     spec = job.spec(
         job.table(job.file("a.csv", "id\n1\n"), name="a"), job.table("/nowhere.csv", name="b")
     )
@@ -68,7 +68,7 @@ def test_events_tell_each_step_of_each_table(job: Job) -> None:
     assert progress[-1]["done"] == progress[-1]["total"]
 
 
-def test_a_warning_is_a_note_and_in_the_result(job: Job) -> None:
+def test_warning_is_an_event_and_in_the_result(job: Job) -> None:
     columns = ColumnsSpec(types={"b": "int"})
     table = job.table(job.file("a.csv", "a,b\n1,x\n"), columns=columns)
     spec = job.spec(table, on_bad_value="NULL")
@@ -80,7 +80,7 @@ def test_a_warning_is_a_note_and_in_the_result(job: Job) -> None:
     assert result.tables[0].warnings == (note["message"],)
 
 
-def test_a_refused_role_is_one_message_and_no_table_starts(job: Job) -> None:
+def test_denied_role_is_one_error_and_no_table_starts(job: Job) -> None:
     seeded = job.lake.seeded
     wrong = job.folder / "wrong"
     wrong.write_text("not-the-external-id")
@@ -115,7 +115,7 @@ def test_a_missing_bucket_is_named(job: Job) -> None:
     assert "not-there-at-all" in table.error.message
 
 
-def test_the_first_run_refuses_a_table_that_is_not_empty(job: Job) -> None:
+def test_first_run_rejects_a_table_that_is_not_empty(job: Job) -> None:
     table = job.table(job.file("a.csv", "id\n1\n"))
     job.load_one(table)
 
@@ -156,7 +156,7 @@ def test_a_stop_aborts_what_was_staged(job: Job, monkeypatch: pytest.MonkeyPatch
     assert job.lake.keys() == []
 
 
-def test_the_result_file_is_the_result(tmp_path: Path) -> None:
+def test_result_file_equals_the_returned_result(tmp_path: Path) -> None:
     error = ErrorInfo("LoadFailed", "no", 1, stage="open")
     result = RunResult(
         1,
@@ -191,7 +191,7 @@ def test_the_exit_status_is_what_all_failures_share(
     assert exit_status(RunResult(1, "j", "a", status, SYNCED, SYNCED, tables)) == expected  # type: ignore[arg-type]
 
 
-def test_a_spec_of_another_contract_is_refused(job: Job, tmp_path: Path) -> None:
+def test_spec_of_another_contract_version_is_rejected(job: Job, tmp_path: Path) -> None:
     spec = job.spec(job.table("/x.csv"))
     path = tmp_path / "spec.json"
     path.write_text(json.dumps(to_json(spec) | {"contract": 99}))

@@ -100,7 +100,7 @@ def test_keys_of_a_destination_are_used_without_a_role(
     assert listing(AwsSession(destination), destination) == []
 
 
-def test_an_executor_without_an_identity_is_told_what_it_needs(
+def test_executor_without_an_identity_fails_with_a_hint(
     destination: DestinationSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -147,7 +147,7 @@ def test_secrets_in_aws_are_read_once(
     ("endpoint", "code"),
     [("http://127.0.0.1:9", "EndpointConnectionError"), ("https://{server}", "SSLError")],
 )
-def test_an_endpoint_that_does_not_answer_is_named_in_time(
+def test_endpoint_without_a_response_is_named_within_the_timeout(
     base_identity: Lake, endpoint: str, code: str
 ) -> None:
     place = endpoint.format(server=base_identity.server.endpoint.removeprefix("http://"))
@@ -168,7 +168,7 @@ def test_a_proxy_of_the_environment_is_used(destination: DestinationSpec) -> Non
     assert caught.value.code == "ProxyConnectionError"
 
 
-def test_an_endpoint_that_is_no_url_is_an_error_of_the_document(base_identity: Lake) -> None:
+def test_endpoint_that_is_not_a_url_is_a_configuration_error(base_identity: Lake) -> None:
     destination = replace(
         make_destination(base_identity), endpoints=EndpointsSpec(s3="not a url", sts="not a url")
     )

@@ -51,7 +51,9 @@ def covered(lake: Lake, writer: Writer) -> int:
     return int(json.loads(lake.read(key))["number"]) if key in set(lake.keys()) else 0
 
 
-def test_a_job_is_catalogued_after_its_end_and_then_covered(objects: Objects, lake: Lake) -> None:
+def test_job_is_synced_to_the_catalog_after_its_end_and_then_checkpointed(
+    objects: Objects, lake: Lake
+) -> None:
     ledger = Ledger()
     writer = Writer(objects, glue=GLUE, catalog=ledger)
     result = writer.run()
@@ -65,7 +67,7 @@ def test_a_job_is_catalogued_after_its_end_and_then_covered(objects: Objects, la
     assert covered(lake, writer) == 2
 
 
-def test_a_catalog_that_fails_leaves_the_data_in_and_is_caught_up_with_at_the_next_open(
+def test_failed_catalog_sync_keeps_the_data_and_is_repeated_at_the_next_open(
     objects: Objects, lake: Lake
 ) -> None:
     ledger = Ledger(broken=True)
@@ -96,7 +98,7 @@ def test_a_catalog_that_fails_leaves_the_data_in_and_is_caught_up_with_at_the_ne
     assert Writer(objects, "job-3", catalog=ledger).open().settled == ()
 
 
-def test_a_checkpoint_covers_no_job_that_the_catalog_lacks(objects: Objects, lake: Lake) -> None:
+def test_checkpoint_stops_before_a_job_missing_in_the_catalog(objects: Objects, lake: Lake) -> None:
     ledger = Ledger()
     for number in (1, 2, 3):
         ledger.broken = number == 3
@@ -107,14 +109,14 @@ def test_a_checkpoint_covers_no_job_that_the_catalog_lacks(objects: Objects, lak
     assert covered(lake, Writer(objects)) == 4
 
 
-def test_a_late_step_names_the_columns_of_all_jobs(objects: Objects) -> None:
+def test_late_catalog_sync_sends_the_columns_of_all_jobs(objects: Objects) -> None:
     ledger = Ledger()
     Writer(objects, "job-1", glue=GLUE, catalog=ledger, columns=("a", "b")).run()
     Writer(objects, "job-2", glue=GLUE, catalog=ledger, columns=("b", "c")).run()
     assert ledger.told[-1] == (["job-2"], ["a", "b", "c"])
 
 
-def test_a_job_that_died_before_the_catalog_is_finished_by_the_next(objects: Objects) -> None:
+def test_abandoned_catalog_sync_is_finished_by_the_next_job(objects: Objects) -> None:
     ledger = Ledger()
     commit_only(objects, Writer(objects, glue=GLUE))
     opened = Writer(objects, "job-2", catalog=ledger).open()
@@ -122,7 +124,7 @@ def test_a_job_that_died_before_the_catalog_is_finished_by_the_next(objects: Obj
     assert [jobs for jobs, _ in ledger.told] == [["job-1"]]
 
 
-def test_a_void_job_is_not_catalogued(objects: Objects) -> None:
+def test_void_job_is_not_synced_to_the_catalog(objects: Objects) -> None:
     ledger = Ledger()
     writer = Writer(objects, glue=GLUE)
     commit_only(objects, writer)
@@ -132,9 +134,7 @@ def test_a_void_job_is_not_catalogued(objects: Objects) -> None:
     assert ledger.told == []
 
 
-def test_a_job_whose_pipeline_was_reset_is_not_catalogued_any_more(
-    objects: Objects, lake: Lake
-) -> None:
+def test_job_of_a_reset_pipeline_is_not_synced_to_the_catalog(objects: Objects, lake: Lake) -> None:
     ledger = Ledger()
     location = Writer(objects, glue=GLUE).location
     Writer(objects, glue=GLUE, files=0).run()
@@ -148,7 +148,7 @@ def test_a_job_whose_pipeline_was_reset_is_not_catalogued_any_more(
     assert covered(lake, Writer(objects)) == 3
 
 
-def test_a_job_without_a_catalog_at_hand_waits_for_one(objects: Objects, lake: Lake) -> None:
+def test_job_without_a_catalog_client_leaves_its_sync_pending(objects: Objects, lake: Lake) -> None:
     writer = Writer(objects, glue=GLUE)
     assert isinstance(writer.run(), Committed)
     opened = Writer(objects, "job-2").open()
@@ -158,7 +158,7 @@ def test_a_job_without_a_catalog_at_hand_waits_for_one(objects: Objects, lake: L
     assert covered(lake, writer) == 2
 
 
-def test_the_same_job_in_other_hands_is_catalogued_too(objects: Objects) -> None:
+def test_job_finished_by_another_attempt_is_synced_to_the_catalog(objects: Objects) -> None:
     ledger = Ledger()
     fast = Writer(objects, glue=GLUE)
     slow = Writer(objects, glue=GLUE, catalog=ledger)
@@ -169,7 +169,7 @@ def test_the_same_job_in_other_hands_is_catalogued_too(objects: Objects) -> None
     assert [jobs for jobs, _ in ledger.told] == [["job-1"]]
 
 
-def test_a_marker_that_cannot_be_written_is_told_like_a_catalog_that_fails(
+def test_failed_catalog_marker_is_reported_like_a_failed_catalog(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.on("PutObject", answer(403, "AccessDenied"), key="*.cat")
@@ -179,7 +179,7 @@ def test_a_marker_that_cannot_be_written_is_told_like_a_catalog_that_fails(
     assert result.outcome == "done"
 
 
-def test_what_is_told_of_the_catalog_does_not_stop_a_load(objects: Objects) -> None:
+def test_catalog_warning_does_not_stop_a_load(objects: Objects) -> None:
     Writer(objects, glue=GLUE, catalog=Ledger(broken=True)).run()
     opened = Writer(objects, "job-2", catalog=Ledger(broken=True)).open()
     assert isinstance(opened, OpenedLog)

@@ -63,7 +63,7 @@ def test_a_store_with_conditional_writes_needs_one_request_from_the_second_time_
 
 
 @pytest.mark.parametrize("action", [answer(501, "NotImplemented"), IGNORED], ids=["501", "ignored"])
-def test_a_store_without_conditional_writes_is_refused(
+def test_store_without_conditional_writes_is_rejected(
     store: DestinationSpec, fault_proxy: FaultProxy, action: Action
 ) -> None:
     lacking(fault_proxy, action)
@@ -75,7 +75,7 @@ def test_a_store_without_conditional_writes_is_refused(
 
 
 @pytest.mark.parametrize("action", [answer(501, "NotImplemented"), IGNORED], ids=["501", "ignored"])
-def test_a_single_writer_goes_on_without_them_and_hears_what_is_lost(
+def test_single_writer_without_conditional_writes_loads_with_a_warning(
     store: DestinationSpec, fault_proxy: FaultProxy, action: Action
 ) -> None:
     lacking(fault_proxy, action)

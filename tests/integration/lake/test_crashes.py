@@ -95,7 +95,7 @@ EVERY_STEP = range(1, len(STEPS) + 1)
 COMMIT = STEPS.index("PutObject") + 2
 
 
-def test_a_load_makes_these_requests_and_no_more(mortal: Mortal) -> None:
+def test_load_sends_exactly_the_expected_requests(mortal: Mortal) -> None:
     alive = Death(at=10**9, acted=False)
     mortal.writer(alive, "orders").run()
     assert alive.seen == STEPS
@@ -111,7 +111,7 @@ def test_a_load_makes_these_requests_and_no_more(mortal: Mortal) -> None:
 
 
 @pytest.mark.parametrize("acted", [False, True], ids=["before", "after"])
-def test_the_same_job_again_completes_whatever_a_crash_left(
+def test_rerun_after_a_crash_completes_the_job(
     mortal: Mortal, objects: Objects, acted: bool
 ) -> None:
     for at in EVERY_STEP:
@@ -126,7 +126,7 @@ def test_the_same_job_again_completes_whatever_a_crash_left(
 
 
 @pytest.mark.parametrize("acted", [False, True], ids=["before", "after"])
-def test_another_job_finishes_what_was_committed_and_nothing_else(
+def test_next_job_publishes_only_what_was_committed(
     mortal: Mortal, objects: Objects, acted: bool
 ) -> None:
     for at in EVERY_STEP:

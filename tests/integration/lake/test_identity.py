@@ -93,7 +93,7 @@ def settings(strategy: PartitionStrategy, *, projection: bool = False) -> TableS
         (TableSettings(PROJECTED, "HOUR"), BY_HOUR, "computed", "partition_projection: true"),
     ],
 )
-def test_a_table_keeps_the_settings_its_readers_rely_on(
+def test_table_settings_that_readers_rely_on_cannot_change(
     objects: Objects, before: TableSettings, now: TableSettings, said: str, way_back: str
 ) -> None:
     Loader(objects, "job-1", pipeline="first", settings=before).run()
@@ -126,7 +126,7 @@ def test_a_checkpoint_remembers_the_settings_too(objects: Objects) -> None:
     assert "without AWS Glue" in refused.message
 
 
-def test_a_table_that_gets_other_settings_while_we_load_is_left_alone(
+def test_table_settings_changed_during_a_load_reject_its_commit(
     objects: Objects, lake: Lake
 ) -> None:
     slow = Loader(objects, "job-1", settings=BY_HOUR)
@@ -141,7 +141,7 @@ def test_a_table_that_gets_other_settings_while_we_load_is_left_alone(
     assert len(lake.data_keys()) == 2
 
 
-def test_a_void_load_binds_nobody(objects: Objects, admin_objects: Objects) -> None:
+def test_void_load_sets_no_table_settings(objects: Objects, admin_objects: Objects) -> None:
     writer = Loader(objects, "job-1")
     record = commit_only(objects, writer)
     writer.log.abandon(record.files)
@@ -149,7 +149,7 @@ def test_a_void_load_binds_nobody(objects: Objects, admin_objects: Objects) -> N
     assert Loader(admin_objects, "job-2", settings=BY_HOUR).open().first_run
 
 
-def test_a_source_does_not_move_to_another_table_unnoticed(objects: Objects) -> None:
+def test_source_loaded_into_another_table_is_rejected(objects: Objects) -> None:
     Loader(objects, "job-1").run()
     moved = Loader(objects, "job-2", table="orders_2", table_handling="APPEND")
 
@@ -166,7 +166,7 @@ def test_a_source_does_not_move_to_another_table_unnoticed(objects: Objects) -> 
     assert replace(moved, pipeline="anew").open().first_run
 
 
-def test_a_claim_without_a_load_stops_nobody(objects: Objects) -> None:
+def test_target_claim_without_a_load_does_not_block(objects: Objects) -> None:
     claim(objects, "orders", "orders")
     moved = Loader(objects, "job-2", table="orders_2")
 
@@ -177,7 +177,7 @@ def test_a_claim_without_a_load_stops_nobody(objects: Objects) -> None:
     assert "loads `orders` into `data-lake/test/shop/orders_2/` (record 1)" in back.message
 
 
-def test_a_load_that_is_not_finished_counts(objects: Objects) -> None:
+def test_target_claim_of_an_unfinished_load_blocks(objects: Objects) -> None:
     died = Loader(objects, "job-1")
     claim(objects, "orders", "orders")
     commit_only(objects, died)
@@ -185,7 +185,7 @@ def test_a_load_that_is_not_finished_counts(objects: Objects) -> None:
     assert "record 1" in refusal(Loader(objects, "job-2", table="orders_2").open).message
 
 
-def test_of_two_first_loads_into_two_tables_the_later_one_stops(
+def test_second_of_two_first_loads_into_two_tables_is_rejected(
     objects: Objects, lake: Lake
 ) -> None:
     slow = Loader(objects, "job-1")
@@ -200,7 +200,7 @@ def test_of_two_first_loads_into_two_tables_the_later_one_stops(
     assert all("/orders_2/" in key for key in lake.data_keys())
 
 
-def test_a_claim_costs_two_requests_and_only_on_the_first_run(
+def test_target_claim_needs_two_requests_on_the_first_run_only(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     Loader(proxied, "job-1").run()
@@ -211,7 +211,7 @@ def test_a_claim_costs_two_requests_and_only_on_the_first_run(
     assert [request.operation for request in passed] == ["GetObject", "PutObject"]
 
 
-def test_a_released_claim_is_gone_and_only_for_its_own_table(
+def test_target_claim_released_is_removed_for_its_table_only(
     objects: Objects, admin_objects: Objects
 ) -> None:
     claim(objects, "orders", "orders")
@@ -225,9 +225,7 @@ def test_a_released_claim_is_gone_and_only_for_its_own_table(
     bindings.release("shop", "orders", TableLocation(PREFIX, "shop", "orders"))
 
 
-def test_a_reset_frees_the_source_for_another_table(
-    objects: Objects, admin_objects: Objects
-) -> None:
+def test_reset_releases_the_target_claim(objects: Objects, admin_objects: Objects) -> None:
     old = Loader(objects, "job-1")
     old.run()
 
@@ -239,7 +237,7 @@ def test_a_reset_frees_the_source_for_another_table(
     assert Loader(objects, "job-2", table="orders_2").open().first_run
 
 
-def test_sources_are_claimed_apart_whatever_their_names(objects: Objects, lake: Lake) -> None:
+def test_target_claims_of_different_sources_are_separate(objects: Objects, lake: Lake) -> None:
     for number, source in enumerate(("a/b", "a b", "../x", "日本", "Orders", "orders")):
         Loader(objects, f"job-{number}", source=source, table=f"t{number}", files=0).run()
 
@@ -249,7 +247,7 @@ def test_sources_are_claimed_apart_whatever_their_names(objects: Objects, lake: 
     assert all(len(key.rpartition("/")[2]) == len("0123456789abcdef.json") for key in claims)
 
 
-def test_a_renamed_pipeline_is_told_what_it_would_double(objects: Objects) -> None:
+def test_renamed_pipeline_is_rejected_and_duplicates_are_named(objects: Objects) -> None:
     Loader(objects, "job-1", pipeline="shop").run()
 
     refused = refusal(

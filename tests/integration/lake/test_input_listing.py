@@ -22,7 +22,7 @@ def put(lake: Lake, key: str, content: str) -> str:
     return f"s3://{bucket}/{LANDING}/{key}"
 
 
-def test_a_path_without_files_does_not_make_those_of_another_look_removed(
+def test_path_without_files_does_not_mark_files_of_another_path_removed(
     base_identity: Lake, destination: DestinationSpec
 ) -> None:
     file = put(base_identity, "new/1.csv", "1")

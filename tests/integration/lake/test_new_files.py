@@ -73,7 +73,7 @@ def loads(base_identity: Lake, objects: Objects, destination: DestinationSpec) -
     return Loads(base_identity, objects, destination)
 
 
-def test_objects_are_known_by_their_content(loads: Loads) -> None:
+def test_loaded_objects_are_identified_by_content(loads: Loads) -> None:
     loads.put("a", "1")
     loads.put("b", "2")
     assert loads.load() == ["a", "b"]
@@ -84,7 +84,7 @@ def test_objects_are_known_by_their_content(loads: Loads) -> None:
     assert loads.load() == []
 
 
-def test_an_object_that_was_deleted_and_put_again_is_remembered(loads: Loads) -> None:
+def test_object_deleted_and_uploaded_again_is_known(loads: Loads) -> None:
     loads.put("a", "1")
     loads.put("b", "2")
     loads.load()
@@ -96,7 +96,7 @@ def test_an_object_that_was_deleted_and_put_again_is_remembered(loads: Loads) ->
     assert loads.load() == ["d"]
 
 
-def test_the_files_of_a_void_job_are_still_to_be_loaded(loads: Loads) -> None:
+def test_files_of_a_void_job_are_new(loads: Loads) -> None:
     loads.put("a", "1")
     loads.load()
     loads.put("b", "2")
@@ -111,7 +111,9 @@ def test_the_files_of_a_void_job_are_still_to_be_loaded(loads: Loads) -> None:
     assert loads.load() == []
 
 
-def test_records_are_not_read_for_ever(loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bookmark_after_many_records_merges_the_known_files(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(new_files, "_MANY_RECORDS", 2)
     for number in range(3):
         loads.put(f"{number}", str(number))
@@ -128,7 +130,7 @@ def test_records_are_not_read_for_ever(loads: Loads, monkeypatch: pytest.MonkeyP
     assert loads.load() == ["4"]
 
 
-def test_another_pipeline_has_its_own_account_of_files(loads: Loads) -> None:
+def test_bookmark_of_files_is_separate_per_pipeline(loads: Loads) -> None:
     loads.put("a", "1")
     loads.load()
     writer = Writer(loads.objects, job_id="theirs", pipeline="other", source="orders", files=0)

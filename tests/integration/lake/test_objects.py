@@ -29,7 +29,7 @@ from tests.servers.ministack import Lake
 KEY = "data-lake/test/orders/part-0.gzip.parquet"
 
 
-def test_only_one_of_many_writers_creates_an_object(objects: Objects) -> None:
+def test_concurrent_writers_create_an_object_once(objects: Objects) -> None:
     bodies = [f"writer {number}".encode() for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
         created = list(pool.map(lambda body: objects.put_if_absent(KEY, body), bodies))
@@ -38,7 +38,7 @@ def test_only_one_of_many_writers_creates_an_object(objects: Objects) -> None:
 
 
 @pytest.mark.parametrize("lose", [drop_answer, drop_request, answer(503, "SlowDown")])
-def test_a_write_without_an_answer_is_repeated(
+def test_write_without_a_response_is_retried(
     proxied: Objects, fault_proxy: FaultProxy, lose: Action
 ) -> None:
     rule = fault_proxy.on("PutObject", lose, times=1)
@@ -48,16 +48,14 @@ def test_a_write_without_an_answer_is_repeated(
     assert proxied.get(KEY) == b"mine"
 
 
-def test_a_write_that_never_gets_an_answer_is_unknown(
-    proxied: Objects, fault_proxy: FaultProxy
-) -> None:
+def test_write_without_any_response_is_unknown(proxied: Objects, fault_proxy: FaultProxy) -> None:
     fault_proxy.on("PutObject", drop_request)
     with pytest.raises(UnknownOutcome, match="state unknown") as caught:
         proxied.put_if_absent(KEY, b"mine")
     assert caught.value.retryable
 
 
-def test_a_refusal_after_a_lost_answer_proves_nothing(
+def test_rejection_after_a_lost_response_is_unknown(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.on("PutObject", drop_answer, times=1)
@@ -66,7 +64,7 @@ def test_a_refusal_after_a_lost_answer_proves_nothing(
         proxied.put_if_absent(KEY, b"mine")
 
 
-def test_a_refused_write_is_told_at_once(proxied: Objects, fault_proxy: FaultProxy) -> None:
+def test_rejected_write_is_not_retried(proxied: Objects, fault_proxy: FaultProxy) -> None:
     rule = fault_proxy.on("PutObject", answer(403, "AccessDenied"))
     with pytest.raises(AwsError) as caught:
         proxied.put_if_absent(KEY, b"mine")
@@ -74,7 +72,7 @@ def test_a_refused_write_is_told_at_once(proxied: Objects, fault_proxy: FaultPro
     assert "s3:PutObject" in (caught.value.hint or "")
 
 
-def test_a_store_without_conditional_writes_is_recognised(
+def test_store_without_conditional_writes_is_detected(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.on("PutObject", answer(501, "NotImplemented"))
@@ -83,7 +81,7 @@ def test_a_store_without_conditional_writes_is_recognised(
     assert "single_writer" in (caught.value.hint or "")
 
 
-def test_a_single_writer_looks_instead_of_asking(base_identity: Lake) -> None:
+def test_single_writer_reads_before_it_writes(base_identity: Lake) -> None:
     destination = make_destination(base_identity, single_writer=True)
     objects = Objects(AwsSession(destination), destination, waits=QUICK)
     assert objects.put_if_absent(KEY, b"first")
@@ -123,7 +121,7 @@ def test_completing_an_aborted_upload_says_so(objects: Objects) -> None:
     assert objects.complete_upload(KEY, upload_id, (part,)) is Completion.NO_SUCH_UPLOAD
 
 
-def test_a_completion_without_an_answer_is_repeated(
+def test_completion_without_a_response_is_retried(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     complete = stage(proxied)
@@ -134,7 +132,7 @@ def test_a_completion_without_an_answer_is_repeated(
     assert proxied.get(KEY) == b"x" * 100
 
 
-def test_delete_spares_an_object_that_changed(admin_objects: Objects) -> None:
+def test_delete_keeps_an_object_that_changed(admin_objects: Objects) -> None:
     objects = admin_objects
     objects.put(KEY, b"one")
     entry = objects.find(KEY)
@@ -149,7 +147,7 @@ def test_delete_spares_an_object_that_changed(admin_objects: Objects) -> None:
     assert objects.get(KEY) is None
 
 
-def test_find_wants_exactly_this_key(objects: Objects) -> None:
+def test_find_matches_the_exact_key_only(objects: Objects) -> None:
     objects.put(KEY + ".longer", b"x")
     assert objects.find(KEY) is None
     assert not objects.is_empty("data-lake/test/")
@@ -164,7 +162,7 @@ def test_find_wants_exactly_this_key(objects: Objects) -> None:
         (EncryptionSpec("SSE_KMS", "alias/lake"), ("aws:kms", "alias/lake")),
     ],
 )
-def test_every_upload_asks_for_the_encryption_of_the_destination(
+def test_every_upload_requests_the_encryption_of_the_destination(
     base_identity: Lake,
     fault_proxy: FaultProxy,
     encryption: EncryptionSpec,
@@ -200,16 +198,14 @@ def test_every_write_carries_a_checksum_in_a_header(
     assert not any(request.header("x-amz-trailer") for request in fault_proxy.requests)
 
 
-def test_a_body_that_breaks_off_is_read_again(proxied: Objects, fault_proxy: FaultProxy) -> None:
+def test_truncated_body_is_read_again(proxied: Objects, fault_proxy: FaultProxy) -> None:
     proxied.put(KEY, b"x" * 1000)
     rule = fault_proxy.on("GetObject", truncate(10), times=2)
     assert proxied.get(KEY) == b"x" * 1000
     assert rule.hits == 3
 
 
-def test_a_refusal_that_breaks_off_is_asked_for_again(
-    proxied: Objects, fault_proxy: FaultProxy
-) -> None:
+def test_truncated_error_response_is_retried(proxied: Objects, fault_proxy: FaultProxy) -> None:
     rule = fault_proxy.on("GetObject", truncate(10), times=2)
     assert proxied.get("data-lake/test/missing") is None
     assert rule.hits == 3

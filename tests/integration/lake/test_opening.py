@@ -21,7 +21,7 @@ from tests.integration.lake.writer import LONG_AGO, Writer, commit_only
 from tests.servers.ministack import Lake
 
 
-def test_a_first_run_under_fail_wants_an_empty_table(
+def test_first_run_under_fail_requires_an_empty_table(
     objects: Objects, admin_objects: Objects
 ) -> None:
     writer = Writer(objects, table_handling="FAIL")
@@ -32,7 +32,7 @@ def test_a_first_run_under_fail_wants_an_empty_table(
     assert Writer(objects).open().first_run
 
 
-def test_a_second_run_under_fail_goes_on(objects: Objects) -> None:
+def test_second_run_under_fail_appends(objects: Objects) -> None:
     Writer(objects, "job-1", table_handling="FAIL").run()
     opened = Writer(objects, "job-2", table_handling="FAIL").open()
     assert not opened.first_run
@@ -40,13 +40,13 @@ def test_a_second_run_under_fail_goes_on(objects: Objects) -> None:
     assert [column.name for column in opened.columns] == ["id"]
 
 
-def test_a_first_run_under_fail_refuses_another_pipelines_table(objects: Objects) -> None:
+def test_first_run_under_fail_rejects_the_table_of_another_pipeline(objects: Objects) -> None:
     Writer(objects, "job-1", pipeline="first", files=0).run()
     with pytest.raises(LoadFailed, match="pipeline `first` loads into"):
         Writer(objects, "job-2", pipeline="second", table_handling="FAIL").open()
 
 
-def test_identities_that_clash_are_refused_and_named(objects: Objects) -> None:
+def test_conflicting_table_settings_are_rejected_and_named(objects: Objects) -> None:
     Writer(objects).run()
     with pytest.raises(InvalidInput, match="pipeline `other` is already a job of pipeline `shop`"):
         Writer(objects, pipeline="other").open()
@@ -70,7 +70,7 @@ def test_an_end_without_its_record_stops_every_writer(objects: Objects) -> None:
         writer.open()
 
 
-def test_a_record_of_a_newer_lakeload_is_not_guessed_at(objects: Objects) -> None:
+def test_record_of_a_newer_lakeload_is_rejected(objects: Objects) -> None:
     writer = Writer(objects)
     objects.put(writer.location.record_key(1), b'{"format":3,"kind":"LOAD"}')
     with pytest.raises(NewerFormat, match="newer lakeload"):
@@ -92,7 +92,7 @@ def test_the_checkpoint_is_only_a_cache(objects: Objects, lake: Lake) -> None:
     assert Writer(objects, "job-1", state={"at": 1}).open().already is not None
 
 
-def test_a_checkpoint_never_covers_what_is_not_finished(objects: Objects, lake: Lake) -> None:
+def test_checkpoint_stops_before_an_unfinished_record(objects: Objects, lake: Lake) -> None:
     for number in range(2):
         Writer(objects, f"job-{number}").run()
     stuck = Writer(objects, "job-2")
@@ -105,7 +105,7 @@ def test_a_checkpoint_never_covers_what_is_not_finished(objects: Objects, lake: 
     assert len(Writer(objects, "job-4").open().settled) == 1
 
 
-def test_a_job_whose_catalog_lags_is_done_and_stays_out_of_the_checkpoint(
+def test_job_with_a_pending_catalog_sync_is_done_and_not_checkpointed(
     objects: Objects, lake: Lake
 ) -> None:
     writer = Writer(objects)
@@ -119,7 +119,7 @@ def test_a_job_whose_catalog_lags_is_done_and_stays_out_of_the_checkpoint(
     assert json.loads(lake.read(writer.location.checkpoint_key))["number"] == 3
 
 
-def test_looking_at_a_table_writes_nothing(objects: Objects, lake: Lake) -> None:
+def test_inspecting_a_table_writes_nothing(objects: Objects, lake: Lake) -> None:
     stuck = Writer(objects)
     commit_only(objects, stuck)
     before = lake.keys()

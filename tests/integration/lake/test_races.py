@@ -28,7 +28,7 @@ def rows(lake: Lake) -> list[str]:
     return sorted(f"{job} {number}" for job, _, number in texts)
 
 
-def test_jobs_of_different_ids_all_come_in(objects: Objects, lake: Lake) -> None:
+def test_concurrent_jobs_of_different_ids_are_all_committed(objects: Objects, lake: Lake) -> None:
     writers = [Writer(objects, f"job-{number}", files=1) for number in range(6)]
     for writer in writers:
         writer.open()
@@ -38,7 +38,7 @@ def test_jobs_of_different_ids_all_come_in(objects: Objects, lake: Lake) -> None
     assert rows(lake) == [f"job-{number} 0" for number in range(6)]
 
 
-def test_one_job_run_by_many_attempts_at_once_comes_in_once(objects: Objects, lake: Lake) -> None:
+def test_concurrent_attempts_of_one_job_commit_it_once(objects: Objects, lake: Lake) -> None:
     writers = [Writer(objects) for _ in range(6)]
     for writer in writers:
         writer.open()
@@ -62,7 +62,7 @@ def test_the_same_job_again_reports_the_earlier_result(objects: Objects, lake: L
 
 
 @pytest.mark.parametrize("lost", ["before", "after"])
-def test_a_lost_answer_to_the_commit_is_resolved(
+def test_lost_commit_response_is_resolved(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake, lost: str
 ) -> None:
     fault_proxy.on(
@@ -74,7 +74,7 @@ def test_a_lost_answer_to_the_commit_is_resolved(
     assert rows(lake) == ["job-1 0", "job-1 1"]
 
 
-def test_a_commit_that_cannot_be_told_leaves_everything_for_the_next_run(
+def test_unknown_commit_leaves_all_uploads_for_the_next_run(
     proxied: Objects, fault_proxy: FaultProxy, objects: Objects, lake: Lake
 ) -> None:
     fault_proxy.on("PutObject", drop_answer, key=RECORD, times=1)
@@ -86,7 +86,7 @@ def test_a_commit_that_cannot_be_told_leaves_everything_for_the_next_run(
     assert rows(lake) == ["job-1 0", "job-1 1", "job-2 0", "job-2 1"]
 
 
-def test_a_record_that_cannot_be_read_after_a_412_may_be_ours(
+def test_unreadable_record_after_a_412_is_commit_state_unknown(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     fault_proxy.on("PutObject", drop_answer, key=RECORD, times=1)
@@ -96,7 +96,7 @@ def test_a_record_that_cannot_be_read_after_a_412_may_be_ours(
     assert len(lake.uploads()) == 2
 
 
-def test_a_refused_commit_aborts_its_uploads(
+def test_rejected_commit_aborts_its_uploads(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     fault_proxy.on("PutObject", answer(403, "AccessDenied"), key=RECORD)
@@ -106,7 +106,7 @@ def test_a_refused_commit_aborts_its_uploads(
     assert all("/pipeline-sources/" in key for key in lake.keys())  # noqa: SIM118
 
 
-def test_an_outage_after_the_commit_says_what_it_means(
+def test_outage_after_the_commit_reports_committed(
     proxied: Objects, fault_proxy: FaultProxy, objects: Objects, lake: Lake
 ) -> None:
     fault_proxy.on("CompleteMultipartUpload", answer(503, "SlowDown"))
@@ -120,7 +120,7 @@ def test_an_outage_after_the_commit_says_what_it_means(
     assert rows(lake) == ["job-1 0", "job-1 1"]
 
 
-def test_success_is_told_only_after_the_end_is_written(
+def test_success_is_reported_only_after_the_end_marker(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     fault_proxy.on("PutObject", answer(500, "InternalError"), key="*.end")
@@ -140,9 +140,7 @@ def overtaken(
     return caught.value, lake.uploads()
 
 
-def test_two_jobs_that_move_the_same_state_cannot_both_come_in(
-    objects: Objects, lake: Lake
-) -> None:
+def test_two_jobs_with_the_same_start_state_conflict(objects: Objects, lake: Lake) -> None:
     winner = Writer(objects, "job-1", state={"cursor": 2})
     loser = Writer(objects, "job-2", state={"cursor": 3})
     error, uploads = overtaken(objects, winner, loser, lake)
@@ -161,7 +159,9 @@ def test_an_append_without_state_leaves_the_state_alone(objects: Objects) -> Non
     assert Writer(objects, "job-3").open().state == {"cursor": 2}
 
 
-def test_a_first_run_under_fail_gives_way_to_another_pipeline(objects: Objects, lake: Lake) -> None:
+def test_first_run_under_fail_after_a_concurrent_pipeline_is_rejected(
+    objects: Objects, lake: Lake
+) -> None:
     winner = Writer(objects, "job-1", pipeline="first", table_handling="FAIL")
     loser = Writer(objects, "job-2", pipeline="second", table_handling="FAIL")
     error, uploads = overtaken(objects, winner, loser, lake)
@@ -171,7 +171,7 @@ def test_a_first_run_under_fail_gives_way_to_another_pipeline(objects: Objects, 
     assert uploads == []
 
 
-def test_a_job_id_of_another_pipeline_is_refused_while_overtaken(
+def test_append_job_id_of_another_pipeline_is_rejected_on_conflict(
     objects: Objects, lake: Lake
 ) -> None:
     winner = Writer(objects, "job-1", pipeline="first")
@@ -180,7 +180,7 @@ def test_a_job_id_of_another_pipeline_is_refused_while_overtaken(
     assert uploads == []
 
 
-def test_the_same_job_with_other_settings_is_refused_while_overtaken(
+def test_append_job_with_other_settings_is_rejected_on_conflict(
     objects: Objects, lake: Lake
 ) -> None:
     error, uploads = overtaken(

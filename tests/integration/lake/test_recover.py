@@ -85,7 +85,7 @@ def rows(lake: Lake) -> list[str]:
     return sorted(f"{job} {number}" for job, _, number in texts)
 
 
-def test_a_table_in_order_needs_nothing(objects: Objects, lake: Lake) -> None:
+def test_recover_of_a_complete_table_is_up_to_date(objects: Objects, lake: Lake) -> None:
     Writer(objects).run()
     before = lake.keys()
     assert recover(objects).nothing_to_do
@@ -93,7 +93,9 @@ def test_a_table_in_order_needs_nothing(objects: Objects, lake: Lake) -> None:
     assert lake.keys() == before
 
 
-def test_recovery_publishes_cleans_and_removes_what_died(objects: Objects, lake: Lake) -> None:
+def test_recover_publishes_cleans_and_removes_abandoned_uploads(
+    objects: Objects, lake: Lake
+) -> None:
     commit_only(objects, Writer(objects, "job-1"))
     lost = commit_only(objects, Writer(objects, "job-2"), 2)
     for file in lost.files:
@@ -115,7 +117,7 @@ def test_recovery_publishes_cleans_and_removes_what_died(objects: Objects, lake:
     assert recover(objects).nothing_to_do
 
 
-def test_a_damaged_record_is_reported_and_keeps_no_other_from_being_finished(
+def test_recover_reports_a_damaged_record_and_finishes_the_others(
     objects: Objects, lake: Lake
 ) -> None:
     record = damage(objects)
@@ -134,7 +136,7 @@ def test_a_damaged_record_is_reported_and_keeps_no_other_from_being_finished(
     assert "--accept job-1` keeps them, without the 1 lost" in (caught.value.hint or "")
 
 
-def test_what_stops_a_recovery_is_in_its_report(
+def test_recover_error_is_in_the_report(
     objects: Objects, admin_objects: Objects, lake: Lake
 ) -> None:
     record = commit_only(objects, Writer(objects))
@@ -146,7 +148,7 @@ def test_what_stops_a_recovery_is_in_its_report(
     assert len(lake.uploads()) == 1
 
 
-def test_a_recovery_that_may_not_list_uploads_does_the_rest(
+def test_recover_denied_listing_of_uploads_does_the_rest(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     fault_proxy.on("ListMultipartUploads", answer(403, "AccessDenied"))
@@ -159,7 +161,7 @@ def test_a_recovery_that_may_not_list_uploads_does_the_rest(
     assert len(lake.data_keys()) == 2
 
 
-def test_a_recovery_that_is_refused_says_so(proxied: Objects, fault_proxy: FaultProxy) -> None:
+def test_recover_denied_is_reported(proxied: Objects, fault_proxy: FaultProxy) -> None:
     fault_proxy.on("ListObjectsV2", answer(403, "AccessDenied"))
     report = recover(proxied)
     assert "denied" in str(report.error)
@@ -180,14 +182,14 @@ def test_a_damaged_job_can_be_voided_and_loaded_again_under_another_id(
     assert void(objects) == "void"
 
 
-def test_a_whole_job_that_nobody_published_can_be_voided(objects: Objects, lake: Lake) -> None:
+def test_complete_unpublished_job_can_be_voided(objects: Objects, lake: Lake) -> None:
     commit_only(objects, Writer(objects))
     assert void(objects, pipeline="shop") == "void"
     assert (lake.data_keys(), lake.uploads()) == ([], [])
     assert Writer(objects, "job-2").open().settled == ()
 
 
-def test_a_void_that_may_not_delete_names_the_action_and_the_next_run_finishes_it(
+def test_void_denied_deletion_names_the_action_and_the_next_run_finishes(
     objects: Objects, admin_objects: Objects, lake: Lake
 ) -> None:
     record = damage(objects)
@@ -205,7 +207,7 @@ def test_a_void_that_may_not_delete_names_the_action_and_the_next_run_finishes_i
     assert Writer(objects, "job-2").open().settled == ()
 
 
-def test_a_young_void_stays_unclean_until_no_completion_can_be_running(
+def test_recent_void_is_cleaned_once_no_completion_can_be_running(
     base_identity: Lake, objects: Objects, lake: Lake
 ) -> None:
     record = commit_only(objects, Writer(objects))
@@ -236,7 +238,7 @@ def test_a_young_void_stays_unclean_until_no_completion_can_be_running(
     assert checkpoint["number"] == 4
 
 
-def test_a_damaged_job_can_be_kept_without_what_is_lost(objects: Objects, lake: Lake) -> None:
+def test_damaged_job_can_be_accepted_without_its_lost_rows(objects: Objects, lake: Lake) -> None:
     record = damage(objects)
     assert accept(objects) == "partial"
     marker = end(lake, objects)
@@ -248,7 +250,7 @@ def test_a_damaged_job_can_be_kept_without_what_is_lost(objects: Objects, lake: 
 
 
 @pytest.mark.parametrize("decide", [void, accept], ids=["void", "accept"])
-def test_a_decision_on_a_job_that_is_done_is_refused(
+def test_void_or_accept_of_a_finished_job_is_rejected(
     objects: Objects, lake: Lake, decide: Callable[..., str]
 ) -> None:
     Writer(objects, "job-1").run()
@@ -266,7 +268,7 @@ def test_a_decision_on_a_job_that_is_done_is_refused(
         decide(objects, "job-2")
 
 
-def test_a_whole_job_is_published_and_not_accepted_as_damaged(objects: Objects, lake: Lake) -> None:
+def test_accept_of_a_complete_job_publishes_it(objects: Objects, lake: Lake) -> None:
     commit_only(objects, Writer(objects))
     with pytest.raises(InvalidInput, match="is complete"):
         accept(objects)
@@ -274,7 +276,7 @@ def test_a_whole_job_is_published_and_not_accepted_as_damaged(objects: Objects, 
     assert lake.read(Writer(objects).location.end_key(1)) == b""
 
 
-def test_of_a_job_that_is_wholly_lost_nothing_is_kept(objects: Objects, lake: Lake) -> None:
+def test_accept_of_a_completely_lost_job_is_rejected(objects: Objects, lake: Lake) -> None:
     record = commit_only(objects, Writer(objects))
     for file in record.files:
         objects.abort_upload(file.key, file.upload_id)
@@ -287,7 +289,7 @@ def test_of_a_job_that_is_wholly_lost_nothing_is_kept(objects: Objects, lake: La
 
 
 @pytest.mark.parametrize("decide", [void, accept], ids=["void", "accept"])
-def test_a_decision_on_an_unknown_job_or_another_pipelines_is_refused(
+def test_void_or_accept_of_an_unknown_job_is_rejected(
     objects: Objects, decide: Callable[..., str]
 ) -> None:
     with pytest.raises(InvalidInput, match="has no job `job-1`") as caught:
@@ -302,7 +304,7 @@ def test_a_decision_on_an_unknown_job_or_another_pipelines_is_refused(
 
 
 @pytest.mark.parametrize("decide", [void, accept], ids=["void", "accept"])
-def test_a_live_author_is_quicker_than_a_decision(
+def test_void_of_a_job_its_author_publishes_first_is_rejected(
     base_identity: Lake, objects: Objects, decide: Callable[..., str]
 ) -> None:
     author = Writer(objects)
@@ -320,7 +322,7 @@ def test_a_live_author_is_quicker_than_a_decision(
         decide(Objects(AwsSession(destination), destination, waits=waits))
 
 
-def test_an_author_whose_loss_was_accepted_meanwhile_is_told(objects: Objects) -> None:
+def test_author_of_an_accepted_job_gets_an_error(objects: Objects) -> None:
     writer = Writer(objects)
     writer.open()
     accepted = EndMarker("lakeload test", LONG_AGO, "partial", "accepted", ("a/b",))
@@ -337,7 +339,7 @@ def _lifecycle_rule(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("decision", ["void", "accept"])
-def test_uploads_removed_in_the_middle_of_publication_stop_the_table_until_a_person_decides(
+def test_uploads_removed_during_publication_stop_the_table_until_void_or_accept(
     proxied: Objects, admin_objects: Objects, fault_proxy: FaultProxy, lake: Lake, decision: str
 ) -> None:
     Writer(proxied, "job-0", files=1).run()
@@ -378,7 +380,7 @@ def test_uploads_removed_in_the_middle_of_publication_stop_the_table_until_a_per
         assert rows(lake) == [*visible, "job-3 0", "job-3 1"]
 
 
-def test_a_void_decides_then_aborts_then_looks_then_deletes_then_says_clean(
+def test_void_steps_run_in_the_order_of_the_protocol(
     proxied: Objects, fault_proxy: FaultProxy, admin_objects: Objects, lake: Lake
 ) -> None:
     record = commit_only(proxied, Writer(proxied, files=2))

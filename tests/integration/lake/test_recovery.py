@@ -22,7 +22,7 @@ def end_text(lake: Lake, writer: Writer, number: int) -> str:
     return lake.read(writer.location.end_key(number)).decode()
 
 
-def test_a_job_whose_uploads_are_all_gone_becomes_void_and_its_id_is_spent(
+def test_job_with_all_uploads_lost_becomes_void_and_its_id_is_rejected(
     objects: Objects, lake: Lake
 ) -> None:
     victim = Writer(objects)
@@ -38,7 +38,7 @@ def test_a_job_whose_uploads_are_all_gone_becomes_void_and_its_id_is_spent(
     assert "another `--job-id`" in (caught.value.hint or "")
 
 
-def test_a_half_visible_job_stops_the_table_and_names_what_is_lost(
+def test_partially_published_job_stops_the_table_and_names_the_lost_rows(
     objects: Objects, lake: Lake
 ) -> None:
     record = commit_only(objects, Writer(objects, files=3))
@@ -53,7 +53,7 @@ def test_a_half_visible_job_stops_the_table_and_names_what_is_lost(
     assert len(lake.data_keys()) == 2
 
 
-def test_a_person_may_keep_the_rest_of_a_half_visible_job(objects: Objects) -> None:
+def test_partially_published_job_can_be_accepted(objects: Objects) -> None:
     writer = Writer(objects)
     record = commit_only(objects, writer)
     lost = record.files[0]
@@ -64,7 +64,7 @@ def test_a_person_may_keep_the_rest_of_a_half_visible_job(objects: Objects) -> N
     assert Writer(objects).open().already is not None
 
 
-def test_a_strangers_object_at_our_key_is_neither_replaced_nor_deleted(
+def test_object_of_another_writer_at_a_job_key_is_neither_replaced_nor_deleted(
     objects: Objects, admin_objects: Objects
 ) -> None:
     record = commit_only(objects, Writer(objects))
@@ -98,7 +98,7 @@ def test_a_void_job_without_clean_is_cleaned_by_the_next_run(
     assert clean["deleted"] == [first.key]
 
 
-def test_a_publisher_that_comes_second_looks_before_it_judges(
+def test_second_publisher_checks_the_object_before_it_reports_a_loss(
     objects: Objects, proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     author = Writer(objects)
@@ -111,9 +111,7 @@ def test_a_publisher_that_comes_second_looks_before_it_judges(
     assert len(lake.data_keys()) == 2
 
 
-def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
-    admin_objects: Objects, lake: Lake
-) -> None:
+def test_void_end_marker_wins_over_a_late_publisher(admin_objects: Objects, lake: Lake) -> None:
     writer = Writer(admin_objects)
     writer.open()
     void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
@@ -123,7 +121,7 @@ def test_an_end_that_says_void_beats_a_publisher_that_comes_late(
     assert lake.data_keys() == []
 
 
-def test_an_author_that_may_not_delete_is_told_that_its_job_is_void(objects: Objects) -> None:
+def test_author_without_delete_permission_gets_the_void_error(objects: Objects) -> None:
     writer = Writer(objects)
     writer.open()
     void = EndMarker("lakeload test", LONG_AGO, "void", "by hand")
@@ -133,7 +131,7 @@ def test_an_author_that_may_not_delete_is_told_that_its_job_is_void(objects: Obj
     assert "s3:DeleteObject" in (caught.value.hint or "")
 
 
-def test_a_live_author_is_given_time(base_identity: Lake, objects: Objects) -> None:
+def test_recovery_waits_for_a_live_author(base_identity: Lake, objects: Objects) -> None:
     slept: list[float] = []
     author = Writer(objects)
     record = author.stage()
@@ -153,7 +151,7 @@ def test_a_live_author_is_given_time(base_identity: Lake, objects: Objects) -> N
     assert len(slept) == 1
 
 
-def test_gone_uploads_are_looked_for_again_after_the_longest_completion(
+def test_missing_uploads_are_checked_again_after_the_longest_completion(
     base_identity: Lake, objects: Objects
 ) -> None:
     victim = Writer(objects)

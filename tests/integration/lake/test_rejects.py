@@ -31,7 +31,7 @@ def keys(record: LoadRecord) -> list[str]:
     return sorted(file.key for file in record.uploads)
 
 
-def test_both_tables_are_published_by_their_author(objects: Objects, lake: Lake) -> None:
+def test_load_with_rejects_publishes_table_and_side_table(objects: Objects, lake: Lake) -> None:
     Writer(objects, rejects=2).run()
 
     assert [key.split("/")[3] for key in lake.data_keys()] == [
@@ -41,7 +41,7 @@ def test_both_tables_are_published_by_their_author(objects: Objects, lake: Lake)
 
 
 @pytest.mark.parametrize("published", [0, 1, 2, 3])
-def test_whoever_comes_next_publishes_the_rest_of_both(
+def test_next_run_publishes_the_rest_of_table_and_side_table(
     objects: Objects, lake: Lake, published: int
 ) -> None:
     record = commit_only(objects, Writer(objects, rejects=1))
@@ -54,7 +54,7 @@ def test_whoever_comes_next_publishes_the_rest_of_both(
     assert lake.data_keys() == keys(record)
 
 
-def test_a_load_of_rejects_alone_is_a_load(objects: Objects, lake: Lake) -> None:
+def test_load_of_rejects_only_is_committed(objects: Objects, lake: Lake) -> None:
     record = commit_only(objects, Writer(objects, files=0, rejects=1))
 
     Writer(objects, "job-2").open()
@@ -63,7 +63,9 @@ def test_a_load_of_rejects_alone_is_a_load(objects: Objects, lake: Lake) -> None
     assert Writer(objects).open().already == record
 
 
-def test_a_void_removes_both(objects: Objects, admin_objects: Objects, lake: Lake) -> None:
+def test_void_removes_files_of_table_and_side_table(
+    objects: Objects, admin_objects: Objects, lake: Lake
+) -> None:
     record = commit_only(objects, Writer(objects, rejects=1))
     file = record.uploads[-1]
     objects.complete_upload(file.key, file.upload_id, file.parts)
@@ -78,7 +80,7 @@ def test_a_void_removes_both(objects: Objects, admin_objects: Objects, lake: Lak
     assert lake.data_keys() == lake.uploads() == []
 
 
-def test_rejects_that_are_lost_make_a_job_damaged(objects: Objects) -> None:
+def test_lost_rejects_make_a_job_damaged(objects: Objects) -> None:
     record = commit_only(objects, Writer(objects, rejects=1))
     lost = record.uploads[-1]
     objects.abort_upload(lost.key, lost.upload_id)
@@ -93,7 +95,7 @@ def test_rejects_that_are_lost_make_a_job_damaged(objects: Objects) -> None:
     assert (run.state, run.lost) == ("damaged", (lost,))
 
 
-def test_uploads_of_a_dead_attempt_are_found_in_both(objects: Objects, lake: Lake) -> None:
+def test_stale_uploads_are_found_in_table_and_side_table(objects: Objects, lake: Lake) -> None:
     slow = Writer(objects, rejects=1)
     slow.open()
     record = slow.stage()
@@ -113,7 +115,7 @@ def test_rejects_of_a_committed_job_are_not_stale(objects: Objects, lake: Lake) 
     assert len(lake.uploads()) == 3
 
 
-def test_a_slow_writer_whose_rejects_alone_are_fenced_off_stops(objects: Objects) -> None:
+def test_writer_with_fenced_rejects_cannot_commit(objects: Objects) -> None:
     slow = Writer(objects, files=0, rejects=1)
     slow.open()
     record = slow.stage()
@@ -123,7 +125,9 @@ def test_a_slow_writer_whose_rejects_alone_are_fenced_off_stops(objects: Objects
         slow.log.commit(record)
 
 
-def test_a_table_of_that_name_with_a_log_keeps_its_uploads(objects: Objects, lake: Lake) -> None:
+def test_side_table_name_of_a_table_with_a_log_keeps_its_uploads(
+    objects: Objects, lake: Lake
+) -> None:
     other = Writer(objects, source="visits", table="orders_rejected")
     other.run()
     Writer(objects, "job-9", table="orders_rejected").stage()
@@ -147,7 +151,7 @@ def test_a_long_load_that_lost_its_rejects_is_not_committed(objects: Objects, la
     assert lake.uploads() == []
 
 
-def test_a_reset_removes_both_and_the_log_waits_for_uploads_of_both(
+def test_reset_removes_table_and_side_table_and_keeps_the_log_while_uploads_remain(
     objects: Objects, admin_objects: Objects, lake: Lake
 ) -> None:
     writer = Writer(objects, rejects=1)

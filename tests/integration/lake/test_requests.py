@@ -65,7 +65,7 @@ def test_a_job_stays_within_its_requests_from_the_first_load_on(
     assert beside_files(third, files) == BAR - 2
 
 
-def test_the_run_that_looks_for_dead_uploads_stays_within_them_too(
+def test_run_that_lists_stale_uploads_stays_within_its_requests(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
     writer = Writer(proxied, "job-0", files=1)

@@ -53,7 +53,7 @@ def test_uploads_without_a_record_are_fenced_off_and_aborted(objects: Objects, l
     assert isinstance(Writer(objects, "job-3").run(), Committed)
 
 
-def test_a_role_that_may_not_abort_writes_no_fence(
+def test_role_without_abort_permission_writes_no_fence(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     fault_proxy.on("AbortMultipartUpload", answer(403, "AccessDenied"))
@@ -64,7 +64,7 @@ def test_a_role_that_may_not_abort_writes_no_fence(
     assert fault_proxy.count("PutObject") == 0
 
 
-def test_young_uploads_stay(objects: Objects, lake: Lake) -> None:
+def test_recent_uploads_are_kept(objects: Objects, lake: Lake) -> None:
     Writer(objects).stage()
     assert cleaner(objects).remove(timedelta(hours=24)) == ()
     assert len(lake.uploads()) == 2
@@ -85,7 +85,7 @@ def test_a_slow_writer_that_was_fenced_off_cannot_commit(objects: Objects, lake:
     assert isinstance(Writer(objects).run(), Committed)
 
 
-def test_a_slow_writer_that_passes_other_records_first_still_meets_the_fence(
+def test_slow_writer_behind_other_records_still_hits_the_fence(
     objects: Objects, lake: Lake
 ) -> None:
     slow = Writer(objects, "job-1")
@@ -99,7 +99,7 @@ def test_a_slow_writer_that_passes_other_records_first_still_meets_the_fence(
     assert len(lake.data_keys()) == 4
 
 
-def test_a_fence_stops_nobody_else(objects: Objects) -> None:
+def test_fence_does_not_stop_other_attempts(objects: Objects) -> None:
     other = Writer(objects, "job-2")
     other.open()
     Writer(objects, "job-1").stage()
@@ -138,7 +138,7 @@ def test_a_commit_between_the_listing_and_the_fence_wins(
     assert len(lake.data_keys()) == 2
 
 
-def test_writers_and_cleaners_at_once_leave_whole_jobs_or_none(
+def test_concurrent_writers_and_cleaners_leave_complete_jobs_or_none(
     objects: Objects, lake: Lake
 ) -> None:
     writers = [Writer(objects, f"job-{number}") for number in range(4)]
@@ -173,7 +173,7 @@ def test_many_uploads_take_several_fences(
     assert lake.uploads() == []
 
 
-def test_an_upload_that_outlives_its_abort_is_aborted_again(
+def test_upload_that_survives_its_abort_is_aborted_again(
     proxied: Objects, fault_proxy: FaultProxy, lake: Lake
 ) -> None:
     Writer(proxied, files=1).stage()
@@ -184,7 +184,7 @@ def test_an_upload_that_outlives_its_abort_is_aborted_again(
     assert fault_proxy.count("AbortMultipartUpload") == 2
 
 
-def test_a_sync_cleans_up_at_every_sixteenth_record_and_goes_on_behind_the_fence(
+def test_sync_aborts_stale_uploads_at_every_sixteenth_record_and_continues(
     objects: Objects, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_log, "STALE_AFTER", NOW)
@@ -200,7 +200,7 @@ def test_a_sync_cleans_up_at_every_sixteenth_record_and_goes_on_behind_the_fence
     assert lake.uploads() == []
 
 
-def test_a_sync_that_may_not_list_uploads_says_so_and_loads(
+def test_sync_denied_listing_of_uploads_warns_and_loads(
     proxied: Objects, fault_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_log, "CLEANING_EVERY", 1)
@@ -227,9 +227,7 @@ def test_a_sync_that_may_not_list_uploads_says_so_and_loads(
         ("", "items/2026/11/21/a.gzip.parquet", False),
     ],
 )
-def test_only_keys_that_can_be_no_other_tables_are_touched(
-    schema: str, rest: str, ours: bool
-) -> None:
+def test_stale_uploads_of_other_tables_are_not_aborted(schema: str, rest: str, ours: bool) -> None:
     location = TableLocation("data-lake", schema, "orders")
     assert is_of_table(location, location.data_path + rest) is ours
 

@@ -39,7 +39,7 @@ def folder(base_identity: Lake, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_tables_that_changed_are_refused_before_spark(lake: Lake, folder: Path) -> None:
+def test_changed_table_settings_are_rejected_before_spark(lake: Lake, folder: Path) -> None:
     moved = {**RETURNS, "name": "returns_2"}
     lake.write_pipeline(folder, tables=[ORDERS, moved], destination=GLUE)
     before = lake.keys()
@@ -67,7 +67,7 @@ def test_tables_that_changed_are_refused_before_spark(lake: Lake, folder: Path) 
     assert lake.keys() == before
 
 
-def test_a_renamed_pipeline_is_refused_before_spark(lake: Lake, folder: Path) -> None:
+def test_renamed_pipeline_is_rejected_before_spark(lake: Lake, folder: Path) -> None:
     lake.write_pipeline(folder, tables=[ORDERS, RETURNS], name="store")
 
     ended = lakeload(lake, folder, "plan", "pipeline.yml")

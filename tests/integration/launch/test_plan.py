@@ -49,7 +49,7 @@ def test_a_table_without_input_fails_the_plan(lake: Lake, folder: Path) -> None:
     assert "orders.csv" in ended.stderr
 
 
-def test_files_nobody_knows_fail_a_first_run(lake: Lake, folder: Path) -> None:
+def test_unknown_files_in_the_table_fail_a_first_run(lake: Lake, folder: Path) -> None:
     key = f"{lake.seeded.prefix}/shop/Creme_brulee/old.parquet"
     lake.server.s3.put_object(Bucket=lake.seeded.bucket, Key=key, Body=b"old")
     ended = lakeload(lake, folder, "plan", "pipeline.yml", "--output", "json")
@@ -60,7 +60,7 @@ def test_files_nobody_knows_fail_a_first_run(lake: Lake, folder: Path) -> None:
     assert lake.keys() == [key]
 
 
-def test_a_wrong_external_id_is_refused(lake: Lake, folder: Path) -> None:
+def test_wrong_external_id_is_denied(lake: Lake, folder: Path) -> None:
     ended = lakeload(lake, folder, "plan", "pipeline.yml", LAKELOAD_EXTERNAL_ID="wrong-id-canary")
     assert ended.code == 3
     assert "sts:AssumeRole" in ended.stderr

@@ -41,7 +41,7 @@ def folder(lake: Lake, tmp_path: Path, fault_proxy: FaultProxy) -> Path:
     return tmp_path
 
 
-def test_a_sync_assumes_the_role_once_before_spark_starts_and_says_that_it_is_one(
+def test_sync_assumes_the_role_once_with_its_session_name(
     lake: Lake, folder: Path, fault_proxy: FaultProxy, jars_cache: Path
 ) -> None:
     ended = lakeload(
@@ -78,7 +78,7 @@ def test_a_plan_assumes_the_role_once(lake: Lake, folder: Path, fault_proxy: Fau
         (("test-connection", "destination.yml"), 2),
     ],
 )
-def test_another_command_is_called_by_its_name(
+def test_role_session_of_each_command_has_its_name(
     lake: Lake, folder: Path, fault_proxy: FaultProxy, command: tuple[str, ...], calls: int
 ) -> None:
     ended = lakeload(lake, folder, *command)

@@ -65,7 +65,7 @@ def spec(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_job_id_comes_first_and_the_tables_are_the_answer(lake: Lake, folder: Path) -> None:
+def test_sync_prints_the_job_id_first_and_then_the_tables(lake: Lake, folder: Path) -> None:
     ended = run(lake, folder, "success", "--job-id", "job-7")
     assert ended.code == 0, ended.stderr
     assert ended.stderr.splitlines()[0] == "job job-7"
@@ -90,13 +90,15 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     assert ended.document["error"] is None
 
 
-def test_quiet_leaves_the_answer_alone(lake: Lake, folder: Path) -> None:
+def test_sync_quiet_prints_only_the_result(lake: Lake, folder: Path) -> None:
     ended = run(lake, folder, "success", "-q")
     assert ended.stderr == ""
     assert "LOADED" in ended.stdout
 
 
-def test_a_failed_table_is_told_with_the_way_to_load_the_rest(lake: Lake, folder: Path) -> None:
+def test_failed_table_is_printed_with_the_command_that_loads_the_rest(
+    lake: Lake, folder: Path
+) -> None:
     ended = run(lake, folder, "one_table_fails", "--job-id", "job-8")
     assert ended.code == 1
     assert "error: shop.orders: the source changed" in ended.stderr
@@ -104,7 +106,7 @@ def test_a_failed_table_is_told_with_the_way_to_load_the_rest(lake: Lake, folder
     assert "rerun with `--job-id job-8`" in ended.stderr
 
 
-def test_a_refusal_before_spark_is_a_document_too(lake: Lake, folder: Path) -> None:
+def test_error_before_spark_is_one_json_document(lake: Lake, folder: Path) -> None:
     (folder / "orders.csv").unlink()
     (folder / "customers.csv").unlink()
     ended = run(lake, folder, "success", "--output", "json", "--job-id", "job-9")
@@ -114,7 +116,7 @@ def test_a_refusal_before_spark_is_a_document_too(lake: Lake, folder: Path) -> N
     assert not (folder / "argv").exists()
 
 
-def test_a_store_without_conditional_writes_is_refused_before_spark(
+def test_store_without_conditional_writes_is_rejected_before_spark(
     lake: Lake, folder: Path, fault_proxy: FaultProxy
 ) -> None:
     lake.write_pipeline(folder, tables=TABLES, endpoint=fault_proxy.endpoint)
@@ -169,7 +171,7 @@ def test_no_secret_is_in_a_file_an_argument_or_the_output(lake: Lake, folder: Pa
         assert not any(secret in text for text in texts), name
 
 
-def test_tables_that_are_in_under_this_job_id_need_no_spark(lake: Lake, folder: Path) -> None:
+def test_tables_committed_under_the_job_id_need_no_spark(lake: Lake, folder: Path) -> None:
     for table in _tables(lake, folder):
         _commit(lake, folder, table, "job-1")
     ended = run(lake, folder, "success", "--job-id", "job-1", "--output", "json")
@@ -195,7 +197,7 @@ def test_the_same_job_id_for_another_load_is_invalid_before_spark(lake: Lake, fo
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_job_and_says_what_is_in(
+def test_signal_stops_the_job_and_reports_committed_tables(
     lake: Lake, folder: Path, number: signal.Signals
 ) -> None:
     changes = {"SPARK_HOME": str(folder / "spark"), "FAKE_SPARK_SCENARIO": "stops_at_once"}
@@ -216,7 +218,7 @@ def test_a_signal_ends_the_job_and_says_what_is_in(
     assert f"stopped by {number.name}: nothing was committed" in stderr
 
 
-def test_the_first_line_comes_before_aws_is_asked(lake: Lake, folder: Path) -> None:
+def test_first_line_is_printed_before_any_aws_request(lake: Lake, folder: Path) -> None:
     """boto3 alone takes a third of the second that the first line may take."""
     program = (
         "import sys, lakeload.ui.console as console\n"

@@ -66,7 +66,7 @@ def shop(base_identity: Lake, tmp_path: Path) -> Callable[[str], Shop]:
     return make
 
 
-def test_a_sync_after_a_failed_one_of_another_pipeline(shop: Callable[[str], Shop]) -> None:
+def test_sync_after_a_failed_one_of_another_pipeline_succeeds(shop: Callable[[str], Shop]) -> None:
     one, other = shop("orders"), shop("customers")
 
     with StopRequests() as stop:
@@ -85,7 +85,7 @@ def test_a_sync_after_a_failed_one_of_another_pipeline(shop: Callable[[str], Sho
     assert all(log is not None and log.is_file() for log in logs)
 
 
-def test_a_sync_after_one_that_was_refused(shop: Callable[[str], Shop]) -> None:
+def test_sync_after_a_rejected_one_succeeds(shop: Callable[[str], Shop]) -> None:
     one, other = shop("orders"), shop("customers")
     (one.folder / "orders.csv").unlink()
 
@@ -97,7 +97,7 @@ def test_a_sync_after_one_that_was_refused(shop: Callable[[str], Shop]) -> None:
     assert loaded.outcome.kind == "LOADED"
 
 
-def test_a_sync_after_one_that_was_stopped(shop: Callable[[str], Shop]) -> None:
+def test_sync_after_a_stopped_one_succeeds(shop: Callable[[str], Shop]) -> None:
     one, other = shop("orders"), shop("customers")
 
     with StopRequests() as stop:
@@ -115,7 +115,7 @@ def test_a_sync_after_one_that_was_stopped(shop: Callable[[str], Shop]) -> None:
     assert len(other.runs()) == 1
 
 
-def test_a_signal_between_two_syncs_strikes_before_spark_starts(
+def test_signal_between_two_syncs_stops_the_second_before_spark(
     shop: Callable[[str], Shop],
 ) -> None:
     one = shop("orders")

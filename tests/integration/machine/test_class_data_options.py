@@ -15,7 +15,7 @@ from lakeload.machine.java import find_java
 
 
 @pytest.mark.parametrize("content", [bytes(range(256)) * 1000, b"", None])
-def test_java_starts_and_says_nothing_where_the_archive_is_none(
+def test_java_without_a_valid_archive_starts_silently(
     tmp_path: Path, content: bytes | None
 ) -> None:
     archive = tmp_path / "an archive, broken.jsa"
@@ -35,7 +35,7 @@ def test_java_starts_and_says_nothing_where_the_archive_is_none(
     assert "archive" not in (ended.stdout + ended.stderr).lower()
 
 
-def test_java_starts_with_a_collector_that_a_variable_names(tmp_path: Path) -> None:
+def test_java_starts_with_the_collector_of_a_variable(tmp_path: Path) -> None:
     variables = {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
     request = LaunchRequest(SparkSettings("local[2]", "1g", {}), RunFolder(tmp_path), variables)
     properties = spark_properties(request)

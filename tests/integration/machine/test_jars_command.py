@@ -115,14 +115,14 @@ def test_fetch_list_and_verify_agree(brought: Path, cache: dict[str, str], tmp_p
     )
 
 
-def test_quiet_says_nothing_that_went_well(brought: Path, cache: dict[str, str]) -> None:
+def test_jars_fetch_quiet_prints_no_success(brought: Path, cache: dict[str, str]) -> None:
     arguments = ["--for", "avro", "--no-archive", "--from", str(brought), "-q"]
     for action in (["fetch", *arguments], ["verify", "--for", "avro", "-q"]):
         process = jars(*action, **cache)
         assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
 
 
-def test_verify_fails_for_what_is_broken_and_for_what_was_asked_for_and_is_missing(
+def test_jars_verify_fails_for_broken_and_requested_missing_jars(
     brought: Path, cache: dict[str, str], tmp_path: Path
 ) -> None:
     assert jars("verify", **cache).returncode == 0
@@ -162,7 +162,7 @@ def test_a_pipeline_names_the_sets_and_the_repository(
     assert jar["coordinates"] == "org.apache.spark:spark-avro_2.13:4.1.1"
 
 
-def test_a_jar_that_cannot_be_had_is_exit_code_4_with_ways_out(cache: dict[str, str]) -> None:
+def test_jars_fetch_unreachable_jar_exits_with_4_and_hints(cache: dict[str, str]) -> None:
     process = jars("fetch", "--for", "avro", **cache)
 
     assert process.returncode == 4
@@ -181,7 +181,7 @@ def test_a_jar_that_cannot_be_had_is_exit_code_4_with_ways_out(cache: dict[str, 
         (["burn"], "burn"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
+def test_jars_conflicting_options_are_rejected(
     cache: dict[str, str], arguments: list[str], about: str
 ) -> None:
     process = jars(*arguments, **cache)
@@ -191,7 +191,7 @@ def test_options_that_make_no_sense_are_refused(
     assert "canary" not in process.stderr
 
 
-def test_without_java_there_is_no_archive_and_everything_else(
+def test_jars_fetch_without_java_skips_only_the_archive(
     brought: Path, cache: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "spark").mkdir()

@@ -35,7 +35,7 @@ def machine(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_fetch_that_is_ended_leaves_no_process_and_no_file(
+def test_jars_fetch_stopped_leaves_no_process_and_no_file(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     file = tmp_path / "destination.yml"

@@ -31,7 +31,7 @@ EVERY_ACTION = [
 
 
 @pytest.mark.parametrize("world", SHAPES, indirect=True)
-def test_probes_loads_and_recovery_pass_and_ask_for_all_that_is_granted_and_no_more(
+def test_generated_policy_grants_exactly_the_actions_of_checks_loads_and_recovery(
     world: World, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     verdict = world.record("probes", world.ask)
@@ -83,7 +83,7 @@ def _leave_an_upload(world: World) -> None:
 
 
 @pytest.mark.parametrize(("world", "action"), EVERY_ACTION, indirect=["world"])
-def test_an_action_taken_away_is_named_by_its_own_probe(world: World, action: str) -> None:
+def test_removed_action_fails_its_own_check(world: World, action: str) -> None:
     world.attach(without(world.policies, action))
     verdict = world.ask()
     failed = problems(verdict)
@@ -105,13 +105,13 @@ def _asked(probe: Probe) -> set[str]:
     return {probe.action, *(permission.action for permission in probe.also)}
 
 
-def test_every_action_is_taken_away_somewhere() -> None:
+def test_every_granted_action_has_a_removal_test() -> None:
     granted = {action for shape in SHAPES.values() for action in actions(example_policies(shape))}
     taken = {a for name in TAKEN_FROM for a in actions(example_policies(SHAPES[name]))}
     assert taken == granted
 
 
-def test_what_is_not_enforced_is_granted_somewhere() -> None:
+def test_actions_not_enforced_by_the_emulator_are_granted() -> None:
     granted = {action for shape in SHAPES.values() for action in actions(example_policies(shape))}
     assert set(NOT_ENFORCED) <= granted
     assert all(NOT_ENFORCED.values()), "each with its reason"

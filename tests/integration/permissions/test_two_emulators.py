@@ -46,7 +46,7 @@ def _ask(place: Place, about: tuple[str, ...]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_both_emulators_say_the_same_but_for_what_is_known(
+def test_both_emulators_agree_except_for_known_differences(
     case: Case, exact_aws: AwsServer, moto: MotoServer, tmp_path: Path
 ) -> None:
     ministack = Emulator("ministack", exact_aws.endpoint)

@@ -135,7 +135,7 @@ def _answers(calls: Iterator[tuple[str, Callable[[], object]]]) -> dict[str, str
 
 
 @pytest.mark.parametrize("service", ["s3", "glue"])
-def test_both_emulators_answer_alike_but_for_what_is_known(
+def test_both_stores_respond_alike_except_for_known_differences(
     service: str, exact_aws: AwsServer, moto: MotoServer, tmp_path: Path
 ) -> None:
     answers = []

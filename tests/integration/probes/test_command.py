@@ -43,7 +43,7 @@ def _json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return document
 
 
-def test_a_right_destination_gets_one_line_each_and_exit_code_0(
+def test_connection_test_of_a_valid_destination_prints_a_line_per_check_and_exits_with_0(
     base_identity: Lake, tmp_path: Path
 ) -> None:
     done = _run(base_identity.write_destination(tmp_path))
@@ -125,14 +125,12 @@ def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Pa
     assert failed["failure"]["request_id"]
 
 
-def test_a_denied_role_shows_the_request_id_support_asks_for(
-    base_identity: Lake, tmp_path: Path
-) -> None:
+def test_denied_role_shows_the_request_id(base_identity: Lake, tmp_path: Path) -> None:
     done = _run(base_identity.write_destination(tmp_path), LAKELOAD_EXTERNAL_ID="wrong")
     assert re.search(r"^    request id: \S+$", done.stdout, re.MULTILINE)
 
 
-def test_quiet_is_one_line_whatever_happens(base_identity: Lake, tmp_path: Path) -> None:
+def test_connection_test_quiet_prints_one_line(base_identity: Lake, tmp_path: Path) -> None:
     file = base_identity.write_destination(tmp_path)
     right, wrong = _run(file, "-q"), _run(file, "-q", LAKELOAD_EXTERNAL_ID="wrong")
     assert (right.returncode, wrong.returncode) == (0, 3)
@@ -161,7 +159,7 @@ def test_read_only_sends_nothing_that_writes(
     assert sent == reading | {"ListMultipartUploads"}
 
 
-def test_everything_written_lies_below_the_probe_path(
+def test_connection_test_writes_below_the_probe_path_only(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     done = _run(base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint))
@@ -172,7 +170,7 @@ def test_everything_written_lies_below_the_probe_path(
     assert all(key.startswith(place) for key in keys)
 
 
-def test_a_skipped_probe_is_taken_for_granted(base_identity: Lake, tmp_path: Path) -> None:
+def test_skipped_check_counts_as_passed(base_identity: Lake, tmp_path: Path) -> None:
     done = _run(
         base_identity.write_destination(tmp_path),
         *("--skip", "external-id-enforced", "--skip", "list-uploads", "--output", "json"),
@@ -203,7 +201,7 @@ def test_a_bad_flag_is_exit_code_2(
     assert flags[1] in done.stderr
 
 
-def test_an_invalid_document_is_exit_code_2_and_calls_nothing(
+def test_connection_test_invalid_file_exits_with_2_without_requests(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     done = _run(
@@ -213,7 +211,9 @@ def test_an_invalid_document_is_exit_code_2_and_calls_nothing(
     assert fault_proxy.requests == []
 
 
-def test_a_pipeline_stands_for_its_destination(base_identity: Lake, tmp_path: Path) -> None:
+def test_connection_test_of_a_pipeline_checks_its_destination(
+    base_identity: Lake, tmp_path: Path
+) -> None:
     (tmp_path / "orders.csv").write_text("id\n1\n")
     file = base_identity.write_pipeline(
         tmp_path, tables=[{"table": "orders", "path": "orders.csv"}]
@@ -221,7 +221,7 @@ def test_a_pipeline_stands_for_its_destination(base_identity: Lake, tmp_path: Pa
     assert _run(file).returncode == 0
 
 
-def test_the_command_ends_within_its_timeout_when_nothing_answers(
+def test_connection_test_without_responses_ends_within_its_timeout(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     fault_proxy.on("*", delay(60))
@@ -232,7 +232,7 @@ def test_the_command_ends_within_its_timeout_when_nothing_answers(
     assert time.monotonic() - started < 3 + 4  # the interpreter and its imports come on top
 
 
-def test_wait_repeats_a_denied_role_until_iam_knows_it(
+def test_connection_test_wait_retries_a_denied_role_until_iam_allows_it(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     fault_proxy.on("AssumeRole", answer(403, "AccessDenied"), times=1)
@@ -243,7 +243,7 @@ def test_wait_repeats_a_denied_role_until_iam_knows_it(
     assert re.search(r"passed assume-role [^:]*: after \d+ s,", told)
 
 
-def test_a_terminal_gets_a_table_that_fits_and_ends_complete(
+def test_connection_test_on_a_terminal_prints_a_complete_table_that_fits(
     base_identity: Lake, tmp_path: Path
 ) -> None:
     file = base_identity.write_destination(tmp_path)

@@ -49,7 +49,7 @@ def test_every_glue_probe_passes_with_all_permissions_and_leaves_nothing(glue_wo
 
 
 @pytest.mark.parametrize("denial", DENIALS, ids=lambda denial: denial.action)
-def test_a_missing_action_is_named_by_its_probe_alone(denial: Denial, glue_world: World) -> None:
+def test_missing_action_fails_its_own_check_only(denial: Denial, glue_world: World) -> None:
     others = [action for action in ALL_ACTIONS if action != denial.action]
     use(glue_world.lake, allow(others, CATALOG, DATABASE, TABLE, FUNCTION))
     verdict = ask(glue_world)
@@ -67,7 +67,7 @@ def test_a_missing_action_is_named_by_its_probe_alone(denial: Denial, glue_world
     assert_nothing_left(glue_world, verdict)
 
 
-def test_every_request_to_glue_is_one_that_a_denial_is_known_for(glue_world: World) -> None:
+def test_every_glue_request_has_a_known_denial(glue_world: World) -> None:
     ask(glue_world)
     sent = {r.operation for r in glue_world.proxy.requests if r.service == "glue"}
     assert sent == set(ALL_ACTIONS)
@@ -82,7 +82,7 @@ def test_a_published_policy_passes(legacy: bool, glue_world: World) -> None:
     assert_nothing_left(glue_world, verdict)
 
 
-def test_a_published_policy_passes_where_deleting_takes_more_than_it_has(glue_world: World) -> None:
+def test_published_policy_without_delete_rights_passes(glue_world: World) -> None:
     """AWS wants functions for DeleteDatabase, which the published policies do not name."""
     use(
         glue_world.lake,
@@ -104,7 +104,7 @@ def test_a_published_policy_passes_where_deleting_takes_more_than_it_has(glue_wo
     assert_nothing_left(glue_world, verdict)
 
 
-def test_glue_actions_on_s3_resources_are_found_to_allow_nothing(glue_world: World) -> None:
+def test_glue_actions_on_s3_resources_are_reported_as_ineffective(glue_world: World) -> None:
     use(glue_world.lake, airbyte_statement(glue_world.lake.seeded.bucket))
     verdict = ask(glue_world)
     failed = [result.probe.name for result in verdict.with_status(Status.FAILED)]
@@ -116,7 +116,7 @@ def test_glue_actions_on_s3_resources_are_found_to_allow_nothing(glue_world: Wor
     assert glue_world.proxy.count("CreateDatabase") == 0
 
 
-def test_a_role_that_may_only_fill_databases_that_exist_is_told_how_to_go_on(
+def test_role_without_create_database_gets_a_hint(
     glue_world: World,
 ) -> None:
     filling = [a for a in ALL_ACTIONS if not a.startswith("Delete") and a != "CreateDatabase"]
@@ -140,14 +140,14 @@ def test_a_role_that_may_only_fill_databases_that_exist_is_told_how_to_go_on(
     assert ask(glue_world, skip=frozenset({"glue-create-database"})).passed
 
 
-def test_read_only_asks_glue_what_a_load_reads_and_nothing_else(glue_world: World) -> None:
+def test_read_only_check_sends_only_the_glue_reads_of_a_load(glue_world: World) -> None:
     use(glue_world.lake, allow(sorted(READS), CATALOG, DATABASE, TABLE))
     verdict = ask(glue_world, read_only=True)
     assert statuses(verdict) == dict.fromkeys(GLUE_PROBES[:4], "passed")
     assert {r.operation for r in glue_world.proxy.requests if r.service == "glue"} == READS
 
 
-def test_glue_is_not_asked_when_the_document_does_not_use_it(glue_world: World) -> None:
+def test_destination_without_glue_sends_no_glue_request(glue_world: World) -> None:
     glue_world.change(parquet=ParquetSpec())
     assert statuses(ask(glue_world)) == {}
     assert not [r for r in glue_world.proxy.requests if r.service == "glue"]
@@ -158,7 +158,7 @@ def test_glue_is_not_asked_when_the_document_does_not_use_it(glue_world: World) 
     [replace(GLUE, partition_strategy="NONE"), replace(GLUE, partition_projection=True)],
     ids=["none", "projection"],
 )
-def test_partitions_are_not_asked_about_where_none_are_registered(
+def test_partition_check_without_registered_partitions_is_skipped(
     parquet: ParquetSpec, glue_world: World
 ) -> None:
     glue_world.change(parquet=parquet)

@@ -128,7 +128,7 @@ def _partition_problem(request: Request, forward: Forward) -> Response:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_misconfiguration_of_glue_is_named_by_its_probe(case: Case, glue_world: World) -> None:
+def test_glue_misconfiguration_fails_the_check_that_names_it(case: Case, glue_world: World) -> None:
     case.bend(glue_world)
     verdict = ask(glue_world, timeout=case.timeout)
     problem = next(result for result in verdict.results if result.failure is not None)
@@ -142,7 +142,7 @@ def test_a_misconfiguration_of_glue_is_named_by_its_probe(case: Case, glue_world
     assert_nothing_left(glue_world, verdict)
 
 
-def test_an_answer_that_was_lost_once_is_no_failure(glue_world: World) -> None:
+def test_glue_response_lost_once_is_no_failure(glue_world: World) -> None:
     for operation in ("CreateDatabase", "CreateTable", "UpdateTable", "BatchCreatePartition"):
         glue_world.proxy.on(operation, drop_answer, times=1)
     verdict = ask(glue_world)
@@ -150,7 +150,7 @@ def test_an_answer_that_was_lost_once_is_no_failure(glue_world: World) -> None:
     assert_nothing_left(glue_world, verdict)
 
 
-def test_what_cannot_be_removed_is_named_with_the_command_that_does(glue_world: World) -> None:
+def test_glue_leftover_is_named_with_the_command_that_removes_it(glue_world: World) -> None:
     glue_world.proxy.on("DeleteDatabase", answer(500, "InternalServiceException"), skip=1)
     verdict = ask(glue_world)
     (name,) = probe_databases(glue_world.lake)
@@ -159,13 +159,13 @@ def test_what_cannot_be_removed_is_named_with_the_command_that_does(glue_world: 
     assert f"`aws glue delete-database --name {name} --region us-east-1`" in told
 
 
-def test_a_database_that_may_still_come_is_named(glue_world: World) -> None:
+def test_glue_database_with_unknown_creation_is_reported(glue_world: World) -> None:
     glue_world.proxy.on("CreateDatabase", drop_request)
     (told,) = ask(glue_world).left_behind
     assert "which may have been created (`aws glue delete-database" in told
 
 
-def test_a_test_that_is_given_up_in_the_middle_removes_what_it_made(glue_world: World) -> None:
+def test_glue_check_that_times_out_removes_its_objects(glue_world: World) -> None:
     test = ConnectionTest(glue_world.destination, ConnectionOptions(timeout=15))
     with closing(test.run()) as results:
         for result in results:
@@ -175,7 +175,7 @@ def test_a_test_that_is_given_up_in_the_middle_removes_what_it_made(glue_world: 
     assert_nothing_left(glue_world, test.verdict())
 
 
-def test_two_tests_at_once_do_not_collide(glue_world: World) -> None:
+def test_two_concurrent_connection_tests_do_not_collide(glue_world: World) -> None:
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(lambda _: ask(glue_world), range(2)))
     assert [problems(verdict) for verdict in verdicts] == [{}, {}]
@@ -193,7 +193,7 @@ def _settings(glue_world: World) -> dict[str, Any]:
     }
 
 
-def test_the_command_shows_what_glue_lacks(glue_world: World, tmp_path: Path) -> None:
+def test_connection_test_prints_missing_glue_permissions(glue_world: World, tmp_path: Path) -> None:
     use(glue_world.lake, allow(["GetDatabase", "GetTable"], CATALOG, DATABASE, TABLE))
     file = glue_world.lake.write_destination(tmp_path, **_settings(glue_world))
     done = _run(file)
@@ -206,7 +206,7 @@ def test_the_command_shows_what_glue_lacks(glue_world: World, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_the_middle_removes_what_was_made(
+def test_connection_test_interrupted_removes_its_objects(
     number: signal.Signals, glue_world: World, tmp_path: Path
 ) -> None:
     arrived = threading.Event()

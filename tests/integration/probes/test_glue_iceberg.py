@@ -66,7 +66,7 @@ def test_every_probe_passes_and_no_metadata_file_is_left(iceberg_world: World) -
 
 
 @pytest.mark.parametrize("denial", ICEBERG, ids=lambda denial: denial.action)
-def test_a_missing_action_is_named_by_its_probe_alone(denial: Denial, iceberg_world: World) -> None:
+def test_missing_action_fails_its_own_check_only(denial: Denial, iceberg_world: World) -> None:
     others = [action for action in ACTIONS if action != denial.action]
     use(iceberg_world.lake, allow(others, CATALOG, DATABASE, TABLE, FUNCTION))
     verdict = ask(iceberg_world, only=ASKED)
@@ -81,7 +81,7 @@ def test_a_missing_action_is_named_by_its_probe_alone(denial: Denial, iceberg_wo
     assert_nothing_left(iceberg_world, verdict)
 
 
-def test_the_older_published_policy_lacks_the_catalog_that_iceberg_asks_for(
+def test_older_published_policy_lacks_the_glue_catalog_resource(
     iceberg_world: World,
 ) -> None:
     use(iceberg_world.lake, *supaflow_statements())
@@ -94,7 +94,7 @@ def test_the_older_published_policy_lacks_the_catalog_that_iceberg_asks_for(
     assert "older published policies" in (warning.failure.hint or "")
 
 
-def test_without_the_right_to_delete_objects_no_table_is_made(iceberg_world: World) -> None:
+def test_check_without_delete_permission_creates_no_table(iceberg_world: World) -> None:
     iceberg_world.deny("s3:DeleteObject", "glue:NothingAtAll")
     verdict = ask(iceberg_world, only=ASKED)
     assert problems(verdict)["delete"] == "failed"
@@ -102,7 +102,7 @@ def test_without_the_right_to_delete_objects_no_table_is_made(iceberg_world: Wor
     assert iceberg_world.lake.keys() == []
 
 
-def test_a_glue_of_another_kind_costs_the_catalog_alone(iceberg_world: World) -> None:
+def test_unsupported_glue_fails_the_catalog_checks_only(iceberg_world: World) -> None:
     iceberg_world.proxy.rules.clear()
     verdict = ask(iceberg_world, only=ASKED)
     assert problems(verdict) == {"glue-catalog": "warning"}
@@ -111,7 +111,7 @@ def test_a_glue_of_another_kind_costs_the_catalog_alone(iceberg_world: World) ->
     assert warning.failure.code == "InvalidAction"
 
 
-def test_a_metadata_file_that_cannot_be_written_is_named(iceberg_world: World) -> None:
+def test_unwritable_metadata_file_is_reported(iceberg_world: World) -> None:
     iceberg_world.proxy.on("PutObject", answer(403, "AccessDenied"))
     verdict = ask(iceberg_world, only=ASKED)
     (failed, *_) = verdict.with_status(Status.FAILED)
@@ -121,21 +121,21 @@ def test_a_metadata_file_that_cannot_be_written_is_named(iceberg_world: World) -
     assert probe_databases(iceberg_world.lake) == []
 
 
-def test_every_call_is_about_the_account_in_glue_id(iceberg_world: World) -> None:
+def test_glue_calls_use_the_account_of_glue_id(iceberg_world: World) -> None:
     iceberg_world.change(iceberg=IcebergSpec(catalog=CatalogSpec(glue_id=ACCOUNT_ID)))
     assert problems(ask(iceberg_world, only=ASKED)) == {}
     asked = [r.body for r in iceberg_world.proxy.requests if r.service == "glue"]
     assert all(ACCOUNT_ID.encode() in body for body in asked)
 
 
-def test_without_a_role_aws_says_whose_catalog_it_is(iceberg_world: World) -> None:
+def test_glue_check_without_a_role_reads_the_account_from_sts(iceberg_world: World) -> None:
     iceberg_world.administrator()
     assert problems(ask(iceberg_world, only=ASKED)) == {"assume-role": "skipped"}
     (asked,) = [r.body for r in iceberg_world.proxy.requests if r.operation == "GetCatalog"]
     assert ACCOUNT_ID.encode() in asked
 
 
-def test_read_only_makes_nothing(iceberg_world: World) -> None:
+def test_read_only_check_creates_nothing(iceberg_world: World) -> None:
     verdict = ask(iceberg_world, only=ASKED, read_only=True)
     assert list(statuses(verdict)) == [
         "glue",

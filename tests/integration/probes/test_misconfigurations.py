@@ -32,7 +32,7 @@ def world(
         yield World(base_identity, fault_proxy, monkeypatch, tmp_path, cleanup)
 
 
-def test_everything_right_passes_every_probe_and_leaves_nothing(world: World) -> None:
+def test_valid_destination_passes_every_check_and_leaves_nothing(world: World) -> None:
     verdict = _test(world)
     asked = [one for one in verdict.results if one.status is not Status.SKIPPED]
     assert [(one.probe.name, str(one.status)) for one in asked] == [
@@ -44,7 +44,7 @@ def test_everything_right_passes_every_probe_and_leaves_nothing(world: World) ->
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_misconfiguration_is_named_by_its_probe(case: Case, world: World) -> None:
+def test_misconfiguration_fails_the_check_that_names_it(case: Case, world: World) -> None:
     case.bend(world)
     verdict = _test_until_it_fails(world, case.timeout)
     problem = verdict.results[-1]
@@ -65,7 +65,7 @@ def _first_of_each_probe() -> list[Case]:
 
 
 @pytest.mark.parametrize("case", _first_of_each_probe(), ids=lambda case: case.name)
-def test_preflight_refuses_what_a_reading_probe_finds(case: Case, world: World) -> None:
+def test_preflight_rejects_failures_of_reading_checks(case: Case, world: World) -> None:
     case.bend(world)
     # A secret that is missing on this machine is refused by its own name, not AWS.
     kind = InvalidInput if case.code == InvalidInput.__name__ else Refused
@@ -76,7 +76,7 @@ def test_preflight_refuses_what_a_reading_probe_finds(case: Case, world: World) 
     assert world.proxy.count("PutObject") == world.proxy.count("CreateMultipartUpload") == 0
 
 
-def test_preflight_passes_when_everything_a_load_reads_is_right(world: World) -> None:
+def test_preflight_of_a_readable_destination_passes(world: World) -> None:
     world.deny("s3:DeleteObject", "s3:ListBucketMultipartUploads")
     preflight(Connections(world.destination, "test"))
 

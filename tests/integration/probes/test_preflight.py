@@ -15,7 +15,7 @@ from tests.servers.ministack import Lake
 
 
 @pytest.mark.parametrize("operation", ["AssumeRole", "HeadBucket", "ListObjectsV2"])
-def test_two_failures_of_the_server_are_no_refusal(
+def test_preflight_two_server_errors_are_not_a_denial(
     base_identity: Lake, fault_proxy: FaultProxy, tmp_path: Path, operation: str
 ) -> None:
     path = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)

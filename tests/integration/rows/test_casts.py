@@ -45,14 +45,14 @@ def test_columns_with_strange_names_are_selected_and_renamed(strange: DataFrame)
     assert _rows(frame)[0] == ("1", "x", "y")
 
 
-def test_fail_names_the_column_and_the_value(strange: DataFrame) -> None:
+def test_cast_with_fail_names_the_column_and_the_value(strange: DataFrame) -> None:
     frame = cast_types(strange, {"a.b": "int"}, "FAIL")
     assert frame.schema["a.b"].dataType.simpleString() == "int"
     with pytest.raises(PySparkException, match=r"column `a\.b`: the value `zz` is no int"):
         frame.collect()
 
 
-def test_null_counts_what_it_drops(strange: DataFrame) -> None:
+def test_cast_with_null_counts_bad_values(strange: DataFrame) -> None:
     frame = cast_types(strange, {"a.b": "int", "c`d": "date"}, "NULL")
     rows = frame.select("`a.b`", "`c``d`", BAD_VALUES_HELPER).collect()
     assert [(row[0], str(row[1]), row[2]) for row in rows] == [
@@ -62,7 +62,7 @@ def test_null_counts_what_it_drops(strange: DataFrame) -> None:
     ]
 
 
-def test_the_count_of_bad_values_travels_with_the_rows(strange: DataFrame) -> None:
+def test_cast_count_of_bad_values_is_part_of_the_rows(strange: DataFrame) -> None:
     frame = _written(cast_types(strange, {"a.b": "int"}, "NULL"), deleted_when="E = 'x'")
     assert frame.columns == ["a_b", "c_d", "E", "e_1", DELETED_HELPER, BAD_VALUES_HELPER]
     assert [row[BAD_VALUES_HELPER] for row in frame.collect()] == [0, 1, 0]
@@ -77,17 +77,17 @@ def test_a_value_that_does_not_fit_is_bad_as_well(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("kind", ["intt", "decimal(99,2)", "int; drop table x", ""])
-def test_a_type_spark_does_not_know_names_setting_and_column(strange: DataFrame, kind: str) -> None:
+def test_cast_to_an_unknown_type_names_setting_and_column(strange: DataFrame, kind: str) -> None:
     with pytest.raises(InvalidInput, match=r"`columns.types` cannot make column `a.b`"):
         cast_types(strange, {"a.b": kind}, "FAIL")
 
 
-def test_a_cast_spark_does_not_have_is_refused_before_the_load(spark: SparkSession) -> None:
+def test_cast_unsupported_by_spark_is_rejected_before_the_load(spark: SparkSession) -> None:
     with pytest.raises(InvalidInput, match="cannot make column `n` `date`"):
         cast_types(spark.sql("select 1 as n"), {"n": "date"}, "NULL")
 
 
-def test_conditions_see_source_names_and_excluded_columns(strange: DataFrame) -> None:
+def test_conditions_use_source_names_and_excluded_columns(strange: DataFrame) -> None:
     frame = _written(
         strange,
         ColumnsSpec(include=("a.b",)),
@@ -114,7 +114,7 @@ def test_deleted_is_false_where_the_condition_is_null(strange: DataFrame) -> Non
         ("uuid() = 'x'", "another result each time"),
     ],
 )
-def test_a_condition_that_cannot_be_used_is_refused(
+def test_invalid_condition_is_rejected(
     strange: DataFrame, setting: str, condition: str, reason: str
 ) -> None:
     with pytest.raises(InvalidInput) as raised:

@@ -108,7 +108,7 @@ def test_an_instant_keeps_its_microseconds_and_its_zone(spark: SparkSession) -> 
     assert row["t"].astimezone(UTC) == datetime(2024, 2, 28, 23, 2, 3, 4, UTC)
 
 
-def test_the_table_of_types_is_tested_whole() -> None:
+def test_every_row_of_the_type_table_is_tested() -> None:
     nested = {"struct", "array", "map", "timestamp"}
     # Spark itself turns char and varchar into string unless a table declares them.
     declared = {"char", "varchar"}

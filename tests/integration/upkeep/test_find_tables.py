@@ -47,7 +47,7 @@ def test_the_number_of_commits_changes_nothing_about_the_requests(
     assert len(fault_proxy.requests) - before <= 3
 
 
-def test_a_glob_that_matches_no_log_says_what_there_is(command: Command, objects: Objects) -> None:
+def test_glob_without_a_matching_log_lists_the_tables(command: Command, objects: Objects) -> None:
     nothing = command("recover", "destination.yml", "--table", "shop.*")
     assert nothing.code == 2
     assert "no table has been loaded there yet" in nothing.err

@@ -42,7 +42,7 @@ def tables(glue: GlueClient) -> list[str]:
     return [table["Name"] for table in glue.get_tables(DatabaseName=DATABASE)["TableList"]]
 
 
-def test_a_catalog_that_lags_behind_is_repaired_and_its_table_dropped_with_the_reset(
+def test_recover_syncs_an_outdated_catalog_and_reset_drops_its_table(
     command: Command, load: Load, glue: GlueClient
 ) -> None:
     load("monday", glue=ORDERS)
@@ -62,7 +62,7 @@ def test_a_catalog_that_lags_behind_is_repaired_and_its_table_dropped_with_the_r
     assert tables(glue) == []
 
 
-def test_a_catalog_that_refuses_is_exit_code_5_and_a_table_of_others_is_not_dropped(
+def test_denied_catalog_exits_with_5_and_a_table_of_another_writer_is_kept(
     command: Command, load: Load, glue: GlueClient
 ) -> None:
     glue.create_database(DatabaseInput={"Name": DATABASE})

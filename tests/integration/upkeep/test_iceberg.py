@@ -74,7 +74,7 @@ def writer(shop: Lake, tmp_path: Path) -> Iterator[IcebergWriter]:
     glue_of(shop).delete_database(Name=SCHEMA)
 
 
-def test_runs_tell_what_the_snapshots_know(writer: IcebergWriter, command: Command) -> None:
+def test_runs_show_jobs_of_the_snapshots(writer: IcebergWriter, command: Command) -> None:
     first = writer.load("monday", 3)
     second = writer.load("tuesday", 4)
     writer.table().manage_snapshots().rollback_to_snapshot(first).commit()
@@ -88,7 +88,7 @@ def test_runs_tell_what_the_snapshots_know(writer: IcebergWriter, command: Comma
     assert runs[0]["target"] == f"{SCHEMA}.orders"
 
 
-def test_recover_drops_the_branches_of_dead_attempts_alone(
+def test_recover_drops_only_branches_of_abandoned_attempts(
     writer: IcebergWriter, command: Command
 ) -> None:
     head = writer.load("monday", 3)
@@ -114,7 +114,7 @@ def test_recover_drops_the_branches_of_dead_attempts_alone(
     assert refused.code == 2
 
 
-def test_recover_settles_the_rejected_records_of_dead_attempts(
+def test_recover_removes_rejected_records_of_abandoned_attempts(
     writer: IcebergWriter, command: Command
 ) -> None:
     writer.load("monday", 3)
@@ -203,7 +203,7 @@ def test_reset_removes_the_table_and_the_files_its_metadata_names(
     assert command("reset", "pipeline.yml", "orders").lines()[-1] == "  there is no such table"
 
 
-def test_reset_leaves_a_table_with_rows_of_others(
+def test_reset_keeps_a_table_with_rows_of_other_pipelines(
     writer: IcebergWriter, command: Command, shop: Lake
 ) -> None:
     writer.load("monday", 3)
@@ -214,7 +214,7 @@ def test_reset_leaves_a_table_with_rows_of_others(
     assert shop.keys() == before
 
 
-def test_a_plan_tells_the_table_as_it_is(writer: IcebergWriter, command: Command) -> None:
+def test_plan_shows_the_current_table(writer: IcebergWriter, command: Command) -> None:
     snapshot = writer.load("monday", 3)
     ended = command("plan", "pipeline.yml", "--no-schema", "--output", "json")
     assert ended.code == 0, ended.err
@@ -225,7 +225,7 @@ def test_a_plan_tells_the_table_as_it_is(writer: IcebergWriter, command: Command
     assert new["iceberg"]["location"].endswith(f"/{SCHEMA}/new")
 
 
-def test_a_table_of_another_pipeline_and_a_rollback_are_refused_before_spark(
+def test_iceberg_table_of_another_pipeline_or_rolled_back_is_rejected_before_spark(
     writer: IcebergWriter, command: Command
 ) -> None:
     writer.load("night", 4, pipeline="warehouse")
@@ -235,7 +235,7 @@ def test_a_table_of_another_pipeline_and_a_rollback_are_refused_before_spark(
     assert "table_handling: APPEND" in ended.err
 
 
-def test_a_job_that_is_in_ends_a_sync_without_spark(
+def test_sync_of_a_committed_iceberg_job_needs_no_spark(
     writer: IcebergWriter, command: Command, tmp_path: Path
 ) -> None:
     document = load_pipeline(tmp_path / "pipeline.yml", os.environ)
@@ -282,7 +282,7 @@ def test_the_policies_of_a_load_and_of_reset_are_enough(
     assert shop.keys(f"{shop.seeded.prefix}/{SCHEMA}/orders/") == []
 
 
-def test_a_look_before_spark_costs_two_requests_a_table(
+def test_inspection_before_spark_needs_two_requests_per_table(
     writer: IcebergWriter, shop: Lake, tmp_path: Path
 ) -> None:
     writer.load("monday", 3)
@@ -298,7 +298,7 @@ def test_a_look_before_spark_costs_two_requests_a_table(
     assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
 
 
-def test_a_source_without_new_files_starts_no_spark_and_its_lists_go_with_a_reset(
+def test_sync_without_new_files_needs_no_spark_and_reset_removes_the_bookmark(
     writer: IcebergWriter, command: Command, shop: Lake, tmp_path: Path
 ) -> None:
     source = {"type": "FILES", "format": "CSV", "options": {"header": True}, "incremental": True}

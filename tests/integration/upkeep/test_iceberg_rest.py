@@ -78,7 +78,7 @@ def place(writer: IcebergWriter, name: str = "orders") -> TableRef:
     return TableRef(f"{writer.namespace}.{name}", TableLocation("", writer.namespace, name))
 
 
-def test_a_table_is_looked_at_recovered_and_removed(
+def test_rest_table_is_inspected_recovered_and_reset(
     world: World, writer: IcebergWriter, seaweedfs: SeaweedFs
 ) -> None:
     catalog, table = opened(world), place(writer)
@@ -102,7 +102,7 @@ def test_a_table_is_looked_at_recovered_and_removed(
     assert not writer.catalog.table_exists((writer.namespace, "orders"))
 
 
-def test_a_branch_that_moves_meanwhile_is_looked_at_again(
+def test_inspection_of_a_moving_branch_is_repeated(
     world: World, writer: IcebergWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog, table = opened(world), place(writer)
@@ -121,7 +121,7 @@ def test_a_branch_that_moves_meanwhile_is_looked_at_again(
     assert ([branch.name for branch in found.dropped], len(calls)) == ([left], 2)
 
 
-def test_a_client_without_the_privilege_is_told_which_it_lacks(
+def test_client_without_a_privilege_gets_its_name(
     world: World, writer: IcebergWriter, polaris: Gate
 ) -> None:
     writer.load("monday", 3)

@@ -10,7 +10,7 @@ from tests.integration.upkeep.conftest import Command
 from tests.servers.ministack import Lake
 
 
-def test_uploads_of_dead_runs_are_aborted_when_they_are_old_enough(
+def test_maintain_aborts_stale_uploads_older_than_the_limit(
     command: Command, load: Callable[..., Writer], admin_objects: Objects, lake: Lake
 ) -> None:
     load("monday")

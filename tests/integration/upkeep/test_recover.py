@@ -61,7 +61,7 @@ def test_one_damaged_table_does_not_stop_the_others(
     assert orders["damaged"][0]["lost_rows"] == 1
 
 
-def test_the_text_fits_80_columns_and_says_the_commands_to_type(
+def test_recover_text_fits_80_columns_and_shows_commands(
     command: Command, broken: LoadRecord
 ) -> None:
     ended = command("recover", "pipeline.yml")
@@ -75,9 +75,7 @@ def test_the_text_fits_80_columns_and_says_the_commands_to_type(
     assert "`lakeload recover pipeline.yml --void tuesday`" in ended.err
 
 
-def test_void_shows_first_and_acts_with_yes(
-    command: Command, broken: LoadRecord, lake: Lake
-) -> None:
+def test_void_without_yes_is_a_dry_run(command: Command, broken: LoadRecord, lake: Lake) -> None:
     before = lake.keys()
     shown = command("recover", "pipeline.yml", "--table", "orders", "--void", "tuesday")
     assert shown.code == 2
@@ -96,7 +94,7 @@ def test_void_shows_first_and_acts_with_yes(
     assert [key for key in lake.data_keys() if "visits" in key and "tuesday" in key] != []
 
 
-def test_without_table_a_void_names_every_table_in_which_the_job_waits(
+def test_void_without_table_lists_every_table_of_the_job(
     command: Command, broken: LoadRecord
 ) -> None:
     shown = command("recover", "pipeline.yml", "--void", "tuesday", "--output", "json")
@@ -105,7 +103,7 @@ def test_without_table_a_void_names_every_table_in_which_the_job_waits(
     assert [table["target"] for table in shown.document["tables"]] == ["shop.orders", "shop.visits"]
 
 
-def test_accept_keeps_what_there_is(command: Command, broken: LoadRecord, lake: Lake) -> None:
+def test_accept_keeps_the_existing_rows(command: Command, broken: LoadRecord, lake: Lake) -> None:
     shown = command("recover", "pipeline.yml", "--accept", "tuesday", "--dry-run")
     assert shown.code == 0
     assert "to be kept: 2 files, 2 rows" in shown.out
@@ -118,7 +116,7 @@ def test_accept_keeps_what_there_is(command: Command, broken: LoadRecord, lake: 
     assert command("recover", "pipeline.yml").code == 0
 
 
-def test_a_job_that_is_not_damaged_cannot_be_decided_on(
+def test_void_or_accept_of_an_undamaged_job_is_rejected(
     command: Command, broken: LoadRecord
 ) -> None:
     typo = command("recover", "pipeline.yml", "--void", "tuesdy")
@@ -129,7 +127,7 @@ def test_a_job_that_is_not_damaged_cannot_be_decided_on(
     assert "no job of this id is damaged" in done.err
 
 
-def test_uploads_of_dead_runs_go_when_they_are_old_enough(
+def test_recover_aborts_stale_uploads_older_than_the_limit(
     command: Command, load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("monday")
@@ -154,7 +152,7 @@ def test_uploads_of_dead_runs_go_when_they_are_old_enough(
         (["--table", "oders"], "did you mean `orders`?"),
     ],
 )
-def test_a_wrong_flag_is_told_before_the_network_is_asked(
+def test_recover_wrong_flag_is_rejected_before_any_request(
     command: Command, arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakeload.probes.connection.preflight", None)
@@ -163,7 +161,9 @@ def test_a_wrong_flag_is_told_before_the_network_is_asked(
     assert expected in ended.err
 
 
-def test_a_refusal_of_aws_is_exit_code_3(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recover_access_denied_exits_with_3(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LAKE_ADMIN_KEY", "somebody-else")
     ended = command("recover", "pipeline.yml", "--output", "json")
     assert ended.code == ended.document["error"]["exit_code"] == 3

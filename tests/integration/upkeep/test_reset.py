@@ -65,7 +65,7 @@ def jobs_of(keys: Iterable[str]) -> set[str]:
     return {key.partition("part-")[2].rpartition("-")[0] for key in keys}
 
 
-def test_exactly_the_objects_of_the_pipeline_go(
+def test_reset_removes_exactly_the_objects_of_the_pipeline(
     load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("ours-1")
@@ -83,7 +83,7 @@ def test_exactly_the_objects_of_the_pipeline_go(
     assert reset(admin_objects).number is None
 
 
-def test_an_object_that_somebody_put_in_the_place_of_ours_stays(
+def test_reset_keeps_an_object_replaced_by_another_writer(
     load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("ours", files=2)
@@ -138,7 +138,7 @@ def test_a_load_that_commits_while_the_reset_begins_is_reset_with_the_rest(
     assert resetter(admin_objects).plan().nothing_to_do
 
 
-def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
+def test_reset_pipeline_starts_over_under_the_next_record_number(
     load: Load, admin_objects: Objects
 ) -> None:
     load("job-1", state={"cursor": 1})
@@ -156,7 +156,7 @@ def test_after_a_reset_the_pipeline_begins_anew_under_the_next_number(
     assert Writer(admin_objects, "job-2").open().already is not None
 
 
-def test_a_role_that_may_not_delete_begins_nothing(
+def test_reset_without_delete_permission_changes_nothing(
     load: Load, objects: Objects, admin_objects: Objects, lake: Lake
 ) -> None:
     load("job-1")
@@ -169,7 +169,7 @@ def test_a_role_that_may_not_delete_begins_nothing(
     assert Writer(admin_objects, "job-2").open().next_number == 2
 
 
-def test_an_interrupted_reset_stops_the_pipeline_and_is_finished_by_the_next(
+def test_reset_interrupted_stops_the_pipeline_until_the_next_reset_finishes(
     load: Load, admin_objects: Objects, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load("job-1")
@@ -194,7 +194,7 @@ def test_an_interrupted_reset_stops_the_pipeline_and_is_finished_by_the_next(
     assert Writer(admin_objects, "job-2").open().first_run
 
 
-def test_an_unfinished_job_and_a_damaged_one_go_too(
+def test_reset_removes_unfinished_and_damaged_jobs(
     load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("done")
@@ -209,7 +209,9 @@ def test_an_unfinished_job_and_a_damaged_one_go_too(
     assert (lake.data_keys(), lake.uploads()) == ([], [])
 
 
-def test_the_glue_table_goes_with_its_last_pipeline(load: Load, admin_objects: Objects) -> None:
+def test_reset_of_the_last_pipeline_drops_the_glue_table(
+    load: Load, admin_objects: Objects
+) -> None:
     load("ours", glue=GLUE)
     load("theirs", pipeline="other", glue=GLUE)
     catalog = Tables()
@@ -225,7 +227,7 @@ def test_the_glue_table_goes_with_its_last_pipeline(load: Load, admin_objects: O
     assert behind.finished == ()
 
 
-def test_the_log_goes_only_when_nobody_else_needs_it(
+def test_reset_with_log_keeps_the_log_of_other_pipelines(
     load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("ours")
@@ -242,7 +244,7 @@ def test_the_log_goes_only_when_nobody_else_needs_it(
     assert lake.keys(ORDERS.log_path) == []
 
 
-def test_a_removal_of_the_log_that_stopped_half_way_is_finished(
+def test_reset_with_log_interrupted_is_finished_by_the_next(
     command: Command, load: Load, admin_objects: Objects, lake: Lake
 ) -> None:
     load("job-1")
@@ -258,9 +260,7 @@ def test_a_removal_of_the_log_that_stopped_half_way_is_finished(
     load("job-1", table_handling="FAIL")
 
 
-def test_the_command_shows_first_and_acts_with_yes(
-    command: Command, load: Load, lake: Lake
-) -> None:
+def test_reset_without_yes_is_a_dry_run(command: Command, load: Load, lake: Lake) -> None:
     load("monday")
     load("monday", table="visits")
     before = lake.keys()
@@ -287,7 +287,9 @@ def test_the_command_shows_first_and_acts_with_yes(
     assert "pipeline shop was reset, lakeload reset by" in history.out
 
 
-def test_with_log_nothing_of_the_table_is_left(command: Command, load: Load, lake: Lake) -> None:
+def test_reset_with_log_leaves_nothing_of_the_table(
+    command: Command, load: Load, lake: Lake
+) -> None:
     load("monday")
     load("tuesday")
     ended = command("reset", "pipeline.yml", "orders", "--with-log", "--yes")
@@ -296,7 +298,7 @@ def test_with_log_nothing_of_the_table_is_left(command: Command, load: Load, lak
     assert again.lines() == ["shop.orders", "  no rows of this pipeline"]
 
 
-def test_a_typing_error_in_the_table_is_told_before_the_network_is_asked(
+def test_reset_misspelled_table_is_rejected_before_any_request(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakeload.probes.connection.preflight", None)

@@ -29,7 +29,7 @@ def allow(lake: Lake, destination: DestinationSpec, *, resets: bool) -> None:
     lake.server.admin.put_role_policy(lake.seeded.role, policy)
 
 
-def test_data_and_log_go(
+def test_reset_policy_allows_removing_data_and_log(
     load: Callable[..., Writer], objects: Objects, destination: DestinationSpec, lake: Lake
 ) -> None:
     load("job-1")
@@ -42,7 +42,7 @@ def test_data_and_log_go(
     assert [key for key in left if "/orders/" in key] == []
 
 
-def test_a_glue_table_goes_with_the_reset_policy_alone(
+def test_reset_policy_is_required_to_drop_a_glue_table(
     destination: DestinationSpec, lake: Lake
 ) -> None:
     destination = replace(

@@ -17,9 +17,7 @@ from tests.servers.fault_proxy import FaultProxy
 Load = Callable[..., Writer]
 
 
-def test_the_jobs_of_all_tables_come_newest_first_with_their_tables(
-    command: Command, load: Load
-) -> None:
+def test_runs_list_jobs_newest_first_with_their_tables(command: Command, load: Load) -> None:
     load("monday")
     load("monday", table="visits", files=1)
     load("tuesday")
@@ -31,7 +29,7 @@ def test_the_jobs_of_all_tables_come_newest_first_with_their_tables(
     assert max(map(len, ended.lines())) <= 80
 
 
-def test_each_job_shows_how_it_stands(
+def test_runs_show_the_state_of_each_job(
     command: Command, load: Load, admin_objects: Objects, objects: Objects
 ) -> None:
     load("done")
@@ -54,7 +52,7 @@ def test_each_job_shows_how_it_stands(
     assert {run["job_id"]: run["state"] for run in after}["broken"] == "void"
 
 
-def test_verbose_says_who_loaded_and_shows_fences(
+def test_runs_verbose_show_user_and_fences(
     command: Command, load: Load, admin_objects: Objects
 ) -> None:
     writer = load("monday")
@@ -66,7 +64,7 @@ def test_verbose_says_who_loaded_and_shows_fences(
     assert "2 uploads locked out" in verbose.out
 
 
-def test_one_damaged_log_leaves_the_others_alone(
+def test_runs_with_one_damaged_log_show_the_others(
     command: Command, load: Load, admin_objects: Objects
 ) -> None:
     load("monday")
@@ -98,7 +96,7 @@ def test_only_the_newest_records_are_read(
     assert fault_proxy.count("GetObject", old.location.record_key(1)) == 0
 
 
-def test_without_a_file_this_machine_answers(
+def test_runs_without_a_file_list_runs_of_this_machine(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -107,7 +105,7 @@ def test_without_a_file_this_machine_answers(
     assert "no run folders" in ended.err
 
 
-def test_nothing_loaded_yet_is_said(command: Command) -> None:
+def test_runs_without_loads_print_a_note(command: Command) -> None:
     ended = command("runs", "pipeline.yml")
     assert (ended.code, ended.out) == (0, "")
     assert "nothing has been loaded yet" in ended.err

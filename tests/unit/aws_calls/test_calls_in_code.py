@@ -42,7 +42,7 @@ def _operation(call: Call) -> str:
     return operations(call.service)[call.method]
 
 
-def test_no_call_escapes_the_finder() -> None:
+def test_every_aws_call_is_found() -> None:
     known = {name for service in SERVICES for name in operations(service)}
     # A method of AWS's name that is ours too proves nothing by being called.
     assert method_names(_sources()) & known <= {call.method for call in _calls()}
@@ -50,7 +50,7 @@ def test_no_call_escapes_the_finder() -> None:
     assert {call.service for call in _calls()} >= {"s3", "sts", "glue", "secretsmanager", "ssm"}
 
 
-def test_every_call_is_one_that_the_service_has() -> None:
+def test_every_aws_call_exists_in_the_service() -> None:
     # Not a case for each: every process that collects tests would read all of the code.
     wrong = [problem for call in _calls() for problem in _problems(call)]
     assert wrong == []
@@ -69,7 +69,7 @@ def _problems(call: Call) -> Iterator[str]:
         yield f"{where} needs {sorted(missing)}"
 
 
-def test_a_wrong_call_is_seen() -> None:
+def test_invalid_aws_call_is_detected() -> None:
     call = Call("s3", "get_object", frozenset({"Bucket", "Name"}), "x.py:1", "more")
     assert list(_problems(call)) == [
         "x.py:1: s3.get_object: the names of its parameters are unknown: more",
@@ -87,7 +87,7 @@ def test_each_operation_needs_an_action_that_iam_knows() -> None:
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_an_operation_is_in_the_table_only_because_its_action_has_another_name(name: str) -> None:
+def test_operation_table_lists_only_operations_with_another_action_name(name: str) -> None:
     service, _, operation = name.partition(":")
     action, page = ACTIONS[name]
     assert operation in service_model(service).operation_names
@@ -96,7 +96,7 @@ def test_an_operation_is_in_the_table_only_because_its_action_has_another_name(n
     assert page.endswith(f"API_{operation}.html")
 
 
-def test_a_refusal_names_the_action_that_is_missing() -> None:
+def test_denied_operation_names_the_missing_action() -> None:
     used = {(call.service, _operation(call)) for call in _calls() if call.service != "sts"}
     assert {(*one, _hint(*one)) for one in used} == {(*one, _named(*one)) for one in used}
 
@@ -145,7 +145,7 @@ class One:
 """
 
 
-def test_the_finder_sees_clients_paginators_and_named_arguments() -> None:
+def test_call_finder_detects_clients_paginators_and_keywords() -> None:
     found = calls(Sources({Path("sample.py"): ast.parse(SAMPLE)}))
     assert {(c.service, c.method, tuple(sorted(c.parameters)), c.unresolved) for c in found} == {
         ("s3", "list_objects_v2", ("Bucket", "Prefix"), ""),

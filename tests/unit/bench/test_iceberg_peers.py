@@ -59,7 +59,7 @@ def test_a_command_that_keeps_to_its_limits_ends_by_itself(tmp_path: Path) -> No
     assert (cost.status, cost.stopped) == (3, "")
 
 
-def test_peers_take_part_in_the_first_rounds_and_not_again_once_they_could_not_finish() -> None:
+def test_bench_peers_that_cannot_finish_run_in_the_first_rounds_only() -> None:
     def turn(name: str, rounds: int, why: str = "") -> Turn:
         return Turn(rounds, lambda number: _run("merge", name, number, 1.0, why))
 
@@ -84,13 +84,13 @@ def test_peers_take_part_in_the_first_rounds_and_not_again_once_they_could_not_f
         (Counts(995, 995, {0: 30}), [], [0], "995 rows"),
     ],
 )
-def test_a_table_is_told_from_one_that_lacks_or_doubles_rows(
+def test_bench_table_with_lost_or_duplicate_rows_is_detected(
     counts: Counts, finished: list[int], partly: list[int], fault: str, tmp_path: Path
 ) -> None:
     assert counts.fault(_setting(tmp_path), finished, partly) == fault
 
 
-def test_the_report_says_what_was_slower_and_what_did_not_finish(tmp_path: Path) -> None:
+def test_bench_report_names_slower_and_unfinished_peers(tmp_path: Path) -> None:
     setting = _setting(tmp_path)
     stopped = _run("merge", "dlt", 0, 900.0, "was stopped at 600 s")
     runs = [

@@ -89,7 +89,7 @@ def test_a_wrong_flag_is_exit_code_two_on_stderr(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     "error", [InvalidInput("in `x`", hint="do y"), Refused("in `x`", hint="do y", retryable=True)]
 )
-def test_an_expected_error_is_told_on_stderr_with_its_exit_code(
+def test_expected_error_is_on_stderr_with_its_exit_code(
     error: LakeloadError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_with(error, monkeypatch)
@@ -102,7 +102,9 @@ def test_an_expected_error_is_told_on_stderr_with_its_exit_code(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_the_machines_fault(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_exits_with_the_code_of_the_machine(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fail_with(OSError(number, os.strerror(number), "/state/x"), monkeypatch)
 
     result = CliRunner().invoke(app, ["validate", VALID])
@@ -198,7 +200,7 @@ def test_a_bug_is_json_where_json_was_asked_for(
     assert (error["type"], error["exit_code"]) == ("RuntimeError", 70)
 
 
-def test_a_bug_without_a_place_for_its_log_is_told_all_the_same(
+def test_bug_without_a_writable_log_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fail_with(RuntimeError("odd"), monkeypatch)
@@ -270,7 +272,7 @@ def test_notes_are_silent_when_quiet(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "shown\n"
 
 
-def test_full_refresh_is_refused_with_what_there_is_instead() -> None:
+def test_full_refresh_of_parquet_tables_is_rejected_with_alternatives() -> None:
     process = lakeload("sync", VALID, "--full-refresh")
 
     assert process.returncode == 2
@@ -278,7 +280,7 @@ def test_full_refresh_is_refused_with_what_there_is_instead() -> None:
     assert "`lakeload reset`" in process.stderr
 
 
-def test_columns_are_a_matter_of_plans() -> None:
+def test_schema_option_belongs_to_plan_only() -> None:
     process = lakeload("sync", VALID, "--no-schema")
 
     assert process.returncode == 2

@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("reset", "pipeline.yml", "orders"), "DROP TABLE"),
     ],
 )
-def test_a_catalog_that_spark_alone_can_ask_is_said_with_the_way_out(
+def test_catalog_that_only_spark_can_read_is_rejected_with_a_hint(
     folder: Path, words: tuple[str, ...], instead: str
 ) -> None:
     ended = CliRunner().invoke(app, list(words))
@@ -52,7 +52,7 @@ def test_a_catalog_that_spark_alone_can_ask_is_said_with_the_way_out(
     assert instead in ended.stderr
 
 
-def test_a_destination_names_no_iceberg_tables(folder: Path) -> None:
+def test_iceberg_operations_on_a_destination_are_rejected(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["recover", "destination.yml"])
     assert ended.exit_code == 2
     assert "give the pipeline's configuration file" in ended.stderr

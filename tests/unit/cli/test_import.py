@@ -130,7 +130,7 @@ def test_every_variable_of_an_example_is_in_the_dotenv(example: str, tmp_path: P
 BASE = "S3 Bucket Name: lake\nBucket Region: us-east-1\n"
 
 
-def test_a_setting_that_nobody_knows_is_listed_without_its_value(tmp_path: Path) -> None:
+def test_import_unknown_setting_is_listed_without_its_value(tmp_path: Path) -> None:
     answer = imported(tmp_path / "o", file(tmp_path, BASE + "Magic:\n  Deep: [hunter2]\n"))
     assert {"setting": "Magic.Deep", "reason": "lakeload has no setting for it"} in answer[
         "not_carried_over"
@@ -179,7 +179,7 @@ def test_the_default_database_prefix_is_written_where_glue_is_used(tmp_path: Pat
     assert "glue_database_prefix" not in written(tmp_path / "files", "destination.yml")
 
 
-def test_what_looks_like_a_variable_stays_text(tmp_path: Path) -> None:
+def test_import_text_like_a_variable_stays_text(tmp_path: Path) -> None:
     imported(tmp_path / "o", file(tmp_path, BASE + "S3 Path Prefix: raw/${STAGE}/x\n"))
     text = (tmp_path / "o" / "destination.yml").read_text(encoding="utf-8")
     assert 'prefix: "raw/$${STAGE}/x"' in text

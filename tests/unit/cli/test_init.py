@@ -21,7 +21,7 @@ from tests.unit.cli.init_choices import (
 )
 
 
-def test_the_command_names_what_is_missing_and_writes_nothing(
+def test_init_with_missing_options_names_them_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_a_reference_to_the_environment_stays_one(
     assert 'prefix: "landing/${LAKE_STAGE}"' in (tmp_path / "destination.yml").read_text()
 
 
-def test_the_secrets_file_is_its_owners_and_git_ignores_it(
+def test_init_secrets_file_is_private_and_ignored_by_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -96,14 +96,14 @@ def test_the_secrets_file_is_its_owners_and_git_ignores_it(
     ]
 
 
-def test_without_secrets_there_is_no_file_for_them(tmp_path: Path) -> None:
+def test_init_without_secrets_writes_no_secrets_file(tmp_path: Path) -> None:
     result = init(str(tmp_path), *FLAGS)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.yml", "pipeline.yml"]
     assert ".env" not in result.stdout
 
 
-def test_nobody_is_asked_for_documents_that_are_there(tmp_path: Path) -> None:
+def test_init_with_existing_files_asks_no_question(tmp_path: Path) -> None:
     (tmp_path / "destination.yml").write_text("mine")
 
     result = init(str(tmp_path))
@@ -112,7 +112,7 @@ def test_nobody_is_asked_for_documents_that_are_there(tmp_path: Path) -> None:
     assert "already exists; nothing was written" in " ".join(result.stderr.split())
 
 
-def test_documents_that_are_there_stay_unless_forced(tmp_path: Path) -> None:
+def test_init_existing_files_are_kept_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "pipeline.yml").write_text("mine")
 
     result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE)
@@ -129,7 +129,7 @@ def test_documents_that_are_there_stay_unless_forced(tmp_path: Path) -> None:
     assert (tmp_path / "pipeline.yml").read_text() != "mine"
 
 
-def test_a_secrets_file_that_is_there_only_gets_what_it_lacks(tmp_path: Path) -> None:
+def test_init_existing_secrets_file_gets_only_missing_variables(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("export LAKELOAD_CLIENT_ID='mine'\nOTHER=1")
     (tmp_path / ".gitignore").write_text("*.log")
     flags = [f"--{k.replace('_', '-')}={v}" for k, v in CATALOGS["SNOWFLAKE_OPEN_CATALOG"].items()]
@@ -150,7 +150,7 @@ def test_a_secrets_file_that_is_there_only_gets_what_it_lacks(tmp_path: Path) ->
     assert (tmp_path / ".gitignore").read_text() == "*.log\n.env\n"
 
 
-def test_a_secrets_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+def test_init_secrets_file_readable_by_others_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("")
     (tmp_path / ".env").chmod(0o644)
 
@@ -159,7 +159,7 @@ def test_a_secrets_file_that_others_can_read_is_told(tmp_path: Path) -> None:
     assert f"other users can read {tmp_path}/.env" in result.stderr
 
 
-def test_git_is_asked_whether_it_ignores_or_tracks_the_secrets(tmp_path: Path) -> None:
+def test_init_checks_that_git_ignores_the_secrets_file(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_text("*.env\n")
     init(str(tmp_path / "lake"), *FLAGS, "--role-arn", ROLE)
@@ -170,7 +170,7 @@ def test_git_is_asked_whether_it_ignores_or_tracks_the_secrets(tmp_path: Path) -
     assert f"git tracks {tmp_path}/lake/.env" in result.stderr
 
 
-def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path: Path) -> None:
+def test_init_dry_run_lists_files_and_writes_nothing(tmp_path: Path) -> None:
     result = init(str(tmp_path / "new"), *FLAGS, "--role-arn", ROLE, "--dry-run")
 
     assert result.exit_code == 0
@@ -181,7 +181,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path: Path) -> Non
     assert not (tmp_path / "new").exists()
 
 
-def test_the_json_answer_names_files_variables_and_commands(tmp_path: Path) -> None:
+def test_init_json_lists_files_variables_and_commands(tmp_path: Path) -> None:
     result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE, "--output", "json")
 
     document = json.loads(result.stdout)
@@ -227,7 +227,7 @@ def test_a_path_is_found_from_the_folder_that_a_link_leads_to(
 @pytest.mark.parametrize(
     ("given", "found"), [("~/x/*.csv", "/home/ana/x/*.csv"), ("~nobody-here/x.csv", None)]
 )
-def test_a_tilde_is_a_home_if_there_is_one(
+def test_init_tilde_is_the_home_folder(
     given: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/ana")

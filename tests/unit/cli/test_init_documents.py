@@ -41,9 +41,7 @@ from tests.unit.cli.init_choices import (
 
 
 @pytest.mark.parametrize("catalog", CATALOGS)
-def test_what_it_writes_validates_without_a_note_for_every_source(
-    catalog: str, tmp_path: Path
-) -> None:
+def test_init_files_of_every_source_are_valid(catalog: str, tmp_path: Path) -> None:
     for source in SOURCES:
         answers = write(tmp_path, {**CATALOGS[catalog], **source})
 
@@ -64,7 +62,7 @@ def test_what_it_writes_validates_without_a_note_for_every_source(
         ("https://b.vpce-1.s3.us-east-1.vpce.amazonaws.com", None),
     ],
 )
-def test_a_role_of_another_store_is_assumed_there(
+def test_init_role_of_another_store_uses_its_endpoint(
     url: str, sts: str | None, tmp_path: Path
 ) -> None:
     write(tmp_path, {"endpoint_url": url, "role_arn": ROLE})
@@ -75,7 +73,7 @@ def test_a_role_of_another_store_is_assumed_there(
 
 
 @pytest.mark.parametrize("catalog", CATALOGS)
-def test_what_it_writes_validates_for_every_identity(catalog: str, tmp_path: Path) -> None:
+def test_init_files_of_every_identity_are_valid(catalog: str, tmp_path: Path) -> None:
     for identity in IDENTITIES.values():
         answers = write(tmp_path, {**CATALOGS[catalog], **identity, "prefix": "a/b"})
 

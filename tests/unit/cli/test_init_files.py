@@ -67,7 +67,7 @@ def test_a_folder_of_mixed_files_becomes_a_table_each_with_its_options(
     assert "4 tables: events, kunden, lines, people" in done.stdout
 
 
-def test_json_lines_and_csv_whose_names_say_otherwise_are_known(tmp_path: Path) -> None:
+def test_init_format_is_detected_from_content_not_name(tmp_path: Path) -> None:
     events = tmp_path / "events.csv"
     events.write_text('{"id": 1}\n{"id": 2}\n', encoding="utf-8")
 
@@ -76,7 +76,7 @@ def test_json_lines_and_csv_whose_names_say_otherwise_are_known(tmp_path: Path) 
     assert pipeline(tmp_path / "lake")["source"]["format"] == "NDJSON"
 
 
-def test_a_flag_wins_over_what_is_found(tmp_path: Path) -> None:
+def test_init_option_overrides_the_detected_value(tmp_path: Path) -> None:
     events = tmp_path / "events.json"
     events.write_text('{"id": 1}\n{"id": 2}\n', encoding="utf-8")
     lake = tmp_path / "lake"
@@ -88,7 +88,7 @@ def test_a_flag_wins_over_what_is_found(tmp_path: Path) -> None:
     assert pipeline(lake)["tables"] == [{"table": "e", "path": str(events)}]
 
 
-def test_columns_that_r_names_beside_its_row_names_are_renamed(tmp_path: Path) -> None:
+def test_init_columns_of_r_row_names_are_renamed(tmp_path: Path) -> None:
     cars = tmp_path / "cars.txt"
     cars.write_text('"mpg" "a b"\n"Mazda" 21 6\n"Datsun 710" 22.8 4\n"Hornet" 21.4 6\n')
 
@@ -120,7 +120,7 @@ def test_a_file_that_cannot_be_loaded_is_left_out_with_a_warning(tmp_path: Path)
     assert len(pipeline(tmp_path / "lake")["tables"]) == 4
 
 
-def test_nothing_but_what_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
+def test_init_folder_of_unloadable_files_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "manual.csv").write_bytes(b"%PDF-1.4")
 
     done = init(str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "manual.csv"))
@@ -130,7 +130,7 @@ def test_nothing_but_what_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "lake").exists()
 
 
-def test_files_that_are_not_there_yet_are_written_as_their_names_say(tmp_path: Path) -> None:
+def test_init_missing_files_get_the_format_of_their_names(tmp_path: Path) -> None:
     done = init(str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "later" / "*.parquet"))
 
     assert done.exit_code == 0, done.stderr

@@ -79,7 +79,7 @@ def test_every_question_has_a_flag_of_its_own() -> None:
     assert {question.name for question in QUESTIONS} == set(Answers.__dataclass_fields__)
 
 
-def test_at_a_terminal_every_open_choice_is_asked_once_and_wrong_answers_again() -> None:
+def test_init_on_a_terminal_prompts_once_and_repeats_invalid_answers() -> None:
     asked: list[tuple[str, str | None]] = []
     given = ["lake_1", "lake-1", "", "rest", "https://h", "", "", "x.avro", "", "T", "u"]
     answers = iter([*given, "id", ""])
@@ -116,7 +116,7 @@ def test_at_a_terminal_every_open_choice_is_asked_once_and_wrong_answers_again()
     )
 
 
-def test_a_person_at_a_terminal_is_asked(tmp_path: Path) -> None:
+def test_init_on_a_terminal_prompts(tmp_path: Path) -> None:
     answers = ["my-data-lake", "us-east-1", "", "", "", "si", "y", "", "data/o.csv", "", "", ""]
 
     code, screen = at_a_terminal(["init", "lake"], answers, tmp_path)
@@ -130,7 +130,7 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path) -> None:
     assert document.destination.model.glue_database_prefix == "supaflow"
 
 
-def test_a_misspelt_region_is_asked_for_again(tmp_path: Path) -> None:
+def test_init_prompt_misspelled_region_is_repeated(tmp_path: Path) -> None:
     answers = ["my-data-lake", "us-esat-1", "us-east-1", "\x04"]
 
     code, screen = at_a_terminal(["init", "lake"], answers, tmp_path)
@@ -140,7 +140,7 @@ def test_a_misspelt_region_is_asked_for_again(tmp_path: Path) -> None:
     assert screen.index("did you mean") < screen.index("Path below the bucket")
 
 
-def test_a_region_of_another_store_is_no_misspelt_one() -> None:
+def test_init_prompt_region_of_another_store_is_accepted() -> None:
     flags = {**REQUIRED, "region": "us-esat-1"}
     with pytest.raises(InvalidInput, match="`--region`"):
         interview(flags, {"name": "n"}, None)
@@ -148,14 +148,14 @@ def test_a_region_of_another_store_is_no_misspelt_one() -> None:
     assert interview(store, {"name": "n"}, None).region == "us-esat-1"
 
 
-def test_nobody_is_asked_with_no_input(tmp_path: Path) -> None:
+def test_init_no_input_prompts_nothing(tmp_path: Path) -> None:
     code, screen = at_a_terminal(["init", "--no-input"], [], tmp_path)
 
     assert code == 2
     assert "`--bucket`" in screen
 
 
-def test_answers_that_end_early_write_nothing(tmp_path: Path) -> None:
+def test_init_input_that_ends_early_writes_nothing(tmp_path: Path) -> None:
     code, screen = at_a_terminal(["init"], ["my-data-lake", "\x04"], tmp_path)
 
     assert code == 2, screen
@@ -199,5 +199,7 @@ def at_a_terminal(arguments: list[str], answers: list[str], folder: Path) -> tup
         ("Größe/[a-c]?.avro", "AVRO", "Größe"),
     ],
 )
-def test_a_path_tells_format_and_table(path: str, file_format: str | None, table: str) -> None:
+def test_init_path_determines_format_and_table(
+    path: str, file_format: str | None, table: str
+) -> None:
     assert (format_of(path), table_of(path)) == (file_format, table)

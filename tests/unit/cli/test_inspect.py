@@ -18,7 +18,7 @@ def people(folder: Path) -> Path:
     return path
 
 
-def test_the_answer_fits_eighty_columns_and_ends_with_settings_to_copy(tmp_path: Path) -> None:
+def test_inspect_text_fits_80_columns_and_ends_with_settings(tmp_path: Path) -> None:
     people(tmp_path)
     wide = ",".join(f"column_{number}" for number in range(9))
     (tmp_path / "wide.csv").write_text(
@@ -39,7 +39,7 @@ def test_the_answer_fits_eighty_columns_and_ends_with_settings_to_copy(tmp_path:
     assert settings["source"] == {"type": "FILES", "format": "CSV", "options": {"header": True}}
 
 
-def test_the_json_answer_has_options_columns_and_rows(tmp_path: Path) -> None:
+def test_inspect_json_has_options_columns_and_rows(tmp_path: Path) -> None:
     people(tmp_path)
 
     done = lakeload("inspect", "people.csv", "--output", "json", folder=tmp_path)
@@ -54,7 +54,7 @@ def test_the_json_answer_has_options_columns_and_rows(tmp_path: Path) -> None:
     assert {guess["confidence"] for guess in table["guesses"]} <= {"HIGH", "MEDIUM", "LOW"}
 
 
-def test_it_needs_neither_an_environment_nor_java(tmp_path: Path) -> None:
+def test_inspect_needs_neither_environment_nor_java(tmp_path: Path) -> None:
     people(tmp_path)
     program = "from lakeload.app import main; main()"
     command = [sys.executable, "-c", program, "inspect", str(tmp_path / "people.csv")]
@@ -64,7 +64,7 @@ def test_it_needs_neither_an_environment_nor_java(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_file_that_is_not_there_is_exit_code_3_and_its_neighbours(tmp_path: Path) -> None:
+def test_inspect_missing_file_exits_with_3_and_lists_neighbours(tmp_path: Path) -> None:
     people(tmp_path)
 
     done = lakeload("inspect", "poeple.csv", folder=tmp_path)
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there_is_exit_code_3_and_its_neighbours(tmp_path: Pa
     assert "it holds `people.csv`" in done.stderr
 
 
-def test_a_file_that_cannot_be_loaded_is_exit_code_3_beside_what_can(tmp_path: Path) -> None:
+def test_inspect_unloadable_file_exits_with_3_and_shows_the_others(tmp_path: Path) -> None:
     people(tmp_path)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 rest")
 
@@ -85,7 +85,7 @@ def test_a_file_that_cannot_be_loaded_is_exit_code_3_beside_what_can(tmp_path: P
     assert "- table: people" in done.stdout
 
 
-def test_a_path_of_no_kind_is_exit_code_2(tmp_path: Path) -> None:
+def test_inspect_unsupported_path_exits_with_2(tmp_path: Path) -> None:
     done = lakeload("inspect", "gs://bucket/file", folder=tmp_path)
 
     assert done.returncode == 2

@@ -45,7 +45,9 @@ def pipeline(tmp_path: Path) -> Path:
         (["--table", "nothing"], "matches no table of the pipeline"),
     ],
 )
-def test_flags_that_make_no_sense_are_refused(pipeline: Path, flags: list[str], said: str) -> None:
+def test_maintain_conflicting_options_are_rejected(
+    pipeline: Path, flags: list[str], said: str
+) -> None:
     result = CliRunner().invoke(app, ["maintain", str(pipeline), *flags])
     assert said in result.stderr
     assert result.exit_code == 2

@@ -80,7 +80,7 @@ def test_grants_as_json_are_all_of_stdout(folder: Path) -> None:
     assert "--cli-input-json" in stderr
 
 
-def test_what_means_nothing_for_an_engine_is_refused(folder: Path) -> None:
+def test_policy_option_unused_by_an_engine_is_rejected(folder: Path) -> None:
     given = ("--for", "athena", "--format", "terraform", "--only", "s3", "--with", "reset")
     code, stdout, stderr = run(folder, "pipeline.yml", *given)
     assert (code, stdout) == (2, "")

@@ -13,7 +13,7 @@ from tests.unit.cli.command import CONFIGS, lakeload
 INVALID = Path(__file__).parents[2] / "cases" / "invalid"
 
 
-def test_valid_files_are_told_and_the_exit_code_is_zero() -> None:
+def test_validate_valid_files_are_listed_and_exits_with_0() -> None:
     process = lakeload("validate", "destination-role.yaml", "pipeline-csv.yaml")
 
     assert process.returncode == 0
@@ -23,7 +23,7 @@ def test_valid_files_are_told_and_the_exit_code_is_zero() -> None:
     assert process.stderr == ""
 
 
-def test_problems_stand_on_stdout_and_the_exit_code_is_two() -> None:
+def test_validate_problems_are_on_stdout_and_exits_with_2() -> None:
     process = lakeload("validate", "unknown-key.yaml", folder=INVALID)
 
     assert process.returncode == 2
@@ -45,7 +45,7 @@ def test_all_problems_of_all_files_are_shown_once() -> None:
     ]
 
 
-def test_the_json_answer_is_the_documented_one() -> None:
+def test_validate_json_has_the_documented_keys() -> None:
     process = lakeload("validate", "unknown-key.yaml", "--output", "json", folder=INVALID)
 
     documented = (CONFIGS.parent / "docs" / "configuration.md").read_text()
@@ -67,7 +67,7 @@ def test_a_warning_or_a_note_leaves_the_exit_code_zero(tmp_path: Path) -> None:
     assert "canary-5b" not in process.stdout + process.stderr
 
 
-def test_quiet_says_nothing_about_valid_files() -> None:
+def test_validate_quiet_prints_nothing_for_valid_files() -> None:
     assert lakeload("validate", "-q", "pipeline-csv.yaml").stdout == ""
 
 

@@ -39,7 +39,7 @@ def test_an_invalid_document_has_an_error(name: str) -> None:
     assert any(problem.severity == "error" for problem in problems)
 
 
-def test_no_diagnostics_belong_to_a_document_that_is_gone() -> None:
+def test_every_diagnostics_file_has_its_document() -> None:
     assert sorted(path.stem for path in INVALID.glob("*.txt")) == NAMES
 
 
@@ -51,7 +51,7 @@ def test_the_documents_differ_in_cause() -> None:
 
 
 @pytest.mark.parametrize("secret", HIDDEN)
-def test_a_secret_stands_in_a_document_and_in_no_diagnostics(secret: str) -> None:
+def test_secret_of_a_document_is_in_no_diagnostics(secret: str) -> None:
     documents = [path.read_bytes() for path in INVALID.glob("*.yaml")]
     sources = [*documents, *(value.encode() for value in ENVIRONMENT.values())]
 
@@ -79,7 +79,7 @@ def test_every_problem_of_a_setting_has_a_place_and_a_line_to_show() -> None:
             assert problem.snippets[-1].line == problem.line
 
 
-def test_the_caret_stands_below_the_key_that_is_meant() -> None:
+def test_caret_is_below_the_reported_key() -> None:
     [problem] = check([Path("unknown-key.yaml")], {})
 
     lines = problem_text(problem, 80).plain.splitlines()

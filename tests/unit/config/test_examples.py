@@ -85,9 +85,7 @@ def test_the_json_schema_is_valid_itself(kind: Literal["destination", "pipeline"
         ({"parquet": {"upload_parallelism": 50}}, "upload_parallelism"),
     ],
 )
-def test_the_json_schema_refuses_what_lakeload_refuses(
-    change: dict[str, Any], setting: str
-) -> None:
+def test_json_schema_rejects_what_validate_rejects(change: dict[str, Any], setting: str) -> None:
     document = {"version": 1, "bucket": "b-1", "region": "us-east-1", **change}
     validator = jsonschema.Draft202012Validator(json_schema("destination"))
 

@@ -46,7 +46,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["case"]) for case in CASES])
-def test_a_fingerprint_is_what_it_always_was(case: dict[str, Any], tmp_path: Path) -> None:
+def test_fingerprint_of_kept_cases_is_unchanged(case: dict[str, Any], tmp_path: Path) -> None:
     text = yaml.safe_dump(case["pipeline"], sort_keys=False, allow_unicode=True)
     environment = {"A": "a", "B": "b", "C": "a:b", "H": "h", "T": "t", "X": "x"}
     document = pipeline(tmp_path, text, **environment)
@@ -56,7 +56,7 @@ def test_a_fingerprint_is_what_it_always_was(case: dict[str, Any], tmp_path: Pat
     assert [spec.fingerprint for spec in specs] == case["fingerprints"]
 
 
-def test_the_cases_tell_what_they_are_about() -> None:
+def test_fingerprint_cases_have_descriptions() -> None:
     assert len(CASES) == len({case["case"] for case in CASES})
     assert len({mark for case in CASES for mark in case["fingerprints"]}) > len(CASES) / 2
 
@@ -103,7 +103,7 @@ def loads() -> dict[TableFormat, Load]:
     }
 
 
-def test_every_format_says_what_takes_part() -> None:
+def test_every_format_declares_its_fingerprint_fields() -> None:
     assert set(FORMATS) == set(get_args(TableFormat))
 
 
@@ -281,7 +281,7 @@ def _destination(load: Load, **to: Any) -> Load:
 
 
 @pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
-def test_every_field_takes_part_or_consciously_does_not(kind: type) -> None:
+def test_every_spec_field_is_in_the_fingerprint_or_listed_as_excluded(kind: type) -> None:
     names = {f.name for f in fields(kind)}
     assert names == set(CHANGES[kind]) | PARTS.get(kind, frozenset())
 
@@ -294,7 +294,7 @@ def test_every_field_takes_part_or_consciously_does_not(kind: type) -> None:
         for name in changes
     ],
 )
-def test_a_changed_field_makes_another_load_or_does_not(
+def test_changed_field_changes_the_fingerprint_as_declared(
     kind: type, name: str, document: PipelineDocument
 ) -> None:
     value, counts = CHANGES[kind][name]
@@ -307,7 +307,7 @@ def test_a_changed_field_makes_another_load_or_does_not(
         assert differs == (table_format in counts), table_format
 
 
-def test_every_setting_of_a_pipeline_takes_part_or_consciously_does_not() -> None:
+def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() -> None:
     by_itself = {"name", "nested", "on_bad_value", "on_type_conflict", "tracking_columns"}
     in_the_specs = {"destination", "destination_prefix", "namespace", "source", "tables"}
     not_at_all = {
@@ -322,7 +322,7 @@ def test_every_setting_of_a_pipeline_takes_part_or_consciously_does_not() -> Non
     assert set(Pipeline.model_fields) == by_itself | in_the_specs | not_at_all
 
 
-def test_what_a_fingerprint_is_made_of_is_what_the_job_is_told(tmp_path: Path) -> None:
+def test_fingerprint_input_equals_the_job_spec(tmp_path: Path) -> None:
     document = pipeline(tmp_path, PIPELINE + TABLES)
     destination = destination_spec(document.destination)
     [spec] = table_specs(document)

@@ -43,7 +43,7 @@ def test_a_prefix_with_glue_needs_no_note(tmp_path: Path) -> None:
     assert problems(tmp_path, DESTINATION + settings) == ()
 
 
-def test_a_wrong_pipeline_hides_nothing_about_the_targets_in_its_destination(
+def test_invalid_pipeline_does_not_hide_target_problems(
     tmp_path: Path,
 ) -> None:
     inner = PIPELINE.replace("bucket", "parquet: {update_glue_catalog: true}, bucket")

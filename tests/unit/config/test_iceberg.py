@@ -161,7 +161,7 @@ def test_every_setting_of_a_catalog_belongs_to_some_type() -> None:
     assert refused == set(given) - {"type"}
 
 
-def test_one_mistake_hides_no_other(tmp_path: Path) -> None:
+def test_each_mistake_is_reported(tmp_path: Path) -> None:
     text = f"""{ICEBERG.replace("my-data-lake", "Not_A_Bucket")}iceberg:
   catalog: {{type: REST, uri: 5, glue_id: x}}
   format_version: 9
@@ -190,7 +190,7 @@ def test_one_mistake_hides_no_other(tmp_path: Path) -> None:
         ("", "s3://my-data-lake/_lakeload", False),
     ],
 )
-def test_tables_lie_inside_the_destination(
+def test_iceberg_location_must_be_inside_the_destination(
     prefix: str, location: str, inside: bool, tmp_path: Path
 ) -> None:
     text = f'{ICEBERG}prefix: "{prefix}"\niceberg: {{warehouse_location: "{location}"}}\n'
@@ -217,7 +217,7 @@ def test_the_block_of_the_other_format_has_no_effect(tmp_path: Path) -> None:
     assert destination_spec(load_destination(path, {})).iceberg == IcebergSpec()
 
 
-def test_the_glue_prefix_takes_part_where_glue_is_the_catalog(tmp_path: Path) -> None:
+def test_fingerprint_includes_the_glue_prefix_with_glue(tmp_path: Path) -> None:
     head = PIPELINE.replace("region", "table_format: ICEBERG, glue_database_prefix: Supa, region")
     text = f"{head}namespace: Shop\n{TABLES}"
 
@@ -252,7 +252,7 @@ def test_the_reference_of_a_header_is_not_filled_from_the_environment(tmp_path: 
     assert problems_of(tmp_path, text) == []
 
 
-def test_unquoted_versions_and_quoted_ones_are_told_apart(tmp_path: Path) -> None:
+def test_quoted_and_unquoted_versions_are_distinguished(tmp_path: Path) -> None:
     found = problems_of(tmp_path, f'{ICEBERG}iceberg: {{format_version: "3"}}\n')
 
     assert messages(found) == ["`format_version` must be a number, not text"]
@@ -353,16 +353,12 @@ def _fingerprint(folder: Path, old: str = "", new: str = "") -> str:
 
 
 @pytest.mark.parametrize("change", OTHER_LOADS)
-def test_the_fingerprint_tells_another_load_of_an_iceberg_table(
-    change: str, tmp_path: Path
-) -> None:
+def test_fingerprint_of_another_iceberg_load_differs(change: str, tmp_path: Path) -> None:
     assert _fingerprint(tmp_path, *OTHER_LOADS[change]) != _fingerprint(tmp_path)
 
 
 @pytest.mark.parametrize("change", THE_SAME_LOAD)
-def test_the_fingerprint_does_not_tell_how_an_iceberg_table_is_made(
-    change: str, tmp_path: Path
-) -> None:
+def test_fingerprint_ignores_iceberg_creation_settings(change: str, tmp_path: Path) -> None:
     assert _fingerprint(tmp_path, *THE_SAME_LOAD[change]) == _fingerprint(tmp_path)
 
 
@@ -373,7 +369,7 @@ def test_a_full_refresh_is_another_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inner", [True, False])
-def test_no_load_goes_through_nessies_rest_interface(inner: bool, tmp_path: Path) -> None:
+def test_nessie_rest_interface_is_rejected_for_loads(inner: bool, tmp_path: Path) -> None:
     catalog = f"iceberg: {{catalog: {NESSIE.replace('}', ', api: REST}')}}}"
     destination = tmp_path / "destination.yml"
     destination.write_text(f"{ICEBERG}{catalog}\n")

@@ -42,16 +42,14 @@ def test_references_are_replaced_once(text: str, expected: str) -> None:
         ("ab${A:-${B}", 2, "`${` begins a reference"),
     ],
 )
-def test_a_reference_that_cannot_be_filled_is_reported_at_its_place(
-    text: str, offset: int, message: str
-) -> None:
+def test_unset_variable_is_reported_at_its_position(text: str, offset: int, message: str) -> None:
     _, unfilled = fill(text, {"B": "two"})
 
     assert unfilled[0].offset == offset
     assert unfilled[0].message.startswith(message)
 
 
-def test_a_filled_number_is_a_number_unless_it_stands_in_quotes(tmp_path: Path) -> None:
+def test_interpolated_number_is_a_number_unless_quoted(tmp_path: Path) -> None:
     setting = "parquet:\n  upload_parallelism: ${N}\n"
     path = tmp_path / "d.yaml"
     path.write_text(DESTINATION + setting)
@@ -78,7 +76,7 @@ def test_keys_and_comments_are_not_filled(tmp_path: Path) -> None:
     assert messages(found) == ["unknown key `${prefix}`"]
 
 
-def test_a_filled_value_never_stands_in_a_message(tmp_path: Path) -> None:
+def test_interpolated_value_is_never_in_a_message(tmp_path: Path) -> None:
     text = (
         "version: 1\nbucket: ${V}\nregion: ${V}\naddressing_style: ${V}\nsingle_writer: ${V}\n"
         "endpoint_url: ${V}\ntarget_file_size: ${V}\nprefix: s3://${V}\n"

@@ -76,7 +76,7 @@ def hint_for(text: str, message: str, folder: Path) -> str:
         ),
     ],
 )
-def test_a_setting_of_another_product_is_told_where_it_is_here(
+def test_setting_of_another_product_gets_the_lakeload_name(
     text: str, key: str, setting: str, tmp_path: Path
 ) -> None:
     hint = hint_for(text, f"unknown key `{key}`", tmp_path)
@@ -97,7 +97,7 @@ def test_a_setting_of_another_product_is_told_where_it_is_here(
         (DESTINATION + "role_arn: x\n", "role_arn", "it belongs under `credentials`"),
     ],
 )  # fmt: skip
-def test_a_setting_that_is_another_documents_or_none_is_told_so(
+def test_setting_of_the_other_file_or_without_equivalent_is_reported(
     text: str, key: str, words: str, tmp_path: Path
 ) -> None:
     assert words in hint_for(text, f"unknown key `{key}`", tmp_path)
@@ -116,7 +116,7 @@ def test_a_setting_that_is_another_documents_or_none_is_told_so(
         ("Full Refresh - Append", "APPEND"),
     ],
 )
-def test_a_mode_of_another_product_is_never_met_with_one_that_doubles_rows(
+def test_mode_of_another_product_never_suggests_a_mode_that_duplicates_rows(
     mode: str, ours: str, tmp_path: Path
 ) -> None:
     hint = hint_for(f"{PIPELINE}    mode: {mode}\n", f"`mode` cannot be `{mode}`", tmp_path)
@@ -131,15 +131,15 @@ def test_a_mode_of_another_product_is_never_met_with_one_that_doubles_rows(
         ("POLARIS", "SNOWFLAKE_OPEN_CATALOG"),
     ],
 )
-def test_a_catalog_of_another_product_is_one_of_ours(kind: str, words: str, tmp_path: Path) -> None:
+def test_catalog_of_another_product_maps_to_a_catalog(
+    kind: str, words: str, tmp_path: Path
+) -> None:
     text = f"{ICEBERG}iceberg: {{catalog: {{type: {kind}}}}}\n"
     assert words in hint_for(text, f"`type` cannot be `{kind}`", tmp_path)
 
 
 @pytest.mark.parametrize(("value", "ours"), [("Disabled", "false"), ("Enabled", "true")])
-def test_a_switch_of_another_product_is_true_or_false(
-    value: str, ours: str, tmp_path: Path
-) -> None:
+def test_switch_of_another_product_maps_to_a_boolean(value: str, ours: str, tmp_path: Path) -> None:
     text = f"{DESTINATION}parquet: {{update_glue_catalog: {value}}}\n"
     message = f"`update_glue_catalog` must be true or false, not `{value}`"
     assert hint_for(text, message, tmp_path) == f"write `{ours}`"
@@ -188,7 +188,7 @@ def test_a_pasted_document_names_the_page_and_its_first_settings(
     assert named in hint
 
 
-def test_a_document_of_no_product_is_told_what_ours_have(tmp_path: Path) -> None:
+def test_unknown_file_lists_the_expected_keys(tmp_path: Path) -> None:
     hint = hint_for("hello: 1\n", "this is neither a destination nor a pipeline", tmp_path)
     assert "a destination has `bucket`" in hint
 
@@ -233,7 +233,7 @@ def test_every_setting_of_a_product_has_a_hint_in_either_document(label: str) ->
         assert our_setting(name, "pipeline")
 
 
-def test_every_setting_of_the_table_leads_to_one_that_exists() -> None:
+def test_every_mapped_setting_exists() -> None:
     names = known("destination") | known("pipeline")
     for product in products().values():
         for setting in product.settings.values():
@@ -257,9 +257,7 @@ def test_every_setting_of_the_table_leads_to_one_that_exists() -> None:
         ("Parquet.partition_strategy", ["NONE", "DAY", "HOUR", "SYNC_ID"]),
     ],
 )  # fmt: skip
-def test_every_value_of_a_product_is_one_of_ours_or_leads_to_one(
-    field: str, values: list[str]
-) -> None:
+def test_every_value_of_a_product_maps_to_a_value(field: str, values: list[str]) -> None:
     owner, name = field.split(".")
     models = {model.__name__: model for model in (Catalog, Table, Destination, Parquet)}
     allowed = literals(models[owner].model_fields[name].annotation)

@@ -12,7 +12,7 @@ from lakeload.sources.registry import SOURCES
 from tests.reference import PAGE, reference_page, type_name
 
 
-def test_the_page_is_what_the_models_make() -> None:
+def test_configuration_page_equals_the_models() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference_page(), "run `python -m tests.reference`"
 
 

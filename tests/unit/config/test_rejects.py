@@ -53,7 +53,7 @@ def test_other_limits_are_refused(tmp_path: Path, given: str) -> None:
         (RejectLimit(rows=3), 4, 10**9, False),
     ],
 )
-def test_a_limit_allows_exactly_so_many(
+def test_max_rejected_allows_exactly_its_number(
     limit: RejectLimit, rejected: int, of: int, allowed: bool
 ) -> None:
     assert limit.allows(rejected, of) is allowed

@@ -123,13 +123,13 @@ def test_white_space_around_a_secret_is_a_warning_that_does_not_show_it(
     assert "padded" not in repr(problem)
 
 
-def test_a_secret_that_is_not_there_yet_is_no_problem_of_the_document(tmp_path: Path) -> None:
+def test_missing_secret_is_not_a_problem_of_the_file(tmp_path: Path) -> None:
     text = f"{DESTINATION}credentials:\n  {ROLE}\n  external_id: {{file: missing}}\n"
 
     assert problems_of(tmp_path, text) == []
 
 
-def test_a_carriage_return_at_the_end_of_a_secret_file_is_seen(tmp_path: Path) -> None:
+def test_secret_file_with_a_carriage_return_is_reported(tmp_path: Path) -> None:
     (tmp_path / "id").write_bytes(b"id\r\n")
     text = f"{DESTINATION}credentials:\n  {ROLE}\n  external_id: {{file: id}}\n"
 
@@ -162,7 +162,7 @@ def test_the_settings_around_a_secret_are_shown(tmp_path: Path) -> None:
         ("partition_strategy", False),
     ],
 )
-def test_names_that_announce_a_secret_are_known(name: str, expected: bool) -> None:
+def test_secret_names_are_detected(name: str, expected: bool) -> None:
     assert looks_secret(name) is expected
 
 

@@ -111,7 +111,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, JDBC.name, JDBC)
 
 
-def test_its_settings_become_what_the_job_is_told(tmp_path: Path) -> None:
+def test_source_settings_become_the_job_spec(tmp_path: Path) -> None:
     orders, items = table_specs(pipeline(tmp_path, DATABASE))
 
     password = SecretReference("file", f"{tmp_path}/password.txt")
@@ -128,7 +128,7 @@ class LaterTableSpec(TableSpec):
 
 
 @pytest.mark.parametrize("text", [DATABASE, PIPELINE + TABLES])
-def test_the_job_reads_which_source_it_is(text: str, tmp_path: Path) -> None:
+def test_source_type_is_part_of_the_spec(text: str, tmp_path: Path) -> None:
     for spec in table_specs(pipeline(tmp_path, text)):
         data = json.loads(json.dumps(to_json(spec)))
         assert to_json(from_json(LaterTableSpec, data)) == data
@@ -154,7 +154,7 @@ def test_a_second_source_changes_no_fingerprint_of_files(
     assert mark(DATABASE.replace("db/shop", "db/other")) != whole
 
 
-def test_what_is_asked_before_spark_starts_takes_it_for_no_files(tmp_path: Path) -> None:
+def test_source_without_files_passes_the_checks_before_spark(tmp_path: Path) -> None:
     tables = table_specs(pipeline(tmp_path, DATABASE))
     destination = DestinationSpec("lake", "us-east-1")
     request = InspectionRequest(destination, "shop", Attempt("job-1", ATTEMPT, SYNCED))
@@ -252,7 +252,7 @@ def places(problems: list[Problem]) -> list[tuple[str, int, int, str]]:
         ),
     ],
 )
-def test_mistakes_are_found_where_they_stand(
+def test_source_mistakes_are_reported_at_their_lines(
     old: str,
     new: str,
     place: tuple[str, int, int, str],
@@ -269,7 +269,7 @@ def test_mistakes_are_found_where_they_stand(
     assert hint is None or hint in (problem.hint or "")
 
 
-def test_settings_of_files_are_those_of_files_still(tmp_path: Path) -> None:
+def test_file_source_settings_are_unchanged(tmp_path: Path) -> None:
     text = (PIPELINE + TABLES).replace("path: orders.csv", "query: SELECT 1")
 
     assert messages(problems_of(tmp_path, text)) == [
@@ -281,7 +281,7 @@ def test_settings_of_files_are_those_of_files_still(tmp_path: Path) -> None:
     assert (problem.message, problem.hint) == ("`type` cannot be `FILE`", "did you mean `FILES`?")
 
 
-def test_a_type_that_is_not_built_is_named_as_such(tmp_path: Path) -> None:
+def test_unavailable_source_type_is_named(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, DATABASE.replace("type: JDBC", "type: KAFKA"))
 
     assert problem.message == "`type: KAFKA` is not supported yet"
@@ -306,7 +306,7 @@ def test_an_invalid_document_loads_nothing(tmp_path: Path) -> None:
         (DATABASE.replace("type: JDBC", "type: KAFKA"), False),
     ],
 )
-def test_an_editor_is_told_which_settings_go_together(text: str, valid: bool) -> None:
+def test_json_schema_has_one_variant_per_source(text: str, valid: bool) -> None:
     schema = json_schema("pipeline")
     jsonschema.Draft202012Validator.check_schema(schema)
 

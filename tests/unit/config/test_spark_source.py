@@ -30,7 +30,7 @@ tables:
 """
 
 
-def test_its_settings_become_what_the_job_is_told(tmp_path: Path) -> None:
+def test_source_settings_become_the_job_spec(tmp_path: Path) -> None:
     orders, numbers = table_specs(pipeline(tmp_path, XML))
 
     assert orders.input == SparkInput("xml", (f"{tmp_path}/in/*.xml",), {"ROWTAG": "line"})
@@ -49,7 +49,7 @@ def test_its_settings_become_what_the_job_is_told(tmp_path: Path) -> None:
         ("name: shop", "concurrency: 2\nname: shop", True),
     ],
 )
-def test_what_decides_the_rows_is_in_the_fingerprint(
+def test_spark_source_fingerprint_includes_settings_that_affect_rows(
     old: str, new: str, same: bool, tmp_path: Path
 ) -> None:
     def marks(text: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_what_decides_the_rows_is_in_the_fingerprint(
     assert (marks(XML) == marks(XML.replace(old, new))) is same
 
 
-def test_it_is_valid_for_an_editor_too() -> None:
+def test_spark_source_is_valid_by_the_json_schema() -> None:
     jsonschema.validate(yaml.safe_load(XML), json_schema("pipeline"))
 
 
@@ -77,7 +77,7 @@ def test_it_is_valid_for_an_editor_too() -> None:
         ("format: xml", "format: xml\n  incremental: true", "source.incremental", "unknown key"),
     ],
 )  # fmt: skip
-def test_mistakes_are_found_where_they_stand(
+def test_source_mistakes_are_reported_at_their_lines(
     old: str, new: str, key: str, message: str, tmp_path: Path
 ) -> None:
     problems = problems_of(tmp_path, XML.replace(old, new))
@@ -86,7 +86,7 @@ def test_mistakes_are_found_where_they_stand(
     assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])
 
 
-def test_avro_takes_the_jar_that_spark_does_not_bring(tmp_path: Path) -> None:
+def test_spark_source_avro_needs_its_jar(tmp_path: Path) -> None:
     tables = table_specs(pipeline(tmp_path, XML.replace("format: xml", "format: avro")))
 
     assert "avro" in features_of(table.input for table in tables)

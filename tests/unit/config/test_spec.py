@@ -188,20 +188,20 @@ CHANGES_HOW_IT_RUNS = {
 
 
 @pytest.mark.parametrize("change", CHANGES_THE_LOAD)
-def test_the_fingerprint_tells_another_load(change: str, tmp_path: Path) -> None:
+def test_fingerprint_of_another_load_differs(change: str, tmp_path: Path) -> None:
     assert _fingerprint(tmp_path, *CHANGES_THE_LOAD[change]) != _fingerprint(
         tmp_path, PIPELINE, TABLES
     )
 
 
 @pytest.mark.parametrize("change", CHANGES_HOW_IT_RUNS)
-def test_the_fingerprint_does_not_tell_how_a_load_runs(change: str, tmp_path: Path) -> None:
+def test_fingerprint_ignores_how_a_load_runs(change: str, tmp_path: Path) -> None:
     assert _fingerprint(tmp_path, *CHANGES_HOW_IT_RUNS[change]) == _fingerprint(
         tmp_path, PIPELINE, TABLES
     )
 
 
-def test_the_fingerprint_is_the_same_wherever_the_documents_lie(tmp_path: Path) -> None:
+def test_fingerprint_ignores_the_location_of_the_files(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
 
     assert _fingerprint(tmp_path, PIPELINE, TABLES) == _fingerprint(
@@ -262,7 +262,7 @@ tables:
     assert (spec.parquet.update_glue_catalog, spec.parquet.partition_projection) == (True, True)
 
 
-def test_without_glue_its_prefix_is_no_part_of_a_name(tmp_path: Path) -> None:
+def test_target_name_without_glue_has_no_prefix(tmp_path: Path) -> None:
     head = PIPELINE.replace("bucket", "glue_database_prefix: x, bucket") + "namespace: Shop\n"
 
     document = pipeline(tmp_path, head + TABLES)
@@ -326,7 +326,7 @@ def test_null_needs_no_quotes_where_it_is_a_choice(tmp_path: Path) -> None:
     )
 
 
-def test_the_destination_of_a_pipeline_can_be_asked_for(tmp_path: Path) -> None:
+def test_destination_of_a_pipeline_is_read(tmp_path: Path) -> None:
     (tmp_path / "d.yaml").write_text(DESTINATION)
     text = PIPELINE.replace("{version: 1, bucket: my-data-lake, region: us-east-1}", "d.yaml")
     document = pipeline(tmp_path, text + TABLES)
@@ -335,7 +335,7 @@ def test_the_destination_of_a_pipeline_can_be_asked_for(tmp_path: Path) -> None:
     assert load_destination(tmp_path / "pipeline.yaml", {}) == document.destination
 
 
-def test_a_destination_is_no_pipeline(tmp_path: Path) -> None:
+def test_destination_in_place_of_a_pipeline_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "d.yaml"
     path.write_text(DESTINATION)
 
@@ -355,7 +355,7 @@ def test_documents_cannot_be_changed(tmp_path: Path) -> None:
         model.name = "other"
 
 
-def test_the_environment_is_the_one_that_is_given(
+def test_interpolation_uses_the_passed_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP", "from-the-process")

@@ -91,7 +91,7 @@ def test_two_tables_never_share_a_target(tables: str, message: str, tmp_path: Pa
     assert messages(problems_of(tmp_path, f"{PIPELINE}tables: {tables}\n")) == [message]
 
 
-def test_a_table_that_is_wrong_hides_no_problem_of_the_others(tmp_path: Path) -> None:
+def test_invalid_table_does_not_hide_problems_of_others(tmp_path: Path) -> None:
     tables = "[{table: a, path: x}, {table: 5, path: x}, {table: a, path: y, mode: UPSET}, "
     found = problems_of(tmp_path, f"{PIPELINE}tables: {tables}{{table: b, name: A, path: z}}]\n")
 

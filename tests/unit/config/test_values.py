@@ -195,7 +195,7 @@ def test_unquoted_text_has_one_meaning(text: str, value: object) -> None:
         *("2026-11-21T10:15:30Z", "2026-1-1 10:15:30", "99999999999999999999"),
     ],
 )
-def test_unquoted_text_that_readers_of_yaml_disagree_about_is_ambiguous(text: str) -> None:
+def test_unquoted_yaml_text_with_two_readings_is_ambiguous(text: str) -> None:
     assert isinstance(resolved(text), Ambiguous)
 
 
@@ -242,7 +242,7 @@ def test_spark_types_are_read(text: str) -> None:
         ("int;drop", "has an unexpected `;`", None),
     ],
 )
-def test_what_is_no_spark_type_is_explained(text: str, message: str, hint: str | None) -> None:
+def test_invalid_spark_type_is_explained(text: str, message: str, hint: str | None) -> None:
     with pytest.raises(PydanticCustomError) as refused:
         check_type(text)
 
@@ -271,7 +271,7 @@ def test_the_flag_for_the_master_is_checked_like_the_setting(
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_a_property_that_is_lakeloads_own_is_refused(name: str) -> None:
+def test_spark_property_reserved_by_lakeload_is_rejected(name: str) -> None:
     for below in (name.rstrip("."), name.rstrip(".") + ".more"):
         finding = conf_finding(below, "x")
         assert finding is not None
@@ -308,7 +308,7 @@ def test_properties_of_spark(name: str, value: str, accepted: bool) -> None:
         ("spark://h:7077", "{aws_parameter: id}", True),
     ],
 )
-def test_secrets_of_this_machine_do_not_reach_others(
+def test_environment_secrets_on_a_cluster_are_rejected(
     master: str, reference: str, accepted: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "d.yaml").write_text(

@@ -78,7 +78,9 @@ def test_thousands_of_tables_with_thousands_of_columns_are_read(tmp_path: Path) 
         (b"? {a: 1}\n: 2\nbucket: x", "key"),
     ],
 )
-def test_what_is_no_document_is_told_apart(text: bytes, code: str, tmp_path: Path) -> None:
+def test_yaml_that_is_no_mapping_is_rejected_by_kind(
+    text: bytes, code: str, tmp_path: Path
+) -> None:
     assert code in {problem.code for problem in problems_of(tmp_path, text)}
 
 
@@ -99,7 +101,7 @@ def test_merge_keys_inherit_and_own_keys_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "folder", "missing.yml", "missing/also.yml"])
-def test_what_cannot_be_read_is_one_problem_without_a_line(name: str, tmp_path: Path) -> None:
+def test_unreadable_file_is_one_problem_without_a_line(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     [problem] = check([tmp_path / name], {})
 

@@ -57,7 +57,7 @@ def test_each_member_of_a_union_comes_back_as_itself(table: Table) -> None:
     assert from_json(Table, to_json(table)) == table
 
 
-def test_what_was_written_before_there_was_a_tag_is_files() -> None:
+def test_codec_untagged_input_reads_as_files() -> None:
     data = to_json(Table("a", FILES))
     del data["input"]["type"]
 
@@ -70,7 +70,7 @@ class TwoDefaults:
     either: FilesInput | JdbcInput
 
 
-def test_without_a_tag_the_first_that_may_go_without_is_meant() -> None:
+def test_codec_untagged_union_reads_as_its_first_untagged_member() -> None:
     for either in (FILES, JdbcInput("u")):
         assert from_json(TwoDefaults, to_json(TwoDefaults(either))) == TwoDefaults(either)
     with pytest.raises(CodecError, match="unknown key 'url' for FilesInput"):
@@ -93,7 +93,7 @@ def test_without_a_tag_the_first_that_may_go_without_is_meant() -> None:
         ({"more": [{"type": "KAFKA", "topic": 1}]}, "$.more[0].topic: expected str, found int"),
     ],
 )
-def test_what_no_member_is_is_refused_with_its_path(change: dict[str, Any], says: str) -> None:
+def test_codec_unknown_member_is_rejected_with_its_path(change: dict[str, Any], says: str) -> None:
     with pytest.raises(CodecError) as caught:
         from_json(Table, to_json(Table("a", FILES)) | change)
 
@@ -111,7 +111,7 @@ class Alike:
 
 
 @pytest.mark.parametrize("kind", [Untagged, Alike])
-def test_a_union_that_nothing_tells_apart_is_a_mistake_of_ours(kind: type) -> None:
+def test_codec_ambiguous_union_is_a_programming_error(kind: type) -> None:
     with pytest.raises(TypeError):
         from_json(kind, {"either": {"type": "JDBC", "url": "u"}})
 

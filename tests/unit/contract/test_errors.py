@@ -26,7 +26,7 @@ WORST_LAST = [
 ]
 
 
-def test_the_worst_code_decides() -> None:
+def test_exit_code_of_several_errors_is_the_worst() -> None:
     assert set(WORST_LAST) == set(ExitCode)
     assert worst_exit([]) is ExitCode.OK
     for number, worst in enumerate(WORST_LAST, 1):
@@ -49,7 +49,7 @@ def test_failures_share_a_code_or_are_failed_tables(codes: list[int], shared: in
         FollowUpFailed("Glue lags behind"),
     ],
 )
-def test_a_failure_as_data_loses_nothing(error: LakeloadError) -> None:
+def test_error_round_trips_as_data(error: LakeloadError) -> None:
     info = ErrorInfo.of(error, "commit")
 
     assert (info.type, info.message, info.hint) == (type(error).__name__, str(error), error.hint)

@@ -40,7 +40,7 @@ Test: tests/test_log.py::test_once
 
 
 @pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
-def test_each_mutation_stands_at_one_place_of_the_sources(file: Path) -> None:
+def test_mutation_matches_exactly_one_place(file: Path) -> None:
     mutation = read_mutation(file)
     changed = mutate(mutation, _ROOT / "sparkjobs")
     assert changed
@@ -61,7 +61,7 @@ def _mutated(tmp_path: Path, patch: str, **sources: str) -> dict[str, str]:
     return {path.stem: text for path, text in changed.items()}
 
 
-def test_the_code_is_found_in_whatever_file_it_is(tmp_path: Path) -> None:
+def test_mutation_is_found_in_any_file(tmp_path: Path) -> None:
     changed = _mutated(tmp_path, WITHOUT_THE_CHECK, log=SOURCE, empty="")
     assert list(changed) == ["log"]
     assert changed["log"].splitlines()[1:6] == [
@@ -113,6 +113,6 @@ def test_a_mutation_that_fits_at_two_places_names_both(tmp_path: Path) -> None:
         ("Rule: r.\nTest: t\n\n@@ put\n a\n", "and a change"),
     ],
 )
-def test_what_is_no_mutation_is_refused(tmp_path: Path, patch: str, message: str) -> None:
+def test_invalid_mutation_file_is_rejected(tmp_path: Path, patch: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _mutated(tmp_path, patch, log=SOURCE)

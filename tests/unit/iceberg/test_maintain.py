@@ -55,7 +55,9 @@ def _ms(instant: datetime) -> int:
         ([], 4, 0),
     ],
 )
-def test_a_limit_holds_whichever_files_are_chosen(sizes: list[int], limit: int, files: int) -> None:
+def test_compaction_limit_holds_for_any_chosen_files(
+    sizes: list[int], limit: int, files: int
+) -> None:
     assert files_within(sizes, limit) == files
 
 
@@ -63,12 +65,12 @@ def test_manifests_of_a_kind_are_rewritten_into_whole_ones() -> None:
     assert [manifests_after(sizes, 8) for sizes in ([], [1], [4, 4], [4, 4, 1])] == [0, 1, 1, 2]
 
 
-def test_the_way_back_to_the_latest_load_of_each_pipeline_stays() -> None:
+def test_expiry_keeps_the_snapshots_to_the_latest_load_of_each_pipeline() -> None:
     facts = table([20, 15, 10, 8, 2], states={"shop": 4, "web": 3})
     assert kept_snapshots(facts, "main", NOW) == {3, 4, 5}
 
 
-def test_a_pipeline_that_is_idle_for_long_keeps_nothing() -> None:
+def test_expiry_keeps_no_snapshot_of_an_idle_pipeline() -> None:
     facts = table([90, 40, 10, 2], states={"old": 2, "shop": 4})
     assert kept_snapshots(facts, "main", NOW) == {4}
     assert kept_snapshots(table([90, 40]), "main", NOW) == frozenset()

@@ -7,7 +7,7 @@ from tests.unit.launch.specs import table
 from tests.unit.upkeep.test_iceberg import OURS, facts, loaded
 
 
-def test_files_of_a_job_that_is_in_are_counted_though_none_is_named() -> None:
+def test_committed_job_without_file_names_has_its_file_count() -> None:
     snapshot = loaded(1, None, "job-1")
     summary = snapshot["summary"]
     assert isinstance(summary, dict)

@@ -105,7 +105,7 @@ def test_memory_of_the_jvm_names_its_setting() -> None:
     assert info.exit_code == ExitCode.MACHINE
 
 
-def test_a_killed_worker_is_told_as_such() -> None:
+def test_killed_worker_is_reported_as_killed() -> None:
     info = describe(
         spark_error(("org.apache.spark.SparkException", "Python worker exited unexpectedly")),
         "stage",
@@ -136,7 +136,7 @@ def test_a_full_disk_of_the_jvm_names_its_setting(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     "error", [Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError()]
 )
-def test_a_jvm_that_is_gone_is_told_as_such(error: Exception) -> None:
+def test_stopped_jvm_is_reported_as_stopped(error: Exception) -> None:
     info = describe(error, "stage")
 
     assert "Java process ended" in info.message
@@ -144,7 +144,7 @@ def test_a_jvm_that_is_gone_is_told_as_such(error: Exception) -> None:
     assert info.exit_code == ExitCode.MACHINE
 
 
-def test_an_error_that_asks_a_dead_jvm_for_its_text_is_told_too() -> None:
+def test_error_whose_text_needs_a_stopped_jvm_is_reported() -> None:
     class Dead(PySparkException):
         def __str__(self) -> str:
             raise Py4JNetworkError("Answer from Java side is empty")
@@ -171,14 +171,14 @@ def test_other_errors_of_spark_keep_their_class_and_reason() -> None:
     )
 
 
-def test_expected_failures_keep_what_they_say() -> None:
+def test_expected_failures_keep_their_message() -> None:
     info = describe(LoadFailed("no", hint="do", retryable=True), "open")
 
     assert (info.message, info.hint, info.retryable, info.exit_code) == ("no", "do", True, 1)
     assert describe(Interrupted("stop"), None).exit_code == 130
 
 
-def test_anything_else_is_a_bug() -> None:
+def test_unexpected_failure_is_a_bug() -> None:
     info = describe(KeyError("x"), "count")
 
     assert info.exit_code == ExitCode.BUG

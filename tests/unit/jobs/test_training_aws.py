@@ -22,7 +22,7 @@ def client(aws: TrainingAws, service: str) -> Any:
     )
 
 
-def test_the_stand_in_of_aws_answers_what_a_load_asks() -> None:
+def test_fake_aws_serves_the_requests_of_a_load() -> None:
     with TrainingAws() as aws:
         sts, glue, s3 = (client(aws, name) for name in ("sts", "glue", "s3"))
 

@@ -24,10 +24,10 @@ DENIED = (
         ("Credential vending was requested for table a.b, but no", "`access_delegation: NONE`"),
     ],
 )
-def test_a_known_sentence_says_what_to_do(said: str, wanted: str) -> None:
+def test_known_catalog_message_gets_a_hint(said: str, wanted: str) -> None:
     assert wanted in advice(said)
 
 
-def test_any_other_sentence_adds_nothing() -> None:
+def test_unknown_catalog_message_gets_no_hint() -> None:
     assert advice(f"{DENIED}SOMETHING_NEW") == ""
     assert advice("ForbiddenException: no") == ""

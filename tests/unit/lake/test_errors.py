@@ -55,7 +55,7 @@ def translated(error: Exception) -> AwsError:
         ("NoSuchBucket", 404, "PutObject", "`bucket`"),
     ],
 )
-def test_a_refusal_says_what_to_do(code: str, status: int, operation: str, says: str) -> None:
+def test_aws_denial_has_a_hint(code: str, status: int, operation: str, says: str) -> None:
     error = translated(client_error(code, status, operation))
     assert says in (error.hint or "")
     assert (error.code, error.status, error.operation) == (code, status, operation)
@@ -92,7 +92,7 @@ def test_an_explicit_deny_is_to_be_found_and_not_outweighed(operation: str, acti
         ("NotImplemented", 501, False, False),
     ],
 )
-def test_what_a_status_says_about_the_request(
+def test_aws_status_decides_whether_the_request_was_applied(
     code: str, status: int, retryable: bool, may_have_acted: bool
 ) -> None:
     error = translated(client_error(code, status, "PutObject"))
@@ -110,7 +110,7 @@ def test_what_a_status_says_about_the_request(
         (ResponseParserError("not XML"), True),
     ],
 )
-def test_a_missing_answer_tells_whether_the_request_was_sent(
+def test_missing_response_reports_whether_the_request_was_sent(
     error: Exception, may_have_acted: bool
 ) -> None:
     result = translated(error)
@@ -119,7 +119,7 @@ def test_a_missing_answer_tells_whether_the_request_was_sent(
     assert (result.status, result.code) == (None, type(error).__name__)
 
 
-def test_an_answer_that_broke_off_may_have_been_carried_out() -> None:
+def test_truncated_response_is_an_unknown_outcome() -> None:
     error = translated(ProtocolError("Connection broken"))
     assert (error.retryable, error.may_have_acted, error.status) == (True, True, None)
 
@@ -194,9 +194,7 @@ def _certificate_error(verify_code: int) -> botocore_errors.SSLError:
         (62, "CertificateForAnotherHost"),
     ],
 )
-def test_a_certificate_is_told_by_the_number_that_openssl_gives(
-    verify_code: int, code: str
-) -> None:
+def test_certificate_error_is_classified_by_its_openssl_code(verify_code: int, code: str) -> None:
     error = translated(_certificate_error(verify_code))
     assert (error.code, error.retryable, error.may_have_acted) == (code, False, False)
     assert "`https://s3.example.com`" in error.message
@@ -205,7 +203,7 @@ def test_a_certificate_is_told_by_the_number_that_openssl_gives(
 @pytest.mark.parametrize(
     ("status", "code"), [(407, "ProxyAuthenticationRequired"), (403, "ProxyRefused")]
 )
-def test_a_proxy_that_refuses_is_told_from_one_that_does_not_answer(status: int, code: str) -> None:
+def test_proxy_that_rejects_differs_from_one_that_is_unreachable(status: int, code: str) -> None:
     reason = OSError(f"Tunnel connection failed: {status} some reason")
     error = translated(
         botocore_errors.ProxyConnectionError(proxy_url="http://me:hunter2@x", error=reason)
@@ -215,6 +213,6 @@ def test_a_proxy_that_refuses_is_told_from_one_that_does_not_answer(status: int,
     assert "hunter2" not in f"{error} {error.hint}"
 
 
-def test_an_answer_without_what_it_has_to_contain_is_no_bug_of_ours() -> None:
+def test_response_without_required_fields_is_a_service_error() -> None:
     error = translated(KeyError("GetCallerIdentityResult"))
     assert (error.code, error.may_have_acted) == ("ResponseParserError", True)

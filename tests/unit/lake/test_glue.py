@@ -52,7 +52,7 @@ def test_a_range_only_ever_grows_towards_the_past(there: str | None, expected: s
     assert found == ({} if expected is None else {RANGE: expected})
 
 
-def test_athena_is_told_how_to_compute_the_partitions() -> None:
+def test_glue_table_has_the_partition_projection_of_athena() -> None:
     assert projection_parameters("DAY", "s3://lake/orders/", "2026/11/21") == {
         "projection.enabled": "true",
         "projection.lakeload_partition.type": "date",
@@ -90,7 +90,7 @@ def test_a_location_is_the_same_however_a_client_writes_it() -> None:
     assert not same_location("", "s3://lake/a/orders/")
 
 
-def test_what_people_added_to_a_table_stays_and_read_only_fields_do_not_go_back() -> None:
+def test_glue_update_keeps_user_parameters_and_omits_read_only_fields() -> None:
     table: Any = {
         **make_input(wanted(("id", "bigint"))),
         "DatabaseName": "shop",
@@ -147,7 +147,7 @@ def test_the_glue_table_is_named_as_the_target(
     assert glue_target(destination, TableLocation("a", "supaflow_shop", "orders")) == expected
 
 
-def test_a_load_asks_for_nothing_that_the_published_policies_lack() -> None:
+def test_load_needs_no_action_missing_in_published_policies() -> None:
     """But for the partition that a struct gets new fields in: the types of others stay."""
     published = {
         "GetDatabase",

@@ -47,7 +47,7 @@ def test_a_void_job_is_remembered_and_counts_for_nothing_else() -> None:
     assert known.columns == ()
 
 
-def test_a_job_of_any_pipeline_is_found_by_its_id() -> None:
+def test_history_finds_a_job_of_any_pipeline_by_id() -> None:
     known = history((job("1"), "done"), (job("2", pipeline="other"), "partial"))
     found = known.find_job("2")
     assert found is not None
@@ -70,7 +70,7 @@ def test_records_are_taken_in_without_a_gap() -> None:
         known.add(3, LOAD, "done")
 
 
-def test_a_checkpoint_says_what_the_records_said() -> None:
+def test_checkpoint_equals_the_records_it_covers() -> None:
     first = history((job("1", state={"at": 1}), "done"), (job("2"), "void"))
     again = History(first.checkpoint())
     again.add(3, job("3"), "done")

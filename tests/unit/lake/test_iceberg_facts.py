@@ -50,7 +50,7 @@ def test_an_empty_table_has_facts_too() -> None:
     assert (facts.refs, facts.snapshots) == ({}, {})
 
 
-def test_the_partition_spec_is_as_documents_write_it() -> None:
+def test_partition_spec_is_shown_as_in_partition_by() -> None:
     assert facts_of(open_table()).partitions == ("bucket(16, id)", "price")
 
 
@@ -82,7 +82,7 @@ def test_nested_columns_are_written_without_their_comments(version: str) -> None
     assert (facts.refs, facts.snapshots) == ({}, {})
 
 
-def test_branches_of_attempts_are_told_from_those_of_people() -> None:
+def test_staging_branches_are_distinguished_from_user_branches() -> None:
     at = datetime(2026, 11, 21, 10, tzinfo=UTC)
     name = staging_branch(at, ATTEMPT)
     table = open_table(snapshot(1), snapshot(2, 1), refs={"main": 1, "audit": 1, name: 2})

@@ -90,7 +90,7 @@ def lost(before: Any, after: Any, where: str = "$") -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_was_written_is_read_and_nothing_of_it_is_lost(path: Path) -> None:
+def test_kept_records_are_read_completely(path: Path) -> None:
     found = read(path)
 
     document = json.loads(path.read_bytes())

@@ -184,7 +184,7 @@ def read(name: str, data: bytes) -> LogObject:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_an_object_of_the_log_reads_and_writes_as_it_always_did(name: str) -> None:
+def test_log_object_of_kept_cases_is_unchanged(name: str) -> None:
     text = (CASES / name).read_text(encoding="utf-8")
     assert read(name, text.encode()) == GOLDEN[name]
     assert json.loads(encode(GOLDEN[name])) == json.loads(text)
@@ -192,7 +192,7 @@ def test_an_object_of_the_log_reads_and_writes_as_it_always_did(name: str) -> No
 
 
 @pytest.mark.parametrize("name", WITHOUT_LATER_FIELDS)
-def test_what_the_first_lakeload_wrote_still_reads(name: str) -> None:
+def test_log_of_the_first_version_is_read(name: str) -> None:
     assert read(name, (CASES / name).read_bytes()) == WITHOUT_LATER_FIELDS[name]
 
 
@@ -207,7 +207,7 @@ def test_a_newer_format_is_refused_whatever_else_it_holds(name: str) -> None:
     assert "upgrade" in (caught.value.hint or "")
 
 
-def test_the_marker_that_the_manual_has_people_write_is_read() -> None:
+def test_hand_written_end_marker_is_read() -> None:
     manual = Path(__file__).parents[3] / "docs" / "protocol-parquet.md"
     (text,) = re.findall(r"echo '(.*)' > void.json", manual.read_text(encoding="utf-8"))
     marker = decode(EndMarker, text.encode(), "by hand")
@@ -237,7 +237,7 @@ def damaged(change: dict[str, Any]) -> bytes:
         (damaged({"files": [{"key": "a"}]}), "missing"),
     ],
 )
-def test_what_lakeload_does_not_write_is_named_and_refused(data: bytes, says: str) -> None:
+def test_log_object_with_unknown_content_is_rejected(data: bytes, says: str) -> None:
     with pytest.raises(LogDamaged) as caught:
         decode_record(data, "s3://lake/log/1.json")
     assert says in caught.value.message

@@ -102,13 +102,13 @@ def test_the_account_is_the_roles_own_where_none_is_named() -> None:
     assert glue.register("retention") == "none"
 
 
-def test_what_glue_refuses_is_told() -> None:
+def test_optimizer_denied_by_glue_is_reported() -> None:
     glue = Glue()
     glue.stub.add_client_error("get_table_optimizer", "AccessDeniedException")
     with pytest.raises(AwsError, match="the optimizer compaction"):
         glue.register("compaction")
 
 
-def test_other_catalogs_have_none() -> None:
+def test_optimizer_of_another_catalog_is_not_created() -> None:
     with pytest.raises(InvalidInput, match="only tables of its own catalog"):
         Glue(type="REST", glue_id=None)

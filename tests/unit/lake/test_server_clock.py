@@ -11,7 +11,7 @@ from lakeload_jobs.aws.clock import ServerClock
 
 
 @pytest.mark.parametrize("minutes", [-20, 0, 7])
-def test_the_clock_says_how_far_this_machine_is_ahead(minutes: int) -> None:
+def test_server_clock_returns_the_offset_of_this_machine(minutes: int) -> None:
     there = datetime.now(UTC) - timedelta(minutes=minutes)
     clock = ServerClock()
     clock.note({"headers": {"Date": format_datetime(there, usegmt=True)}})
@@ -19,7 +19,9 @@ def test_the_clock_says_how_far_this_machine_is_ahead(minutes: int) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, {"headers": {}}, {"headers": {"Date": "yesterday"}}])
-def test_an_answer_without_a_time_leaves_the_last_one(answer: dict[str, dict[str, str]]) -> None:
+def test_server_clock_without_a_date_keeps_the_last_offset(
+    answer: dict[str, dict[str, str]],
+) -> None:
     clock = ServerClock()
     clock.note(answer)
     assert clock.ahead is None

@@ -20,7 +20,7 @@ def test_noted_uploads_are_named_by_another_process(tmp_path: Path) -> None:
     assert sorted(noted, key=lambda upload: upload.key) == [ONE, TWO]
 
 
-def test_an_upload_that_comes_late_is_told_so_and_still_named(tmp_path: Path) -> None:
+def test_upload_registered_after_the_stop_is_rejected_and_listed(tmp_path: Path) -> None:
     registry = UploadRegistry(tmp_path)
     registry.close()
 
@@ -28,7 +28,7 @@ def test_an_upload_that_comes_late_is_told_so_and_still_named(tmp_path: Path) ->
     assert registry.close() == [ONE]
 
 
-def test_after_the_commit_was_sent_no_upload_is_named(tmp_path: Path) -> None:
+def test_upload_registry_is_empty_after_the_commit(tmp_path: Path) -> None:
     registry = UploadRegistry(tmp_path)
     registry.add(ONE)
 
@@ -37,7 +37,7 @@ def test_after_the_commit_was_sent_no_upload_is_named(tmp_path: Path) -> None:
     assert registry.close() == []
 
 
-def test_a_note_that_was_not_finished_is_passed_over(tmp_path: Path) -> None:
+def test_upload_registry_ignores_an_incomplete_line(tmp_path: Path) -> None:
     registry = UploadRegistry(tmp_path)
     registry.add(ONE)
     (tmp_path / "half.json").touch()

@@ -38,7 +38,7 @@ def test_pauses_grow_and_end_exactly_at_the_limit() -> None:
     assert len(attempts) < 30
 
 
-def test_without_patience_there_is_still_one_attempt() -> None:
+def test_retry_with_a_zero_limit_tries_once() -> None:
     assert list(Clock().waits().attempts(0)) == [0]
 
 
@@ -46,7 +46,7 @@ def refusal(code: str, status: int | None, *, retryable: bool = False) -> AwsErr
     return AwsError("writing", code=code, status=status, retryable=retryable)
 
 
-def test_a_connection_that_was_never_made_is_no_unknown_outcome() -> None:
+def test_retry_failed_connection_is_a_known_outcome() -> None:
     clock = Clock()
 
     def once() -> bool:
@@ -62,7 +62,7 @@ def test_a_connection_that_was_never_made_is_no_unknown_outcome() -> None:
     ("code", "status"),
     [("ReadTimeoutError", None), ("ConnectionClosedError", None), ("InternalError", 500)],
 )
-def test_an_answer_that_never_came_makes_the_outcome_unknown(code: str, status: int | None) -> None:
+def test_retry_without_a_response_is_an_unknown_outcome(code: str, status: int | None) -> None:
     clock, tries = Clock(), []
 
     def once() -> bool:
@@ -76,7 +76,7 @@ def test_an_answer_that_never_came_makes_the_outcome_unknown(code: str, status: 
     assert len(tries) > 10
 
 
-def test_an_answer_after_a_lost_one_decides() -> None:
+def test_retry_response_after_a_lost_one_decides() -> None:
     answers = iter([refusal("ReadTimeoutError", None, retryable=True), None, True])
 
     def once() -> bool | None:

@@ -17,7 +17,7 @@ INSTALLATION = Installation(
 )
 
 
-def test_the_command_line_is_exactly_this() -> None:
+def test_spark_submit_command_line_equals_the_golden_one() -> None:
     made = submission(
         INSTALLATION,
         RunFolder(Path("/runs/r1")),

@@ -11,7 +11,7 @@ from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 PAGE = Path(__file__).parents[3] / "docs" / "exit-codes.md"
 
 
-def test_the_page_lists_exactly_the_codes_there_are() -> None:
+def test_exit_code_page_lists_exactly_the_enum() -> None:
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(str(code.value), code.name) for code in ExitCode]
 

@@ -82,7 +82,7 @@ def test_the_log_names_its_cause(
         assert hint in cause.hint
 
 
-def test_a_job_that_never_opened_is_a_matter_of_the_machine() -> None:
+def test_job_that_never_opened_is_a_machine_error() -> None:
     assert probable_cause("", 1, opened=False).exit_code == ExitCode.MACHINE
 
 
@@ -93,7 +93,9 @@ def test_a_job_that_never_opened_is_a_matter_of_the_machine() -> None:
         ("NameError: name 'x' is not defined", ExitCode.BUG),
     ],
 )
-def test_a_traceback_before_the_job_opened_is_a_lack_or_a_bug(error: str, code: ExitCode) -> None:
+def test_traceback_before_the_job_opened_is_a_missing_package_or_a_bug(
+    error: str, code: ExitCode
+) -> None:
     log = f'Traceback (most recent call last):\n  File "a.py", line 1\n{error}\n'
     cause = probable_cause(log, 1, opened=False)
     assert (cause.message, cause.exit_code) == (error, code)

@@ -46,12 +46,12 @@ def test_a_file_of_a_run_folder_on_a_full_disk_is_the_machines_fault(
     assert "LAKELOAD_RUN_DIR" in (lacks.value.hint or "")
 
 
-def test_the_environment_chooses_where_run_folders_live(tmp_path: Path) -> None:
+def test_run_folder_location_is_set_by_the_environment(tmp_path: Path) -> None:
     assert runs_directory({"LAKELOAD_RUN_DIR": str(tmp_path)}) == tmp_path
     assert runs_directory({}).is_absolute()
 
 
-def test_the_oldest_run_folders_go_and_other_folders_and_running_ones_stay(tmp_path: Path) -> None:
+def test_cleanup_removes_the_oldest_run_folders_and_keeps_running_ones(tmp_path: Path) -> None:
     long_ago = time.time() - 7200
     for number in range(6):
         folder = create_run_folder(tmp_path, SYNCED, f"a{number}")

@@ -22,12 +22,12 @@ def test_a_job_that_is_in_is_reported_from_its_snapshot() -> None:
     assert outcome.exit_code == ExitCode.OK
 
 
-def test_one_table_left_to_load_needs_spark_also_when_nobody_could_be_asked() -> None:
+def test_one_remaining_table_needs_spark_even_without_a_catalog_response() -> None:
     assert outcome_without_spark([IN, IcebergState(ORDERS)]) is None
     assert outcome_without_spark([IcebergState(ORDERS, asked=False)]) is None
 
 
-def test_a_refusal_of_every_table_is_one_of_the_run_and_of_one_table_that_table_s() -> None:
+def test_error_of_every_table_is_an_error_of_the_run() -> None:
     denied = IcebergState(ORDERS, error=CatalogError("no", code="Forbidden", status=403))
     foreign = IcebergState(ORDERS, error=LoadFailed("somebody else's table"))
     refused, failed = outcome_without_spark([denied]), outcome_without_spark([IN, foreign])

@@ -38,12 +38,12 @@ def test_folders_globs_and_files_are_counted_once_without_hidden_files(tmp_path:
     assert found.missing == (str(tmp_path / "none-*"),)
 
 
-def test_a_name_with_wildcards_in_it_is_that_file(tmp_path: Path) -> None:
+def test_path_with_wildcards_that_is_a_file_is_that_file(tmp_path: Path) -> None:
     (tmp_path / "a[1].csv").write_text("x")
     assert look_at_input(files_of(reads("t", tmp_path / "a[1].csv"))).files == 1
 
 
-def test_when_no_table_has_its_files_nothing_starts(tmp_path: Path) -> None:
+def test_missing_files_of_every_table_fail_before_spark(tmp_path: Path) -> None:
     tables = [reads("a", tmp_path / "a.csv"), reads("b", tmp_path / "b-*.csv")]
     with pytest.raises(Refused) as refused:
         refuse_without_any_input(tables)
@@ -52,6 +52,6 @@ def test_when_no_table_has_its_files_nothing_starts(tmp_path: Path) -> None:
     assert "1 other" in refused.value.message
 
 
-def test_when_one_table_has_its_files_the_job_sorts_it_out(tmp_path: Path) -> None:
+def test_missing_files_of_one_table_are_left_to_the_job(tmp_path: Path) -> None:
     (tmp_path / "b-1.csv").write_text("x")
     refuse_without_any_input([reads("a", tmp_path / "a.csv"), reads("b", tmp_path / "b-*.csv")])

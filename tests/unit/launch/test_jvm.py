@@ -49,7 +49,7 @@ def test_a_jvm_without_rows_starts_with_a_small_heap_unless_the_user_has_chosen_
         assert heap(0, users) == ""
 
 
-def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> None:
+def test_appcds_archive_is_used_if_it_fits_and_ignored_silently_otherwise() -> None:
     assert class_data(None, "") == ""
     assert class_data(Path("/c/x.jsa"), "-Xss4m -Xmn1g") == (
         "-Xshare:auto -XX:SharedArchiveFile=/c/x.jsa -Xlog:cds*=off -Xlog:class+path=off"
@@ -70,5 +70,5 @@ def test_a_class_data_archive_is_used_if_it_fits_and_says_nothing_if_not() -> No
         "--patch-module java.base=/x",
     ],
 )
-def test_class_data_gives_way_to_options_that_it_does_not_go_with(users: str) -> None:
+def test_appcds_is_off_with_incompatible_java_options(users: str) -> None:
     assert class_data(Path("/c/x.jsa"), users) == ""

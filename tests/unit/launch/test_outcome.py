@@ -48,7 +48,7 @@ def test_the_tables_decide_the_exit_code(tables: list[TableResult], code: ExitCo
     assert exit_code_of(tables) == code
 
 
-def test_a_stopped_commit_of_iceberg_is_said_to_be_in_or_not() -> None:
+def test_interrupted_iceberg_commit_reports_committed_or_not() -> None:
     observed = Observed(opened=True, stages={"orders": "commit"}, committing={"orders"})
     maybe = FORMATS["ICEBERG"].commit_unknown
     outcome = decide(

@@ -60,7 +60,7 @@ def test_runs_come_newest_first_with_their_ends(tmp_path: Path) -> None:
     assert found[0].tables == ("orders", "visits")
 
 
-def test_what_is_no_run_is_passed_over(tmp_path: Path) -> None:
+def test_past_runs_ignore_other_folders(tmp_path: Path) -> None:
     write_folder(tmp_path, "1")
     write_folder(tmp_path, "2", synced="yesterday")
     (tmp_path / "3").mkdir()
@@ -86,7 +86,7 @@ def test_the_author_is_a_user_at_a_host() -> None:
     assert host
 
 
-def test_an_attempt_is_dead_when_its_driver_was_there_and_is_gone(tmp_path: Path) -> None:
+def test_attempt_with_an_ended_driver_is_abandoned(tmp_path: Path) -> None:
     write_folder(tmp_path, "never-started")
     for name, result in (("in", "SUCCEEDED"), ("failed", "FAILED")):
         EventLog(str(write_folder(tmp_path, name, result=result) / "events.jsonl")).close()

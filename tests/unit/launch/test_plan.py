@@ -94,12 +94,12 @@ def test_the_plan_says_how_rows_get_their_numbers(
     assert plan.bytes == size * len(names)
 
 
-def test_what_another_job_left_is_listed_with_what_would_be_done() -> None:
+def test_plan_lists_remains_of_another_job_with_the_action() -> None:
     (job,) = planned(found=opened(settled=(LEFT,))).recovery
     assert (job.job_id, job.rows, job.files, job.action) == ("job-0", 10, 2, "publish")
 
 
-def test_a_job_that_is_in_is_a_no_op() -> None:
+def test_plan_of_a_committed_job_is_a_no_op() -> None:
     assert planned(found=opened(record())).action == "NO_OP"
 
 
@@ -117,7 +117,7 @@ def test_the_tables_decide_the_exit_code(
     assert exit_code_of([planned(found=error) for error in errors]) == code
 
 
-def test_spark_is_spared_only_when_nothing_is_left_to_do() -> None:
+def test_sync_skips_spark_only_when_no_table_is_left() -> None:
     orders = table("orders")
     done = ParquetState(orders, opened(record()))
     refused = ParquetState(orders, error=LoadFailed("occupied"))
@@ -140,7 +140,7 @@ def chosen(*files: FileState, moves_state: bool = False) -> Selection:
     return Selection(files, 3, 4, (), StateChange(None, {"n": 1}), Evidence(), moves_state)
 
 
-def test_spark_is_spared_when_no_file_is_new_unless_the_state_has_to_move() -> None:
+def test_sync_skips_spark_without_new_files_unless_the_state_changes() -> None:
     orders = table("orders")
     idle = ParquetState(orders, opened(), selection=chosen())
     outcome = outcome_without_spark([idle, ParquetState(orders, opened(record()))])
@@ -171,9 +171,7 @@ def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
     ("prefix", "glue", "warned"),
     [("", True, True), (" ", True, True), ("supaflow", True, False), ("", False, False)],
 )
-def test_databases_of_glue_without_a_prefix_are_warned_of_once(
-    prefix: str, glue: bool, warned: bool
-) -> None:
+def test_glue_without_a_database_prefix_warns_once(prefix: str, glue: bool, warned: bool) -> None:
     destination = DestinationSpec(
         "lake",
         "us-east-1",

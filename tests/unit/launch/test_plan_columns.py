@@ -203,7 +203,7 @@ def test_new_fields_of_structs_are_named(tmp_path: Path, file_format: Any) -> No
         ("id,n\n1,x\n", {"schema_changes": "FAIL"}, "columns that the table does not: `n`"),
     ],
 )
-def test_what_a_load_would_refuse_is_refused_before_spark(
+def test_plan_rejects_what_a_load_rejects(
     text: str, settings: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     before = {"id": "int"}
@@ -332,7 +332,7 @@ def test_a_sample_shows_three_rows_of_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("on_bad_value", ["NULL", "QUARANTINE"])
-def test_what_a_load_does_with_bad_values_is_no_column(tmp_path: Path, on_bad_value: str) -> None:
+def test_plan_bad_value_handling_adds_no_column(tmp_path: Path, on_bad_value: str) -> None:
     path = csv(tmp_path, "id,n\n1,2\n")
     columns = ColumnsSpec(types={"n": "int"})
 
@@ -343,7 +343,7 @@ def test_what_a_load_does_with_bad_values_is_no_column(tmp_path: Path, on_bad_va
     assert [name for name in found.columns if not name.startswith("_supa")] == ["id", "n"]
 
 
-def test_more_broken_records_than_allowed_are_refused_as_a_load_does(tmp_path: Path) -> None:
+def test_plan_more_broken_records_than_allowed_is_rejected(tmp_path: Path) -> None:
     path = csv(tmp_path, "id,n\n1,2\n3\n")
     given: dict[str, Any] = {"options": HEADER, "on_bad_value": "QUARANTINE"}
 
@@ -357,7 +357,7 @@ def test_more_broken_records_than_allowed_are_refused_as_a_load_does(tmp_path: P
     assert allowed.error is None
 
 
-def test_a_file_that_a_load_would_set_aside_is_a_warning(tmp_path: Path) -> None:
+def test_plan_file_that_a_load_would_reject_is_a_warning(tmp_path: Path) -> None:
     good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pq.write_table(pa.table({"id": [1, 2]}), good)
     bad.write_bytes(good.read_bytes()[:-9])

@@ -27,7 +27,7 @@ def look(catalog: CatalogSpec) -> InspectionRequest:
     return InspectionRequest(destination, "shop", Attempt("monday", ATTEMPT, SYNCED))
 
 
-def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None:
+def test_plan_lists_branches_that_a_load_would_drop() -> None:
     now = datetime.now(UTC)
     ages = (timedelta(hours=30), timedelta(hours=2), timedelta(hours=1))
     old, ours, young = (
@@ -53,7 +53,7 @@ def test_branches_that_a_load_would_drop_are_told_from_those_it_leaves() -> None
     assert plan.iceberg.identifiers == ("id",)
 
 
-def test_where_a_new_table_lies_is_said_unless_its_catalog_chooses() -> None:
+def test_plan_shows_the_location_of_a_new_table_unless_the_catalog_chooses() -> None:
     new = IcebergState(table("orders"))
     unknown = IcebergState(table("orders"), asked=False)
     rest, nessie = CatalogSpec("REST", uri="http://c"), CatalogSpec("NESSIE", api="NATIVE")
@@ -68,7 +68,7 @@ def test_where_a_new_table_lies_is_said_unless_its_catalog_chooses() -> None:
     ]
 
 
-def test_late_rows_that_can_return_are_told_before_they_do() -> None:
+def test_plan_warns_of_late_rows_that_can_return() -> None:
     request = look(CatalogSpec())
 
     def warnings(**settings: Any) -> tuple[str, ...]:

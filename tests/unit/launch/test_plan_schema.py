@@ -85,7 +85,7 @@ def shown(plan: TablePlan) -> tuple[list[str], list[str]]:
     return [line.removeprefix("  ") for line in out[3:] if "_supa_index" not in line], err
 
 
-def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
+def test_plan_lists_each_iceberg_schema_change(spec: JobSpec) -> None:
     plan = judged(spec, {"id": "long", "name": "string", "new": "decimal(12, 2)"})
     assert plan.schema is not None
     assert plan.schema.adds == {"new": "decimal(12, 2)"}
@@ -102,7 +102,7 @@ def test_changes_that_iceberg_takes_are_named_one_by_one(spec: JobSpec) -> None:
     assert exit_code_of([plan]) == ExitCode.OK
 
 
-def test_a_refused_change_is_shown_and_refuses(spec: JobSpec) -> None:
+def test_plan_rejected_schema_change_is_shown_and_blocks(spec: JobSpec) -> None:
     plan = judged(spec, {"id": "date", "name": "string", "old": "string"})
     assert plan.schema is not None
     assert plan.schema.error is not None
@@ -115,7 +115,7 @@ def test_a_refused_change_is_shown_and_refuses(spec: JobSpec) -> None:
     assert exit_code_of([plan]) == ExitCode.REFUSED
 
 
-def test_other_partitions_are_shown_before_the_load_or_refused(spec: JobSpec) -> None:
+def test_plan_partition_change_is_shown_or_rejected(spec: JobSpec) -> None:
     table = replace(EXISTING, partitions=("name",))
     wanted = (PartitionField("bucket", "id", 4),)
     plan = judged(spec, dict(EXISTING.columns), table, partition_by=wanted)
@@ -140,7 +140,7 @@ def test_a_new_table_shows_its_columns_and_an_unchanged_one_that(spec: JobSpec) 
 
 
 @pytest.mark.parametrize(("policy", "refused"), [("ADD_COLUMNS", False), ("FAIL", True)])
-def test_parquet_tables_are_judged_by_their_own_rules(
+def test_plan_parquet_schema_changes_follow_parquet_rules(
     spec: JobSpec, policy: SchemaChanges, refused: bool
 ) -> None:
     destination = replace(spec.destination, table_format="PARQUET")
@@ -166,7 +166,7 @@ def ended(status: int = 0, stopped_by: signal.Signals | None = None) -> Ended:
     return Ended(Ending(status, stopped_by), Observed(), cause)
 
 
-def test_without_a_result_the_reason_is_raised() -> None:
+def test_plan_without_a_result_raises_the_error() -> None:
     nothing = ResultProblem("there is no result", missing=True)
     with pytest.raises(MachineNotReady, match="no such jar"):
         read_columns(ended(1), nothing)

@@ -118,19 +118,19 @@ def test_all_events_arrive_in_order(tmp_path: Path) -> None:
     assert [e.name for e in events if e.kind == "table"] == ["LOADED", "LOADED"]
 
 
-def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
+def test_partial_event_line_is_buffered(tmp_path: Path) -> None:
     ended = run(tmp_path, "partial_lines")
     assert [event.kind for event in ended.events[:2]] == ["opened", "stage"]
     assert ended.unreadable == 0
 
 
-def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path: Path) -> None:
+def test_event_lines_that_are_invalid_are_counted_and_ignored(tmp_path: Path) -> None:
     ended = run(tmp_path, "garbage_events")
     assert ended.unreadable == 5
     assert ended.events[0].kind == "opened"
 
 
-def test_spark_conf_is_gone_once_the_job_has_opened(tmp_path: Path) -> None:
+def test_spark_conf_file_is_removed_once_the_job_has_opened(tmp_path: Path) -> None:
     seen = []
 
     def when(event: Event, folder: RunFolder) -> None:
@@ -163,7 +163,7 @@ def test_a_flooded_log_stays_bounded_and_keeps_both_ends(tmp_path: Path) -> None
     assert log.rstrip().endswith("the last line")
 
 
-def test_interrupting_lets_the_job_tell_what_it_left(tmp_path: Path) -> None:
+def test_interrupted_job_reports_its_leftovers(tmp_path: Path) -> None:
     ended = run(tmp_path, "ends_when_told", interrupt_once_at("session"))
     assert (ended.outcome.kind, ended.outcome.exit_code) == ("INTERRUPTED", 130)
     assert ended.outcome.error is not None
@@ -186,7 +186,7 @@ def test_interrupting_during_a_commit_means_it_is_unknown(tmp_path: Path) -> Non
     assert outcome.error.message.endswith(f"`orders` is {MAYBE}")
 
 
-def test_a_job_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+def test_job_ignoring_sigterm_is_killed(tmp_path: Path) -> None:
     ended = run(tmp_path, "ignores_term", interrupt_once_at("session"))
     assert ended.ending.killed
     assert ended.ending.exit_status == -signal.SIGKILL
@@ -195,7 +195,7 @@ def test_a_job_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     assert "killed because" in ended.outcome.error.message
 
 
-def test_a_second_signal_ends_the_waiting(tmp_path: Path) -> None:
+def test_second_signal_kills_the_job(tmp_path: Path) -> None:
     def twice(event: Event, folder: RunFolder) -> None:
         if event.stage == "session":
             os.kill(os.getpid(), signal.SIGTERM)
@@ -206,14 +206,14 @@ def test_a_second_signal_ends_the_waiting(tmp_path: Path) -> None:
     assert ended.seconds < SHORT.term + 0.5
 
 
-def test_a_grandchild_in_a_group_of_its_own_is_ended_too(tmp_path: Path) -> None:
+def test_grandchild_in_its_own_process_group_is_killed(tmp_path: Path) -> None:
     ended = run(tmp_path, "leaves_a_grandchild")
     assert ended.outcome.kind == "LOADED"
     grandchild = int((ended.folder.path / "grandchild").read_text())
     assert not _lives(grandchild)
 
 
-def test_a_failure_of_the_watcher_leaves_no_process_behind(tmp_path: Path) -> None:
+def test_watcher_failure_leaves_no_process(tmp_path: Path) -> None:
     _, folder, submission = prepared(tmp_path, "ignores_term")
     running = Running(submission, folder, StopRequests(), SHORT)
 

@@ -69,7 +69,7 @@ def test_iceberg_tables_bring_their_sql_and_their_executors_options() -> None:
     assert "spark.sql.extensions" not in made()
 
 
-def test_there_is_never_a_second_collector_for_java_to_refuse() -> None:
+def test_java_options_name_at_most_one_collector() -> None:
     for chosen in ("-XX:+UseG1GC", "-Xss4m -XX:+UseZGC", "-XX:+UseSerialGC"):
         options = made(spark__driver__extraJavaOptions=chosen)["spark.driver.extraJavaOptions"]
         assert len(re.findall(r"-XX:\+Use\w+GC", options)) == 1
@@ -95,12 +95,12 @@ def test_there_is_never_a_second_collector_for_java_to_refuse() -> None:
         "spark.hadoop.fs.s3a.secret.key",
     ],
 )
-def test_a_property_lakeload_decides_is_refused(key: str) -> None:
+def test_spark_property_set_by_lakeload_is_rejected(key: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(f"`{key}`")):
         made(**{key: "x"})
 
 
-def test_no_property_lakeload_sets_for_its_own_sake_can_be_set_by_others() -> None:
+def test_spark_properties_of_lakeload_cannot_be_overridden() -> None:
     adjustable = {
         "spark.driver.bindAddress",
         "spark.driver.extraJavaOptions",
@@ -200,7 +200,7 @@ def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: s
 
 
 @pytest.mark.parametrize("variable", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"])
-def test_options_of_variables_count_as_the_users(variable: str) -> None:
+def test_java_options_of_variables_count_as_user_options(variable: str) -> None:
     options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off"
     settings = SparkSettings("local[2]", "1g", {}, archive=Path("/cache/x.jsa"))
     properties = spark_properties(LaunchRequest(settings, FOLDER, {variable: options}, jvm_bytes=0))
@@ -210,7 +210,7 @@ def test_options_of_variables_count_as_the_users(variable: str) -> None:
         assert not re.search(r"-XX:|-Xshare", given)
 
 
-def test_variables_of_this_machine_are_not_those_of_a_clusters_executors() -> None:
+def test_java_options_of_variables_do_not_apply_to_executors_of_a_cluster() -> None:
     settings = SparkSettings("spark://master:7077", "1g", {})
     properties = spark_properties(
         LaunchRequest(settings, FOLDER, {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"})

@@ -26,7 +26,7 @@ from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
     ("master", "shared"),
     [("local[2]", True), ("local-cluster[2,1,1024]", True), ("spark://127.0.0.1:7077", False)],
 )
-def test_the_job_is_told_whether_its_tasks_run_elsewhere(
+def test_job_spec_has_whether_tasks_run_on_other_machines(
     tmp_path: Path, master: str, shared: bool
 ) -> None:
     home = fake_spark_home(tmp_path)
@@ -58,7 +58,7 @@ def test_the_job_is_told_whether_its_tasks_run_elsewhere(
         ("CSV", {}, {"reader": "JVM"}, True),
     ],
 )
-def test_rows_that_workers_read_and_write_count_nothing_for_the_jvm(
+def test_jvm_bytes_exclude_rows_read_by_python_workers(
     tmp_path: Path,
     file_format: Any,
     of_table: dict[str, Any],
@@ -74,7 +74,7 @@ def test_rows_that_workers_read_and_write_count_nothing_for_the_jvm(
     assert jvm_bytes(spec) == (100 if through_jvm else 0)
 
 
-def test_rows_of_iceberg_tables_count_for_the_jvm(tmp_path: Path) -> None:
+def test_jvm_bytes_include_rows_of_iceberg_tables(tmp_path: Path) -> None:
     (tmp_path / "rows").write_bytes(bytes(100))
     spec = job_spec(create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT), ["orders"])
     files = FilesInput("CSV", (str(tmp_path / "rows"),), {})

@@ -52,7 +52,7 @@ def test_a_master_belongs_to_just_one_runtime(master: str, runtime: object) -> N
         ("", "not-supported-yet"),
     ],
 )
-def test_another_master_is_refused_with_those_there_are(master: str, code: str) -> None:
+def test_unknown_master_is_rejected_with_the_supported_ones(master: str, code: str) -> None:
     finding = master_finding(master)
 
     assert find_runtime(master) is None
@@ -61,7 +61,7 @@ def test_another_master_is_refused_with_those_there_are(master: str, code: str) 
     assert finding.hint == "`local[N]`, `local-cluster[…]` and `spark://HOST:PORT` are"
 
 
-def test_the_tasks_of_a_cluster_alone_are_elsewhere() -> None:
+def test_runtime_tasks_are_remote_only_on_a_cluster() -> None:
     shared = {runtime.written: runtime.traits.tasks_share_driver for runtime in RUNTIMES}
 
     assert shared == {"local[N]": True, "local-cluster[…]": True, "spark://HOST:PORT": False}
@@ -92,7 +92,7 @@ def test_the_driver_of_a_local_master_alone_is_on_the_loopback_unless_the_user_s
         assert runtime.properties((), {}) == {}
 
 
-def test_jars_are_sent_to_machines_that_do_not_have_them() -> None:
+def test_runtime_sends_jars_to_remote_executors() -> None:
     jars = [Path("/c/a.jar")]
 
     assert STANDALONE.properties(jars, {"spark.jars": "/b.jar"}) == {

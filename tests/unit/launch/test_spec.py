@@ -59,7 +59,7 @@ def test_a_glob_without_a_match_suggests_the_nearest_table() -> None:
     assert refused.value.hint == "did you mean `orders`?"
 
 
-def test_the_job_is_told_the_destination_that_the_command_has_made(tmp_path: Path) -> None:
+def test_job_spec_has_the_resolved_destination(tmp_path: Path) -> None:
     (tmp_path / "pipeline.yml").write_text(PIPELINE)
     document = load_pipeline(tmp_path / "pipeline.yml", {})
     destination = destination_spec(document.destination)
@@ -95,7 +95,7 @@ def test_a_bad_job_id_is_refused() -> None:
 REFRESH = RunOptions(full_refresh=True)
 
 
-def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
+def test_full_refresh_accepts_only_tables_with_replaceable_rows() -> None:
     tables = [replace(table(mode), mode=mode) for mode in ("OVERWRITE", "UPSERT")]
 
     check_options(tables, "ICEBERG", REFRESH)
@@ -109,7 +109,7 @@ def test_a_refresh_takes_tables_whose_rows_can_be_replaced() -> None:
         check_options(tables, "ICEBERG", replace(REFRESH, reload=True))
 
 
-def test_rejected_records_are_read_in_the_place_of_files() -> None:
+def test_retry_rejected_spec_reads_records_instead_of_files() -> None:
     (orders,) = retry_tables(TABLES[:1], "job-1", RunOptions())
     (other,) = retry_tables(TABLES[:1], "job-2", RunOptions())
 
@@ -126,14 +126,12 @@ def test_rejected_records_are_read_in_the_place_of_files() -> None:
         (RunOptions(limit=0), "`--retry-rejected` and `--limit` cannot be used together"),
     ],
 )
-def test_rejected_records_are_read_without_what_is_about_files(
-    options: RunOptions, message: str
-) -> None:
+def test_retry_rejected_spec_drops_file_settings(options: RunOptions, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         retry_tables(TABLES, "job-1", options)
 
 
-def test_rejected_records_are_read_by_tables_that_can_take_them() -> None:
+def test_retry_rejected_spec_rejects_unsupported_tables() -> None:
     files = replace(files_of(TABLES[0]), format="PARQUET")
     with pytest.raises(InvalidInput, match="rejected records of PARQUET cannot be read again"):
         retry_tables([replace(TABLES[0], input=files)], "job-1", RunOptions())

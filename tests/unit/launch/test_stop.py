@@ -11,7 +11,7 @@ from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import Interrupted
 
 
-def test_a_signal_strikes_again_when_another_run_begins() -> None:
+def test_stop_signal_applies_to_each_new_run() -> None:
     with StopRequests() as stop:
         stop.hold()
         stop.begin()
@@ -20,7 +20,7 @@ def test_a_signal_strikes_again_when_another_run_begins() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_signal_that_was_noted_ends_the_next_run_before_it_begins() -> None:
+def test_stop_signal_before_a_run_prevents_it() -> None:
     with StopRequests() as stop:
         stop.hold()
         os.kill(os.getpid(), signal.SIGTERM)

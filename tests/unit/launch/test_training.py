@@ -39,7 +39,7 @@ def trained(root: Path, script: str, *, own_archive: bool = True) -> MachineNotR
     return caught.value
 
 
-def test_the_cause_is_found_below_what_java_says_of_classes(tmp_path: Path) -> None:
+def test_training_failure_shows_the_cause_below_java_warnings(tmp_path: Path) -> None:
     script = f"echo 'No space left on device'; echo '{CHATTER}'; exit 1"
     lack = trained(tmp_path, script)
     assert lack.message.endswith("ended with status 1: the disk is full")
@@ -47,7 +47,7 @@ def test_the_cause_is_found_below_what_java_says_of_classes(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_folder_of_files_on_the_class_path_is_refused(tmp_path: Path, named: bool) -> None:
+def test_training_folder_on_the_class_path_is_rejected(tmp_path: Path, named: bool) -> None:
     conf = tmp_path / "my conf" if named else tmp_path / "spark" / "conf"
     conf.mkdir(parents=True)
     (conf / "spark-defaults.conf").touch()
@@ -56,19 +56,19 @@ def test_a_folder_of_files_on_the_class_path_is_refused(tmp_path: Path, named: b
         check_class_path(installed(tmp_path), {"SPARK_CONF_DIR": str(conf)} if named else {})
 
 
-def test_a_spark_in_a_folder_with_a_blank_is_refused(tmp_path: Path) -> None:
+def test_training_spark_in_a_folder_with_a_blank_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(MachineNotReady, match=re.escape(f"`{tmp_path}/my disk/spark`")) as caught:
         check_class_path(installed(tmp_path / "my disk"), {})
 
     assert "SPARK_HOME" in (caught.value.hint or "")
 
 
-def test_a_run_that_ends_well_without_an_archive_is_no_success(tmp_path: Path) -> None:
+def test_training_without_an_archive_is_an_error(tmp_path: Path) -> None:
     lack = trained(tmp_path, f"echo '{CHATTER}'")
     assert lack.message.endswith("succeeded but wrote no archive")
 
 
-def test_a_java_without_its_own_archive_is_told_how_to_make_it(tmp_path: Path) -> None:
+def test_training_java_without_a_base_archive_gets_a_hint(tmp_path: Path) -> None:
     lack = trained(tmp_path, "exit 1", own_archive=False)
     assert f"the Java in `{tmp_path}/java` has no default archive" in lack.message
     assert f"`{tmp_path}/java/bin/java -Xshare:dump`" in (lack.hint or "")

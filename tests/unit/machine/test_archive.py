@@ -110,7 +110,7 @@ def test_the_key_changes_with_each_thing_an_archive_depends_on(tmp_path: Path, n
     assert why in (after.difference(before) or "")
 
 
-def test_what_the_archive_does_not_depend_on_leaves_the_key(tmp_path: Path) -> None:
+def test_archive_key_ignores_unrelated_settings(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     before = machine.key()
     machine.environment.update(HADOOP_CONF_DIR="/etc/hadoop", JAVA_HOME="/elsewhere")
@@ -133,7 +133,7 @@ def made(cache: Path, key: ArchiveKey = KEY, features: tuple[str, ...] = ()) -> 
     return make_archive(cache, key, features, trained())
 
 
-def test_an_archive_is_made_once_and_found_for_its_key_alone(tmp_path: Path) -> None:
+def test_archive_is_built_once_and_found_by_its_key_only(tmp_path: Path) -> None:
     assert find_archive(tmp_path, KEY) is None
     archive = made(tmp_path)
 
@@ -168,7 +168,7 @@ def shorten(path: Path) -> None:
         (Path.unlink, "it cannot be read: No such file or directory"),
     ],
 )
-def test_an_archive_that_was_altered_is_not_used_and_made_again(
+def test_altered_archive_is_rebuilt(
     tmp_path: Path, alter: Callable[[Path], None], why: str
 ) -> None:
     archive = made(tmp_path)
@@ -180,7 +180,7 @@ def test_an_archive_that_was_altered_is_not_used_and_made_again(
     assert made(tmp_path).path == find_archive(tmp_path, KEY)
 
 
-def test_a_damage_that_leaves_size_and_time_is_seen_by_whoever_reads_it_all(
+def test_damage_with_equal_size_and_time_is_found_by_a_full_read(
     tmp_path: Path,
 ) -> None:
     archive = made(tmp_path)
@@ -196,7 +196,7 @@ def test_a_damage_that_leaves_size_and_time_is_seen_by_whoever_reads_it_all(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"key": {"java": 1}}', '{"key": {}, "size": "x"}']
 )
-def test_a_description_that_is_none_counts_as_no_archive(tmp_path: Path, text: str) -> None:
+def test_archive_with_an_invalid_description_is_missing(tmp_path: Path, text: str) -> None:
     archive = made(tmp_path)
     archive.path.with_suffix(".json").write_text(text)
 
@@ -205,7 +205,7 @@ def test_a_description_that_is_none_counts_as_no_archive(tmp_path: Path, text: s
     assert made(tmp_path).path == archive.path
 
 
-def test_a_description_of_something_else_under_this_name_is_not_believed(tmp_path: Path) -> None:
+def test_archive_with_a_description_of_another_key_is_missing(tmp_path: Path) -> None:
     archive = made(tmp_path)
     description = archive.path.with_suffix(".json")
     document = json.loads(description.read_text())
@@ -215,7 +215,7 @@ def test_a_description_of_something_else_under_this_name_is_not_believed(tmp_pat
     assert find_archive(tmp_path, KEY) is None
 
 
-def test_an_archive_of_another_java_is_outdated_and_says_so(tmp_path: Path) -> None:
+def test_archive_of_another_java_is_outdated(tmp_path: Path) -> None:
     made(tmp_path, features=("s3",))
     upgraded = replace(KEY, java="17.0.2 (Acme) in `/java` 9999")
 
@@ -226,7 +226,7 @@ def test_an_archive_of_another_java_is_outdated_and_says_so(tmp_path: Path) -> N
     assert state.archive.features == ("s3",)
 
 
-def test_a_new_archive_takes_the_place_of_those_it_outdates(tmp_path: Path) -> None:
+def test_new_archive_replaces_outdated_ones(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     other_spark = tmp_path / "in a virtual environment"
     other_spark.mkdir()
@@ -251,7 +251,7 @@ def test_a_new_archive_takes_the_place_of_those_it_outdates(tmp_path: Path) -> N
     assert set(archives.glob("*.jsa")) == {newest.path, with_jars.path}
 
 
-def test_a_new_archive_takes_the_place_of_those_that_nobody_uses(tmp_path: Path) -> None:
+def test_new_archive_replaces_unused_ones(tmp_path: Path) -> None:
     key = Machine(tmp_path).key()
     long_ago = time.time() - (DAYS + 1) * 86_400
 
@@ -272,7 +272,7 @@ def test_a_new_archive_takes_the_place_of_those_that_nobody_uses(tmp_path: Path)
     assert find_archive(tmp_path, used.key) == used.path
 
 
-def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_to(
+def test_existing_archive_is_used_from_a_read_only_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = made(tmp_path)
@@ -284,7 +284,7 @@ def test_an_archive_that_is_there_is_taken_from_a_cache_that_cannot_be_written_t
     assert make_archive(tmp_path, KEY, (), never) == archive
 
 
-def test_a_run_that_makes_nothing_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_archive_build_leaves_no_files(tmp_path: Path) -> None:
     def fails(target: Path, folder: Path) -> None:
         target.write_bytes(b"half of it")
         raise MachineNotReady("no")
@@ -324,7 +324,7 @@ def start(cache: Path, log: Path, seconds: float) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", MAKE, str(cache), key, str(log), str(seconds)])
 
 
-def test_processes_at_once_make_one_archive(tmp_path: Path) -> None:
+def test_concurrent_processes_build_one_archive(tmp_path: Path) -> None:
     log = tmp_path / "log"
     processes = [start(tmp_path, log, 0.3) for _ in range(3)]
 
@@ -337,7 +337,7 @@ def test_processes_at_once_make_one_archive(tmp_path: Path) -> None:
     assert len(list((tmp_path / FOLDER).iterdir())) == 2
 
 
-def test_a_killed_maker_leaves_a_cache_in_which_the_next_one_works(tmp_path: Path) -> None:
+def test_killed_archive_build_does_not_block_the_next(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = start(tmp_path, log, 60)
     while not log.exists():

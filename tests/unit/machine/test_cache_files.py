@@ -11,7 +11,7 @@ import pytest
 from lakeload.machine.cache import finish, only_maker
 
 
-def test_who_waited_for_a_file_that_was_finished_begins_a_new_one(tmp_path: Path) -> None:
+def test_lock_waiter_after_a_finished_file_opens_a_new_one(tmp_path: Path) -> None:
     part, target = tmp_path / ".x.part", tmp_path / "x"
     waited: list[Path] = []
 

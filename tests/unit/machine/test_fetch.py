@@ -79,7 +79,7 @@ def test_a_missing_jar_is_fetched_once(repository: MavenRepository, tmp_path: Pa
     assert heard.ended == ["downloaded"]
 
 
-def test_jars_of_other_versions_that_nobody_uses_go_when_new_ones_come(
+def test_fetch_removes_unused_jars_of_other_versions(
     repository: MavenRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Jar("org.example", "thing", "1.1", "", 0)
@@ -97,13 +97,13 @@ def test_jars_of_other_versions_that_nobody_uses_go_when_new_ones_come(
     assert get(repository, tmp_path) == tuple(marked)
 
 
-def test_with_a_complete_cache_nothing_is_asked_of_the_network(tmp_path: Path) -> None:
+def test_fetch_with_a_complete_cache_sends_no_request(tmp_path: Path) -> None:
     (tmp_path / JAR.file_name).write_bytes(CONTENT)
 
     assert fetch([JAR], tmp_path, NOWHERE) == (tmp_path / JAR.file_name,)
 
 
-def test_a_download_that_breaks_off_goes_on(repository: MavenRepository, tmp_path: Path) -> None:
+def test_fetch_resumes_a_broken_download(repository: MavenRepository, tmp_path: Path) -> None:
     repository.break_off = [100_000, 50_000, 0]
 
     get(repository, tmp_path)
@@ -118,7 +118,7 @@ def test_a_download_that_breaks_off_goes_on(repository: MavenRepository, tmp_pat
     assert sum(request.sent for request in repository.asked) == len(CONTENT)
 
 
-def test_what_an_earlier_fetch_left_is_not_sent_again(
+def test_fetch_resumes_a_partial_file_of_an_earlier_run(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.break_off = [300_000] + [0] * 9
@@ -145,7 +145,7 @@ def test_a_repository_without_ranges_is_read_from_the_start(
     assert is_intact(JAR, tmp_path)
 
 
-def test_a_body_of_unknown_length_that_breaks_off_goes_on(
+def test_fetch_resumes_a_body_of_unknown_length(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.announces_length = False
@@ -157,7 +157,7 @@ def test_a_body_of_unknown_length_that_breaks_off_goes_on(
 
 
 @pytest.mark.parametrize("left", [b"x" * 1000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
-def test_a_beginning_of_something_else_is_thrown_away(
+def test_fetch_discards_a_partial_file_of_other_content(
     repository: MavenRepository, tmp_path: Path, left: bytes
 ) -> None:
     (tmp_path / f".{JAR.file_name}.part").write_bytes(left)
@@ -169,7 +169,7 @@ def test_a_beginning_of_something_else_is_thrown_away(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_repository_that_is_busy_is_asked_again(
+def test_fetch_retries_a_busy_repository(
     repository: MavenRepository, tmp_path: Path, status: int
 ) -> None:
     repository.statuses = [status, status]
@@ -187,7 +187,7 @@ def test_a_repository_that_is_busy_is_asked_again(
     ("status", "advice"),
     [(401, "it may need a login"), (403, "it may need a login"), (404, "org.example:thing:1.2")],
 )
-def test_a_refusal_is_told_at_once_with_what_to_do(
+def test_fetch_denied_is_not_retried_and_has_a_hint(
     repository: MavenRepository, tmp_path: Path, status: int, advice: str
 ) -> None:
     repository.statuses = [status] * 9
@@ -206,7 +206,7 @@ def test_a_refusal_is_told_at_once_with_what_to_do(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_content_than_the_pinned_is_refused_and_kept_for_a_look(
+def test_fetch_with_a_wrong_checksum_is_rejected_and_kept_aside(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     page = b"<html>please log in</html>"
@@ -221,7 +221,7 @@ def test_other_content_than_the_pinned_is_refused_and_kept_for_a_look(
     assert [(path, path.read_bytes()) for path in tmp_path.iterdir()] == [(aside, page)]
 
 
-def test_a_repository_with_less_than_is_there_is_read_from_the_start(
+def test_fetch_restarts_where_the_repository_has_fewer_bytes(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.content[JAR.path] = b"short"
@@ -232,7 +232,7 @@ def test_a_repository_with_less_than_is_there_is_read_from_the_start(
     assert f"has the SHA-256 {hashlib.sha256(b'short').hexdigest()}" in error.message
 
 
-def test_a_repository_that_takes_ranges_back_again_and_again_is_given_up(
+def test_fetch_gives_up_after_repeated_range_failures(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.break_off = [1000] * 20
@@ -242,9 +242,7 @@ def test_a_repository_that_takes_ranges_back_again_and_again_is_given_up(
     assert len(repository.asked) == 4
 
 
-def test_a_file_that_never_ends_is_not_read_to_its_end(
-    repository: MavenRepository, tmp_path: Path
-) -> None:
+def test_fetch_stops_at_the_pinned_size(repository: MavenRepository, tmp_path: Path) -> None:
     repository.content[JAR.path] = b"x" * (64 << 20)
 
     assert "has the SHA-256" in refused(repository, tmp_path).message
@@ -252,7 +250,7 @@ def test_a_file_that_never_ends_is_not_read_to_its_end(
     assert (tmp_path / f"{JAR.file_name}.broken").stat().st_size < 2 * len(CONTENT)
 
 
-def test_a_broken_jar_is_replaced_and_kept_beside(
+def test_fetch_replaces_a_broken_jar_and_keeps_it_aside(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     (tmp_path / JAR.file_name).write_bytes(b"broken")
@@ -267,7 +265,7 @@ def test_a_broken_jar_is_replaced_and_kept_beside(
     assert JAR.sha256 in said
 
 
-def test_a_broken_jar_stays_where_nothing_better_is_to_be_had(tmp_path: Path) -> None:
+def test_fetch_without_a_replacement_keeps_a_broken_jar(tmp_path: Path) -> None:
     (tmp_path / JAR.file_name).write_bytes(b"broken")
     with pytest.raises(MachineNotReady):
         fetch([JAR], tmp_path, NOWHERE)
@@ -291,7 +289,7 @@ def test_the_login_of_a_url_is_sent_and_shown_nowhere(
     assert "canary" not in caught.value.message + (caught.value.hint or "")
 
 
-def test_a_redirect_to_another_host_takes_no_login_along(
+def test_redirect_to_another_host_drops_the_login(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     with serving(MavenRepository(redirect_to=repository.url.removesuffix("/maven"))) as first:
@@ -325,7 +323,7 @@ def test_a_redirect_within_one_host_keeps_the_login(
     assert {request.login for request in repository.asked} == {repository.login}
 
 
-def test_without_a_network_the_message_has_the_host_the_proxy_and_three_ways_out(
+def test_fetch_without_a_network_names_host_proxy_and_alternatives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(MachineNotReady, match="Connection refused") as caught:
@@ -342,7 +340,7 @@ def test_without_a_network_the_message_has_the_host_the_proxy_and_three_ways_out
     assert "check the proxy" in (caught.value.hint or "")
 
 
-def test_one_that_cannot_be_had_ends_the_fetch_of_all(
+def test_fetch_stops_at_the_first_unavailable_jar(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.seconds_a_chunk = 0.05
@@ -355,7 +353,7 @@ def test_one_that_cannot_be_had_ends_the_fetch_of_all(
 
 
 @pytest.mark.parametrize("place", [JAR.path, JAR.file_name, f"jars/{JAR.file_name}"])
-def test_a_folder_of_this_machine_is_enough(tmp_path: Path, place: str) -> None:
+def test_fetch_from_a_local_folder_succeeds(tmp_path: Path, place: str) -> None:
     brought = tmp_path / "brought" / place
     brought.parent.mkdir(parents=True)
     brought.write_bytes(CONTENT)
@@ -368,7 +366,7 @@ def test_a_folder_of_this_machine_is_enough(tmp_path: Path, place: str) -> None:
     assert heard.ended[0].startswith("copied from")
 
 
-def test_a_folder_that_lacks_a_jar_or_has_another_says_so(tmp_path: Path) -> None:
+def test_fetch_from_a_folder_without_the_jar_fails_with_its_name(tmp_path: Path) -> None:
     origin = Origin(folder=tmp_path / "brought")
     with pytest.raises(MachineNotReady, match=r"is not in `.*brought`"):
         fetch([JAR], tmp_path / "jars", {}, origin=origin)
@@ -391,7 +389,7 @@ def test_a_file_repository_is_read_like_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "asked"), [(CONTENT, 0), (b"x" * len(CONTENT), 1)])
-def test_what_maven_has_downloaded_is_used_if_it_is_the_pinned_content(
+def test_fetch_uses_the_maven_cache_if_the_checksum_matches(
     repository: MavenRepository, tmp_path: Path, content: bytes, asked: int
 ) -> None:
     local = tmp_path / "home" / ".m2" / "repository" / JAR.path

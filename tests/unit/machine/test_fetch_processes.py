@@ -47,7 +47,7 @@ def start(repository: MavenRepository, folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def test_processes_at_once_download_each_jar_once(
+def test_concurrent_processes_download_each_jar_once(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.seconds_a_chunk = 0.002
@@ -60,7 +60,7 @@ def test_processes_at_once_download_each_jar_once(
     assert len(repository.asked) == len(JARS)
 
 
-def test_what_a_killed_process_had_is_taken_over_by_one_that_waits(
+def test_partial_download_of_a_killed_process_is_resumed_by_a_waiter(
     repository: MavenRepository, tmp_path: Path
 ) -> None:
     repository.seconds_a_chunk = 0.02
@@ -80,9 +80,7 @@ def test_what_a_killed_process_had_is_taken_over_by_one_that_waits(
     assert [request for request in repository.asked if request.range]
 
 
-def test_a_killed_process_leaves_a_cache_that_goes_on(
-    repository: MavenRepository, tmp_path: Path
-) -> None:
+def test_killed_process_leaves_a_usable_cache(repository: MavenRepository, tmp_path: Path) -> None:
     repository.seconds_a_chunk = 0.02
     process = start(repository, tmp_path)
     while sum(request.sent for request in repository.asked) < 200_000:

@@ -23,7 +23,7 @@ def test_every_pinned_jar_has_coordinates_a_size_and_a_checksum() -> None:
         assert jar.coordinates == f"{jar.group}:{jar.artifact}:{jar.version}"
 
 
-def test_each_set_is_what_it_says() -> None:
+def test_jar_sets_have_the_documented_jars() -> None:
     assert [jar.coordinates for jar in pinned("iceberg")] == [
         "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
         "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
@@ -58,6 +58,6 @@ def test_a_jar_is_present_missing_or_broken(tmp_path: Path) -> None:
     assert [state.state for state in look_at_all([JAR], tmp_path)] == ["present"]
 
 
-def test_what_cannot_be_read_is_broken(tmp_path: Path) -> None:
+def test_unreadable_jar_is_broken(tmp_path: Path) -> None:
     (tmp_path / JAR.file_name).mkdir()
     assert look_at(JAR, tmp_path).state == "broken"

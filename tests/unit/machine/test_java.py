@@ -43,19 +43,19 @@ def test_a_link_on_the_path_leads_to_its_home(tmp_path: Path) -> None:
     assert find_java({"PATH": str(tmp_path / "bin")}, ()).home == home
 
 
-def test_the_usual_places_come_last(tmp_path: Path) -> None:
+def test_java_in_usual_places_is_found_last(tmp_path: Path) -> None:
     java(tmp_path / "jvm" / "java-11", "11.0.9")
     good = java(tmp_path / "jvm" / "java-17", "17.0.9")
     assert find_java({"PATH": ""}, (f"{tmp_path}/jvm/*",)).home == good
 
 
-def test_a_home_without_a_release_file_is_asked(tmp_path: Path) -> None:
+def test_java_home_without_a_release_file_is_run_for_its_version(tmp_path: Path) -> None:
     found = read_java(java(tmp_path / "jre", None, says='openjdk version "17.0.4" 2022-07-19'))
     assert found is not None
     assert found.major == 17
 
 
-def test_a_program_that_tells_no_version_is_no_java(tmp_path: Path) -> None:
+def test_program_without_a_version_is_not_java(tmp_path: Path) -> None:
     assert read_java(java(tmp_path / "stub", None, says="Unable to locate a Java Runtime")) is None
 
 
@@ -90,5 +90,7 @@ def test_too_old_and_too_new_are_named(tmp_path: Path, version: str) -> None:
         ("linux", "", "https://adoptium.net"),
     ],
 )
-def test_each_system_has_its_command(platform: str, os_release: str, words: str) -> None:
+def test_java_install_command_matches_the_system(
+    platform: str, os_release: str, words: str
+) -> None:
     assert words in install_command(platform, os_release)

@@ -86,7 +86,7 @@ def test_a_setting_that_is_no_url_is_refused_without_being_shown(given: str) -> 
     assert "canary" not in str(caught.value) + (caught.value.hint or "")
 
 
-def test_without_a_setting_it_is_the_one_of_spark() -> None:
+def test_maven_repository_default_is_that_of_spark() -> None:
     found = choose_repository({}).url
     assert found == spark_repository(find_spark({}).home)
     assert found.startswith("https://")
@@ -108,7 +108,7 @@ def test_without_a_setting_it_is_the_one_of_spark() -> None:
         ("external:http:*", False),
     ],
 )
-def test_a_mirror_stands_in_where_its_pattern_matches(
+def test_maven_mirror_is_used_where_its_pattern_matches(
     tmp_path: Path, of: str, stands_in: bool
 ) -> None:
     settings(tmp_path, mirror(of))
@@ -116,7 +116,7 @@ def test_a_mirror_stands_in_where_its_pattern_matches(
     assert (found.url == "https://nexus.example.com/maven") is stands_in
 
 
-def test_a_mirror_of_just_this_repository_wins_over_an_earlier_pattern(tmp_path: Path) -> None:
+def test_maven_mirror_by_id_overrides_an_earlier_pattern(tmp_path: Path) -> None:
     both = mirror("*").removesuffix("</mirrors>") + mirror(
         "central", "https://exact.example.com", "exact"
     ).removeprefix("<mirrors>")
@@ -155,7 +155,7 @@ def test_a_repository_that_is_named_has_the_login_of_the_mirror_with_its_url(
     assert (same.login, other.login) == (Login("me", "pw"), None)
 
 
-def test_a_login_in_an_option_is_by_reference_alone() -> None:
+def test_maven_login_in_an_option_must_be_a_reference() -> None:
     environment = {"REPO_USER": "me", "REPO_PASSWORD": "p%40ss"}
     found = choose_repository(
         environment, option="https://${REPO_USER}:${REPO_PASSWORD}@repo.example.com/maven"
@@ -177,7 +177,7 @@ def test_a_password_that_maven_encrypted_is_no_login(tmp_path: Path) -> None:
     assert "canary" not in str(caught.value) + (caught.value.hint or "")
 
 
-def test_a_mirror_that_blocks_is_obeyed(tmp_path: Path) -> None:
+def test_maven_mirror_that_blocks_is_respected(tmp_path: Path) -> None:
     settings(tmp_path, mirror("*").replace("</mirror>", "<blocked>true</blocked></mirror>", 1))
     with pytest.raises(MachineNotReady, match=r"`corp` of .* blocks"):
         choose_repository({"HOME": str(tmp_path)})
@@ -202,7 +202,7 @@ def test_a_spark_built_for_another_repository_brings_it_along(tmp_path: Path) ->
     )
 
 
-def test_a_spark_that_names_none_asks_for_the_setting(tmp_path: Path) -> None:
+def test_spark_without_a_repository_requires_the_setting(tmp_path: Path) -> None:
     with pytest.raises(MachineNotReady, match="does not name a Maven repository") as caught:
         spark_repository(spark_with_ivy(tmp_path, b"nothing"))
     assert REPOSITORY_VARIABLE in (caught.value.hint or "")

@@ -22,7 +22,7 @@ GIB = 1024 * MIB
         ("1536m", 4 * GIB, "1536m"),
     ],
 )
-def test_the_document_wins_over_half_of_the_machine(
+def test_driver_memory_setting_overrides_the_default(
     configured: str | None, available: int, expected: str
 ) -> None:
     assert driver_memory(configured, available) == expected
@@ -63,7 +63,7 @@ def test_a_cgroup_limit_counts_wherever_it_is_set(tmp_path: Path, line: str, fil
     assert available_memory(tmp_path / "cgroup", tmp_path / "proc") == 123456789
 
 
-def test_no_limit_leaves_the_physical_memory(tmp_path: Path) -> None:
+def test_memory_without_a_limit_is_the_physical_memory(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "cgroup").write_text("0::/\n")
     (tmp_path / "memory.max").write_text("max\n")

@@ -23,7 +23,7 @@ from lakeload.machine.cache import (
 from lakeload_jobs.contract.errors import MachineNotReady
 
 
-def test_the_environment_chooses_where_the_cache_lies(tmp_path: Path) -> None:
+def test_cache_location_is_set_by_the_environment(tmp_path: Path) -> None:
     assert cache_directory({"LAKELOAD_CACHE_DIR": str(tmp_path)}) == tmp_path
     assert cache_directory({}).is_absolute()
 
@@ -85,7 +85,7 @@ def test_a_cache_that_spark_cannot_take_the_package_from_is_named(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_package_takes_the_place_of_those_that_nobody_uses(tmp_path: Path) -> None:
+def test_new_package_replaces_unused_ones(tmp_path: Path) -> None:
     source, cache = tmp_path / "lakeload_jobs", tmp_path / "cache"
     source.mkdir()
 

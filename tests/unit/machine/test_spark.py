@@ -29,14 +29,14 @@ def test_pip_s_pyspark_is_found_without_importing_it() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_matching_spark_home_wins(tmp_path: Path) -> None:
+def test_spark_home_of_the_right_version_is_used(tmp_path: Path) -> None:
     home = spark(tmp_path / "spark", "4.1.9")
     found = find_spark({"SPARK_HOME": str(home)})
     assert (found.home, found.version, found.ours) == (home, "4.1.9", False)
 
 
 @pytest.mark.parametrize("version", ["3.5.9", "4.0.1", "4.2.0"])
-def test_another_spark_in_spark_home_is_refused(tmp_path: Path, version: str) -> None:
+def test_spark_home_of_another_version_is_rejected(tmp_path: Path, version: str) -> None:
     home = spark(tmp_path / "spark", version)
     with pytest.raises(MachineNotReady, match=f"with Spark {version}") as lacks:
         find_spark({"SPARK_HOME": str(home)})
@@ -44,11 +44,11 @@ def test_another_spark_in_spark_home_is_refused(tmp_path: Path, version: str) ->
     assert "unset SPARK_HOME" in lacks.value.hint
 
 
-def test_a_spark_home_without_spark_is_refused(tmp_path: Path) -> None:
+def test_spark_home_without_spark_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(MachineNotReady, match="which has no Spark"):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 
-def test_spark_home_at_pip_s_pyspark_is_still_ours() -> None:
+def test_spark_home_at_pip_pyspark_is_the_pip_installation() -> None:
     ours = find_spark({})
     assert find_spark({"SPARK_HOME": str(ours.home)}) == ours

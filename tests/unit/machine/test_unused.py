@@ -21,7 +21,7 @@ def aged(path: Path, seconds: float) -> Path:
     return path
 
 
-def test_only_what_matches_and_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
+def test_cleanup_removes_matching_unused_files_only(tmp_path: Path) -> None:
     old = aged(tmp_path / "old.jar", LONG + 60)
     young = aged(tmp_path / "young.jar", LONG - 60)
     pinned = aged(tmp_path / "pinned.jar", LONG + 60)
@@ -30,7 +30,7 @@ def test_only_what_matches_and_was_not_used_for_long_is_removed(tmp_path: Path) 
     assert sorted(tmp_path.iterdir()) == sorted([young, pinned, other])
 
 
-def test_a_use_keeps_a_file_and_its_modification_time(tmp_path: Path) -> None:
+def test_cleanup_keeps_a_used_file_and_its_modification_time(tmp_path: Path) -> None:
     jar = aged(tmp_path / "a.jar", LONG + 60)
     before = jar.stat().st_mtime_ns
     mark_used(jar)
@@ -38,7 +38,7 @@ def test_a_use_keeps_a_file_and_its_modification_time(tmp_path: Path) -> None:
     assert jar.stat().st_mtime_ns == before
 
 
-def test_a_folder_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_cleanup_removes_a_folder_with_its_content(tmp_path: Path) -> None:
     work = tmp_path / ".spark-1.work"
     work.mkdir()
     (work / "archive.jsa").write_text("half")
@@ -48,7 +48,7 @@ def test_a_folder_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
     assert not work.exists()
 
 
-def test_nothing_is_removed_while_somebody_marks_what_he_is_about_to_use(tmp_path: Path) -> None:
+def test_cleanup_waits_for_a_process_that_marks_a_use(tmp_path: Path) -> None:
     jar = aged(tmp_path / "a.jar", LONG + 60)
     folder = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_SH)
@@ -58,6 +58,6 @@ def test_nothing_is_removed_while_somebody_marks_what_he_is_about_to_use(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["a.jar", "none/a.jar"])
-def test_nothing_is_no_failure(tmp_path: Path, name: str) -> None:
+def test_cleanup_without_files_succeeds(tmp_path: Path, name: str) -> None:
     mark_used(tmp_path / name)
     assert remove_unused((tmp_path / name).parent, "*.jar") == ()

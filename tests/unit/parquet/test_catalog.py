@@ -31,7 +31,7 @@ class Answering:
         raise AssertionError("a check only looks")
 
 
-def test_a_catalog_that_cannot_be_asked_is_a_warning() -> None:
+def test_catalog_sync_unreachable_catalog_is_a_warning() -> None:
     away = Answering(AwsError("reading: access denied", code="AccessDeniedException", status=400))
     assert check_catalog(away, TARGET, ()) == (
         "the catalog could not be checked before the load: reading: access denied",
@@ -39,18 +39,18 @@ def test_a_catalog_that_cannot_be_asked_is_a_warning() -> None:
     assert check_catalog(Answering(None), TARGET, ()) == ()
 
 
-def test_a_catalog_that_holds_something_else_stops_the_load() -> None:
+def test_catalog_sync_conflicting_table_stops_the_load() -> None:
     with pytest.raises(CatalogConflict, match="a view"):
         check_catalog(Answering(CatalogConflict("`orders` is a view")), TARGET, ())
 
 
-def test_a_table_without_a_catalog_asks_none() -> None:
+def test_catalog_sync_without_a_catalog_sends_no_request() -> None:
     catalog = Answering(CatalogConflict("never seen"))
     assert check_catalog(catalog, None, ()) == ()
     assert catalog.asked == 0
 
 
-def test_a_stale_catalog_says_that_the_data_is_in() -> None:
+def test_catalog_sync_failure_reports_loaded_data() -> None:
     stale = catalog_stale(AwsError("denied", code="403", hint="allow `glue:GetTable`"))
     assert stale.exit_code == ExitCode.FOLLOW_UP_FAILED
     assert stale.message.startswith("the data is committed")

@@ -87,7 +87,7 @@ def test_every_type_reads_back_as_it_was() -> None:
     assert file.read().to_pylist() == ROWS
 
 
-def test_types_are_stored_as_every_engine_reads_them() -> None:
+def test_types_are_stored_portably() -> None:
     schema = encoded(pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)).file.schema
 
     columns = {schema.column(i).name: schema.column(i) for i in range(len(schema.names))}
@@ -154,7 +154,7 @@ def test_a_file_ends_after_the_batch_that_fills_it() -> None:
 
 
 @pytest.mark.parametrize("target", [1 << 20, 4 << 20])
-def test_a_file_is_about_as_large_as_it_is_to_be(target: int) -> None:
+def test_file_size_is_close_to_the_target(target: int) -> None:
     choose = random.Random(1)  # noqa: S311 - data, no secret
     rows = 2000
     batches = (
@@ -203,7 +203,7 @@ def test_a_row_group_that_outgrows_its_budget_ends_the_file(
     assert next(rest, None) is not None
 
 
-def test_an_error_of_the_source_comes_back_as_itself() -> None:
+def test_encoder_raises_errors_of_the_source_unchanged() -> None:
     batch = pa.RecordBatch.from_pydict({"a": [1]})
 
     def failing() -> Iterator[pa.RecordBatch]:
@@ -215,7 +215,7 @@ def test_an_error_of_the_source_comes_back_as_itself() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.map_(pa.string(), pa.int64())], ids=str)
-def test_an_error_of_the_sink_comes_back_as_itself(kind: Any) -> None:
+def test_encoder_raises_errors_of_the_sink_unchanged(kind: Any) -> None:
     class Broken(Memory):
         def write(self, data: bytes, /) -> int:
             raise PermissionError("denied")

@@ -68,7 +68,7 @@ def test_a_file_of_exactly_one_part_has_no_empty_second_one() -> None:
     assert len(target.finish()) == 1
 
 
-def test_an_upload_without_bytes_still_has_the_one_part_s3_wants() -> None:
+def test_empty_upload_has_one_part() -> None:
     assert len(writer(RecordingObjects()).finish()) == 1
 
 
@@ -83,7 +83,7 @@ def test_no_more_parts_are_in_memory_than_the_pool_allows() -> None:
     assert len(objects.parts) == 20
 
 
-def test_a_refused_part_fails_a_later_write() -> None:
+def test_rejected_part_fails_a_later_write() -> None:
     target = writer(RecordingObjects(fail_at=1))
 
     target.write(bytes(10))
@@ -93,7 +93,7 @@ def test_a_refused_part_fails_a_later_write() -> None:
         target.write(bytes(10))
 
 
-def test_a_refused_last_part_fails_the_end() -> None:
+def test_rejected_last_part_fails_the_close() -> None:
     target = writer(RecordingObjects(fail_at=2))
     target.write(bytes(15))
 

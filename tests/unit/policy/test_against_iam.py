@@ -74,7 +74,7 @@ def _pattern(arn: str, *, path: bool) -> re.Pattern[str]:
     return re.compile("".join(part + name for part, name in zip(fixed, [*names, ""], strict=True)))
 
 
-def test_the_pattern_of_an_arn_tells_types_apart() -> None:
+def test_arn_patterns_distinguish_resource_types() -> None:
     patterns = arn_patterns("glue:GetTable")
     table = "arn:aws:glue:us-east-1:123456789012:table/a*/*"
     assert patterns["table"].fullmatch(table)

@@ -54,18 +54,18 @@ def trust_of(result: Result) -> list[dict[str, object]]:
     return statements
 
 
-def test_a_pipe_gets_one_document_and_the_reasons_go_elsewhere(destination: Path) -> None:
+def test_policy_in_a_pipe_prints_one_document_and_reasons_on_stderr(destination: Path) -> None:
     result = policy(destination, "--principal", USER)
 
     assert set(json.loads(result.stdout)) == {"trust", "s3", "base"}
     assert "s3: WriteObjects: files and metadata are read and written" in result.stderr
 
 
-def test_quiet_leaves_the_reasons_out(destination: Path) -> None:
+def test_policy_quiet_prints_no_reasons(destination: Path) -> None:
     assert policy(destination, "--principal", USER, "-q").stderr == ""
 
 
-def test_one_document_is_what_iam_takes(destination: Path) -> None:
+def test_policy_single_document_is_valid_for_iam(destination: Path) -> None:
     result = policy(destination, "--only", "s3")
 
     document = json.loads(result.stdout)
@@ -154,7 +154,7 @@ def test_without_a_network_the_flag_to_give_is_named(
     assert result.stdout == ""
 
 
-def test_where_nobody_assumes_a_role_sts_is_not_asked(destination: Path) -> None:
+def test_policy_without_a_role_sends_no_sts_request(destination: Path) -> None:
     closed = "endpoints: {sts: 'http://127.0.0.1:9'}"
     destination.write_text(f"{DESTINATION.split('credentials')[0]}{closed}\n")
     result = policy(destination)
@@ -181,7 +181,9 @@ def test_where_nobody_assumes_a_role_sts_is_not_asked(destination: Path) -> None
         ("--only", "trust", "--read-only"),
     ],
 )
-def test_what_makes_no_sense_is_refused(destination: Path, arguments: tuple[str, ...]) -> None:
+def test_policy_conflicting_options_are_rejected(
+    destination: Path, arguments: tuple[str, ...]
+) -> None:
     result = policy(destination, *arguments)
 
     assert result.exit_code == 2
@@ -216,7 +218,7 @@ def test_readers_get_no_trust_policy_and_no_way_to_write(destination: Path) -> N
     assert actions == {"s3:ListBucket", "s3:GetBucketLocation", "s3:GetObject"}
 
 
-def test_a_policy_that_iam_will_not_take_is_told(destination: Path) -> None:
+def test_policy_beyond_the_size_of_iam_is_reported(destination: Path) -> None:
     pipeline = destination.with_name("pipeline.yml")
     tables = "".join(
         f"  - {{table: t{number}, path: 's3://raw/{number:03d}{'x' * 60}/*.csv'}}\n"
@@ -229,7 +231,7 @@ def test_a_policy_that_iam_will_not_take_is_told(destination: Path) -> None:
     assert "IAM takes 6,144 in a managed policy" in " ".join(result.stderr.split())
 
 
-def test_what_is_embedded_in_a_user_has_less_room(destination: Path) -> None:
+def test_policy_inline_in_a_user_has_a_smaller_limit(destination: Path) -> None:
     tags = ", ".join(f"{'k' * 100}{number}: v" for number in range(22))
     destination.write_text(f"{DESTINATION}  session_tags: {{{tags}}}\n")
     given = ("--principal", USER, "--only", "base")
@@ -239,7 +241,7 @@ def test_what_is_embedded_in_a_user_has_less_room(destination: Path) -> None:
     assert "IAM takes" not in policy(destination, *given).stderr
 
 
-def test_letters_that_iam_does_not_take_are_told(destination: Path) -> None:
+def test_policy_characters_rejected_by_iam_are_reported(destination: Path) -> None:
     destination.write_text(DESTINATION.replace("prefix: data", "prefix: データ"))
     assert "beyond U+00FF" in " ".join(policy(destination, "--only", "s3").stderr.split())
     destination.write_text(DESTINATION.replace("prefix: data", "prefix: données"))
@@ -289,7 +291,7 @@ def test_an_external_id_is_a_reference() -> None:
     assert found == (USER, SecretReference("file", "/run/secrets/a,b"))
 
 
-def test_what_to_mind_of_the_key_and_of_glue_stands_beside_their_documents_alone(
+def test_policy_notes_on_kms_and_glue_are_beside_their_documents_only(
     destination: Path,
 ) -> None:
     with destination.open("a") as file:

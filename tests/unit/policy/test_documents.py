@@ -49,7 +49,7 @@ def test_commands_and_terraform_are_written_so(name: str) -> None:
         assert text == (CASES / f"{name}.{suffix}").read_text(encoding="utf-8")
 
 
-def test_every_written_case_has_a_shape() -> None:
+def test_every_policy_case_file_is_used() -> None:
     assert {path.stem for path in CASES.iterdir()} == set(SHAPES)
 
 
@@ -70,7 +70,7 @@ def test_a_document_alone_is_the_one_among_all(name: str) -> None:
         assert shape.compose(wanted).documents == (document,)
 
 
-def test_nothing_is_granted_without_a_use() -> None:
+def test_every_granted_action_has_a_use() -> None:
     granted = {
         action
         for document in role_policies(SHAPES["parquet-glue"].destination)
@@ -87,7 +87,7 @@ def test_nothing_is_granted_without_a_use() -> None:
     }
 
 
-def test_data_can_be_deleted_with_reset_alone() -> None:
+def test_only_the_reset_policy_allows_deleting_data() -> None:
     destination = SHAPES["parquet-glue"].destination
     probe = granting(destination, "s3:DeleteObject")
     assert probe is not None
@@ -111,7 +111,7 @@ def test_the_statement_that_grants_an_action_names_it_alone() -> None:
     ]
 
 
-def test_what_no_load_calls_is_granted_by_nothing() -> None:
+def test_actions_unused_by_loads_are_not_granted() -> None:
     assert granting(SHAPES["parquet-glue"].destination, "glue:GetCatalog") is None
     assert granting(SHAPES["iceberg-glue"].destination, "glue:GetCatalog") is not None
     assert granting(SHAPES["parquet"].destination, "glue:GetTable") is None
@@ -140,7 +140,7 @@ def test_a_key_is_named_by_its_arn_or_by_a_condition(
     assert found.conditions.get("ForAnyValue:StringEquals", {}).get("kms:ResourceAliases") == alias
 
 
-def test_a_signed_catalog_is_where_its_requests_go() -> None:
+def test_signed_catalog_policy_names_its_service() -> None:
     destination = SHAPES["iceberg-glue-over-rest"].destination
     catalog = replace(
         destination.iceberg.catalog,
@@ -161,7 +161,7 @@ def test_a_signed_catalog_is_where_its_requests_go() -> None:
         ("https://minio.example.com:9000", True),
     ],
 )
-def test_an_endpoint_of_aws_is_no_other_store(endpoint: str, told: bool) -> None:
+def test_aws_endpoint_is_not_another_store(endpoint: str, told: bool) -> None:
     shape = SHAPES["parquet"]
     destination = replace(shape.destination, endpoints=EndpointsSpec(s3=endpoint))
     said = notes(replace(shape, destination=destination).compose())
@@ -192,7 +192,7 @@ def test_a_prefix_of_any_letters_stands_in_the_documents_as_it_is(prefix: str) -
     assert json.dumps(f"arn:aws:s3:::my-data-lake/{prefix}/*")[1:-1] in shell(composed)
 
 
-def test_an_account_given_takes_the_place_of_the_roles() -> None:
+def test_account_option_overrides_the_account_of_the_role() -> None:
     destination = SHAPES["parquet-glue"].destination
     (_, glue) = role_policies(destination, PolicyOptions(account="555566667777"))
     assert all(

@@ -88,7 +88,7 @@ def test_a_shell_makes_the_role_and_attaches_each_policy(tmp_path: Path) -> None
     ]
 
 
-def test_an_account_that_nobody_knows_is_asked_for(tmp_path: Path) -> None:
+def test_unknown_account_is_a_shell_variable(tmp_path: Path) -> None:
     calls = run(shell(SHAPES["parquet-compatible-store"].compose()), tmp_path, ROLE_NAME="it's")
     assert calls[1][0] == [
         *("iam", "attach-role-policy", "--role-name", "it's"),
@@ -107,7 +107,7 @@ def test_only_secrets_are_filled_in_by_the_shell(tmp_path: Path) -> None:
     assert tags == {"aws:TagKeys": wild}
 
 
-def test_a_secret_that_the_shell_has_not_stops_the_command(tmp_path: Path) -> None:
+def test_unset_secret_stops_the_shell_command(tmp_path: Path) -> None:
     text = shell(SHAPES["iceberg-open-catalog"].compose("trust"))
     with pytest.raises(subprocess.CalledProcessError) as stopped:
         run(text, tmp_path)
@@ -186,7 +186,7 @@ def test_text_that_looks_like_an_attribute_is_not_aligned() -> None:
     )
 
 
-def test_a_value_revealed_stands_in_every_format() -> None:
+def test_revealed_value_is_in_every_format() -> None:
     shape = SHAPES["parquet"]
     asked = replace(
         shape.asked,

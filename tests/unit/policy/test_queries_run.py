@@ -116,7 +116,7 @@ def test_jobs_are_counted_the_latest_first(lake: duckdb.DuckDBPyConnection, engi
     assert [tuple(row.values()) for row in rows] == [("b", 4, SECOND), ("a", 3, FIRST)]
 
 
-def test_a_day_of_partitions_is_what_was_loaded_on_it(lake: duckdb.DuckDBPyConnection) -> None:
+def test_query_of_a_day_returns_its_partitions(lake: duckdb.DuckDBPyConnection) -> None:
     rows = ask(lake, "athena", "the loads of one day")
     assert {row["_supa_job_id"] for row in rows} == {"a"}
     assert len(rows) == 3

@@ -32,7 +32,7 @@ FILES = [name for name in ICEBERG_CASES if name.startswith(("spark-", "trino-"))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_python_that_uses_only_what_it_defines(name: str) -> None:
+def test_reader_script_is_valid_python_without_undefined_names(name: str) -> None:
     tree = ast.parse(answer(ICEBERG_CASES[name]))
     known = set(dir(builtins))
     for node in ast.walk(tree):
@@ -54,7 +54,7 @@ def test_a_properties_file_names_each_key_once_and_gives_it_a_value(name: str) -
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if not name.endswith(".txt")])
-def test_a_destination_alone_makes_a_whole_file(name: str) -> None:
+def test_reader_file_needs_only_a_destination(name: str) -> None:
     for line in answer(ICEBERG_CASES[name]).splitlines():
         assert line.startswith("# ") or "=" in line
 
@@ -139,7 +139,7 @@ def test_no_file_holds_more_of_a_secret_than_where_it_is(engine: Engine) -> None
     assert references.get(engine, 'os.environ["MY_TOKEN"]') in shown
 
 
-def test_the_page_names_what_a_snapshot_says_of_its_job() -> None:
+def test_page_lists_the_snapshot_summary_keys_of_a_job() -> None:
     page = (ANSWERS.parents[2] / "docs" / "query.md").read_text(encoding="utf-8")
     keys = [value for name, value in vars(iceberg_facts).items() if name.startswith("SUMMARY_")]
     assert len(keys) > 5

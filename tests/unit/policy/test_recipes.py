@@ -46,11 +46,11 @@ _UNPARSED = re.compile(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_written_is_what_the_case_says(name: str) -> None:
+def test_recipe_equals_its_case_file(name: str) -> None:
     assert answer(CASES[name]) == (ANSWERS / name).read_text(encoding="utf-8")
 
 
-def test_every_written_answer_has_its_case() -> None:
+def test_every_case_file_is_used() -> None:
     assert sorted(path.name for path in ANSWERS.iterdir()) == sorted(CASES)
 
 
@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[DestinationSpec, Engine, RecipeRequest, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_answered_is_refused_with_the_way_out(name: str) -> None:
+def test_recipe_unsupported_combination_is_rejected_with_a_hint(name: str) -> None:
     destination, engine, asked, message = REFUSED[name]
     with pytest.raises(InvalidInput, match=re.escape(message)) as refused:
         recipes(destination, engine, asked)
@@ -217,7 +217,7 @@ def test_a_day_is_one_partition_of_a_table_by_day() -> None:
     assert last.text.endswith("WHERE lakeload_partition = '2026/11/21';")
 
 
-def test_grants_go_to_whom_they_are_asked_for() -> None:
+def test_grants_have_the_requested_principal() -> None:
     users = ("arn:aws:iam::123456789012:user/a", "arn:aws:iam::123456789012:user/b")
     (shown,) = recipes(HOURS, "lake-formation", RecipeRequest(NOW, principals=users, form="json"))
     entries = json.loads(shown.text)["BatchGrantPermissions"]["Entries"]
@@ -247,14 +247,14 @@ def test_a_quote_in_a_prefix_ends_no_string_of_athenas_ddl() -> None:
     ("region", "provider"),
     [("us-gov-west-1", "S3GOV"), ("cn-north-1", "S3CHINA"), ("eu-west-1", "S3")],
 )
-def test_a_volume_is_of_the_kind_that_its_partition_has(region: str, provider: str) -> None:
+def test_volume_arn_has_the_partition_of_its_region(region: str, provider: str) -> None:
     (volume, *_) = recipes(replace(ICEBERG, region=region), "snowflake", RecipeRequest(NOW))
     assert f"STORAGE_PROVIDER = '{provider}'" in volume.text
     assert f"STORAGE_BASE_URL = '{provider.lower()}://my-data-lake/data/" in volume.text
 
 
 @pytest.mark.parametrize("engine", ["athena", "duckdb", "snowflake"])
-def test_loads_into_another_branch_are_said_to_be_unseen(engine: Engine) -> None:
+def test_recipe_warns_of_loads_into_another_branch(engine: Engine) -> None:
     audited = replace(ICEBERG, iceberg=IcebergSpec(branch="audit"))
     first, *rest = recipes(audited, engine, RecipeRequest(NOW, tables=(ORDERS,)))
     assert "writes into `audit`" in first.commented

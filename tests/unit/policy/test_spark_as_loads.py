@@ -42,7 +42,7 @@ def reading(destination: DestinationSpec) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", DESTINATIONS)
-def test_readers_and_loads_have_the_same_settings(name: str) -> None:
+def test_reader_settings_equal_load_settings(name: str) -> None:
     destination = replace(DESTINATIONS[name], credentials=CredentialsSpec())
     readers, loads = reading(destination), catalog_settings(destination)
     start = "spark.sql.catalog.lake."

@@ -46,7 +46,7 @@ def test_a_bucket_that_can_be_listed_exists(head: bool) -> None:
     assert find(head=head, listing=True) == "it exists; the store reports no region to compare"
 
 
-def test_nothing_is_claimed_of_a_bucket_that_refuses_and_names_no_region() -> None:
+def test_denied_bucket_without_a_region_is_unverified() -> None:
     with pytest.raises(CheckSkipped) as skipped:
         find(head=False, listing=False)
     assert "not known" in skipped.value.message

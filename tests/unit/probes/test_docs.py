@@ -86,7 +86,7 @@ def test_every_field_of_the_json_is_described() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_warnings_of_a_published_guide_are_told(name: str) -> None:
+def test_page_lists_the_warnings_of_a_published_policy(name: str) -> None:
     case = CASES[name]
     source = Guide.read(case.guide).source
     (row,) = [

@@ -35,7 +35,7 @@ def refusal(status: int, said: str, code: str = "ForbiddenException") -> Catalog
         (503, "", "has an internal error"),
     ],
 )
-def test_what_open_catalog_says_leads_to_its_cause(status: int, said: str, cause: str) -> None:
+def test_open_catalog_error_leads_to_its_cause(status: int, said: str, cause: str) -> None:
     assert cause in catalog_causes(refusal(status, said), OPEN)[0]
 
 
@@ -46,7 +46,7 @@ def test_a_privilege_is_read_from_a_denial_alone() -> None:
     assert missing_privilege(refusal(403, "is not authorized for op TELEPORT")) == ""
 
 
-def test_a_refused_signature_leads_to_the_signing_name() -> None:
+def test_rejected_signature_leads_to_the_signing_name() -> None:
     signed = CatalogSpec(type="REST", sigv4=SigV4Spec())
     assert "`signing_name`" in catalog_causes(refusal(401, "", "Unauthorized"), signed)[0]
 

@@ -12,7 +12,7 @@ from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_a_secret_that_is_not_there_is_the_users_to_correct(
+def test_preflight_missing_secret_is_an_invalid_configuration(
     value: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LAKE_SECRET", raising=False)

@@ -62,20 +62,20 @@ PUT = Probe(
         ("s3:GetObject on resource: arn with an explicit deny", "s3:GetObject", "", True),
     ],
 )
-def test_a_refusal_names_action_and_policy(
+def test_denial_names_action_and_policy(
     text: str, action: str, policy: str, explicit: bool
 ) -> None:
     assert read_refusal(USER + text) == Refusal(action, policy, explicit)
 
 
 @pytest.mark.parametrize("text", ["Access Denied", "Forbidden", ""])
-def test_a_store_that_says_nothing_is_taken_at_its_code(text: str) -> None:
+def test_denial_without_a_text_is_classified_by_its_code(text: str) -> None:
     assert read_refusal(text) is None
     error = AwsError(text, code="AccessDenied", status=403)
     assert likely_causes(error, denied=("a", "b")) == ("a", "b")
 
 
-def test_a_deny_is_certain_and_no_grant_would_help() -> None:
+def test_explicit_deny_suggests_no_grant() -> None:
     text = f"{USER}s3:PutObject on resource: arn with an explicit deny in an identity-based policy"
     error = AwsError(text, code="AccessDenied", status=403)
     first, *rest = likely_causes(error, denied=("a", "b"))
@@ -84,14 +84,14 @@ def test_a_deny_is_certain_and_no_grant_would_help() -> None:
     assert failure_of(error, PUT).denied == ""
 
 
-def test_lake_formation_is_told_from_iam_by_its_text_and_only_for_a_denial() -> None:
+def test_lake_formation_denial_is_distinguished_from_iam() -> None:
     text = "Insufficient Lake Formation permission(s): Required Create Database on Catalog"
     assert is_lake_formation(AwsError(text, code="AccessDeniedException", status=400))
     assert not is_lake_formation(AwsError(text, code="InternalServiceException", status=500))
     assert not is_lake_formation(AwsError(USER, code="AccessDeniedException", status=400))
 
 
-def test_a_missing_grant_is_named_and_no_statement_of_iam_would_help() -> None:
+def test_missing_lake_formation_grant_suggests_no_iam_statement() -> None:
     text = "Insufficient Lake Formation permission(s): Required Create Database on Catalog"
     error = AwsError(text, code="AccessDeniedException", status=400)
     assert "grant `Create Database on Catalog`" in (grant_hint(error) or "")

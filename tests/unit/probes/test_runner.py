@@ -73,7 +73,7 @@ def test_a_failure_of_a_useful_or_safety_probe_is_a_warning() -> None:
     assert _statuses(list(run_probes(probes, Deadline(5)))) == {"u": "warning", "s": "warning"}
 
 
-def test_a_probe_skipped_on_purpose_or_beside_the_point_is_taken_for_granted() -> None:
+def test_check_skipped_by_option_or_unneeded_counts_as_passed() -> None:
     probes = [
         _probe("a", _fails),
         _probe("b", _fails, beside_the_point="no role"),
@@ -91,7 +91,7 @@ def test_a_failure_carries_code_causes_and_hint() -> None:
     assert (result.failure.causes, result.failure.hint) == (("a cause",), "mend it")
 
 
-def test_a_call_that_never_returns_ends_with_the_deadline_and_what_follows_does_not_start() -> None:
+def test_check_beyond_the_deadline_ends_and_later_checks_do_not_start() -> None:
     never, started = threading.Event(), []
 
     def stuck() -> str:
@@ -121,7 +121,7 @@ def test_time_spent_waiting_on_purpose_moves_the_deadline() -> None:
     assert within(waits, deadline) == "waited"
 
 
-def test_a_bug_in_a_probe_is_not_taken_for_an_answer_of_aws() -> None:
+def test_bug_in_a_check_is_raised() -> None:
     def bug() -> str:
         raise KeyError("x")
 

@@ -9,7 +9,7 @@ import pytest
 from lakeload.probes.runner import Deadline, ProbeFailed, Writing
 
 
-def test_the_end_waits_for_what_is_being_made_and_lets_nothing_begin() -> None:
+def test_cleanup_waits_for_running_writes_and_blocks_new_ones() -> None:
     writing, begun, answered = Writing(), threading.Event(), threading.Event()
     made: list[str] = []
 
@@ -31,7 +31,7 @@ def test_the_end_waits_for_what_is_being_made_and_lets_nothing_begin() -> None:
     assert made == ["a branch"]
 
 
-def test_the_end_does_not_wait_for_ever() -> None:
+def test_cleanup_wait_has_a_limit() -> None:
     writing, answered = Writing(), threading.Event()
 
     def make() -> None:

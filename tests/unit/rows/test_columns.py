@@ -37,7 +37,7 @@ def test_exclude_wins_over_include() -> None:
     assert _map(["a", "b", "c"], spec) == {"a": "a"}
 
 
-def test_columns_left_out_take_no_name() -> None:
+def test_excluded_columns_reserve_no_name() -> None:
     assert _map(["a b", "a-b"], ColumnsSpec(exclude=("a b",))) == {"a-b": "a_b"}
 
 
@@ -51,12 +51,12 @@ def test_two_columns_cannot_be_renamed_to_one() -> None:
         _map(["a", "b"], ColumnsSpec(rename={"a": "x", "b": "X"}))
 
 
-def test_recorded_names_win_over_computing_again() -> None:
+def test_recorded_names_override_computed_ones() -> None:
     recorded = {"A b": "a_b_1", "a b": "a_b"}
     assert _map(["A b", "a b", "a-b"], recorded=recorded) == {**recorded, "a-b": "a_b_2"}
 
 
-def test_the_name_of_a_column_that_is_gone_stays_taken() -> None:
+def test_name_of_a_removed_column_stays_reserved() -> None:
     assert _map(["b"], recorded={"a": "b"}) == {"b": "b_1"}
 
 
@@ -98,7 +98,7 @@ def test_another_spelling_of_a_recorded_name_is_the_same_column(
         ("id", "id_"),
     ],
 )
-def test_names_that_only_look_alike_in_ascii_are_two_columns(before: str, now: str) -> None:
+def test_names_equal_only_in_ascii_are_two_columns(before: str, now: str) -> None:
     recorded = map_columns([before], ColumnsSpec()).column_map
     found = map_columns([now], ColumnsSpec(), recorded=recorded).column_map
     assert found[now] not in recorded.values()
@@ -206,7 +206,7 @@ def test_a_rename_to_a_reserved_name_is_refused() -> None:
         ("primary_key", ColumnsSpec(), ("custmer",)),
     ],
 )
-def test_a_setting_that_names_no_column_says_which_was_meant(
+def test_setting_for_an_unknown_column_suggests_the_nearest(
     setting: str, spec: ColumnsSpec, key: tuple[str, ...]
 ) -> None:
     with pytest.raises(InvalidInput, match=f"`{setting}` names the column `custmer`") as raised:
@@ -214,7 +214,7 @@ def test_a_setting_that_names_no_column_says_which_was_meant(
     assert raised.value.hint == "did you mean `customer`?"
 
 
-def test_a_setting_far_from_any_column_lists_them() -> None:
+def test_setting_for_an_unknown_column_lists_all_without_a_near_one() -> None:
     with pytest.raises(InvalidInput) as raised:
         map_columns([f"c{i}" for i in range(12)], ColumnsSpec(include=("zzzzz",)))
     assert (raised.value.hint or "").startswith("the columns are `c0`, `c1`")

@@ -11,7 +11,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import TaskFailed, expected_failure, failure_in
 
 
-def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:
+def test_failure_is_parsed_from_a_traceback() -> None:
     denied = AwsError(
         "uploading part 1 of `s3://lake/a`: access denied",
         code="AccessDenied",
@@ -30,7 +30,7 @@ def test_a_failure_is_found_again_in_the_text_of_a_traceback() -> None:
     assert (found.type, found.exit_code, found.stage) == ("AwsError", ExitCode.REFUSED, "stage")
 
 
-def test_other_text_holds_no_failure() -> None:
+def test_text_without_a_failure_is_none() -> None:
     assert failure_in("Traceback (most recent call last):\nValueError: {}") is None
 
 
@@ -43,13 +43,13 @@ def test_a_full_disk_names_the_setting() -> None:
     assert failure.exit_code == ExitCode.MACHINE
 
 
-def test_memory_that_runs_out_is_the_machines_fault() -> None:
+def test_out_of_memory_is_a_machine_error() -> None:
     failure = expected_failure(MemoryError())
 
     assert failure is not None
     assert failure.exit_code == ExitCode.MACHINE
 
 
-def test_an_unexpected_error_is_no_expected_failure() -> None:
+def test_unexpected_error_is_not_an_expected_failure() -> None:
     assert expected_failure(KeyError("x")) is None
     assert expected_failure(LoadFailed("x")) is not None

@@ -34,5 +34,7 @@ BOTH = struct(s=TEXT, t=LONG)
         (LONG, TEXT, False),
     ],
 )
-def test_only_fields_may_be_absent(now: T.DataType, table: T.DataType, *, filled: bool) -> None:
+def test_only_struct_fields_may_be_absent(
+    now: T.DataType, table: T.DataType, *, filled: bool
+) -> None:
     assert fills(now, table) is filled

@@ -84,7 +84,7 @@ def _comparable(row: tuple[Any, ...]) -> Any:
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=2, unique=True))
-def test_text_never_flows_from_one_field_into_the_next(rows: list[tuple[Any, Any]]) -> None:
+def test_row_id_separates_neighbouring_fields(rows: list[tuple[Any, Any]]) -> None:
     columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(2)]
     first, second = encoded_rows(columns).to_pylist()
     assert first != second
@@ -154,7 +154,7 @@ def test_lists_are_the_same_in_every_arrow_layout() -> None:
         assert encoded_rows([sliced]).to_pylist() == expected[1:]
 
 
-def test_what_a_null_hides_has_no_part_in_it() -> None:
+def test_row_id_ignores_values_below_a_null() -> None:
     hidden = pa.StructArray.from_arrays(
         [pa.array([1, 2])], names=["a"], mask=pa.array([False, True])
     )

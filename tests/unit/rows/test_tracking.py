@@ -42,7 +42,7 @@ def test_all_five_columns_follow_the_data_in_their_order() -> None:
     assert tracked.column("_supa_job_id").to_pylist() == ["job-1"] * 3
 
 
-def test_their_types_are_those_of_the_design() -> None:
+def test_tracking_columns_have_the_documented_types() -> None:
     types = {field.name: field.type for field in _tracked(BATCH).schema}
     assert types["_supa_synced"] == pa.timestamp("us", tz="UTC")
     assert types["_supa_deleted"] == pa.bool_()
@@ -70,7 +70,7 @@ def test_deleted_is_false_where_the_source_does_not_say() -> None:
     assert "flag" in tracked.schema.names
 
 
-def test_helpers_are_read_dropped_and_no_part_of_the_id() -> None:
+def test_helper_columns_are_dropped_and_excluded_from_the_id() -> None:
     helped = BATCH.append_column(DELETED_HELPER, pa.array([None, True, False]))
     helped = helped.append_column(BAD_VALUES_HELPER, pa.array([0, 2, 1], pa.int32()))
     tracked = _tracked(helped, deleted=DELETED_HELPER, key_columns=[])

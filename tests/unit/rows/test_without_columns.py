@@ -34,7 +34,7 @@ class Rows:
         return False
 
 
-def test_rows_without_columns_are_looked_for_only_where_they_can_be_read_again(
+def test_rows_without_columns_are_counted_only_for_rereadable_sources(
     tmp_path: Path,
 ) -> None:
     spec = job_spec(RunFolder(tmp_path))

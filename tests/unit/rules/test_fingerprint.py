@@ -19,12 +19,12 @@ def test_the_order_of_items_matters() -> None:
     assert fingerprint([1, 2]) != fingerprint([2, 1])
 
 
-def test_kinds_of_values_are_told_apart() -> None:
+def test_fingerprint_distinguishes_types_of_values() -> None:
     values: list[object] = [None, "", 0, False, "0", "null", [], {}]
     assert len({fingerprint(value) for value in values}) == len(values)
 
 
-def test_it_is_the_sha_256_of_canonical_json() -> None:
+def test_fingerprint_is_the_sha_256_of_canonical_json() -> None:
     assert canonical_json({"é": 1, "a": None}) == '{"a":null,"\\u00e9":1}'
     assert fingerprint({}) == hashlib.sha256(b"{}").hexdigest()
 

@@ -35,7 +35,7 @@ def test_every_type_that_is_written_as_itself_has_a_glue_type() -> None:
         ("map<string,array<map<date,binary>>>", "map<string,array<map<date,binary>>>"),
     ],
 )
-def test_nested_types_are_said_at_every_depth(recorded: str, expected: str) -> None:
+def test_nested_types_are_written_at_every_depth(recorded: str, expected: str) -> None:
     assert glue_type(recorded) == expected
     assert same_glue_type(glue_type(recorded), expected)
 

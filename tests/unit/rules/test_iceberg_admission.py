@@ -19,11 +19,11 @@ from tests.unit.rules.iceberg_table import JOB, Table, job
 _ON = replace(JOB, job_id="j9", goes_on=True)
 
 
-def test_no_table_is_a_first_run() -> None:
+def test_admission_without_a_table_is_a_first_run() -> None:
     assert open_table(None, "main", JOB) == Start(None, 0, None, first_run=True)
 
 
-def test_a_start_remembers_what_a_publish_compares_with() -> None:
+def test_admission_returns_the_state_that_publish_compares() -> None:
     table = Table()
     table.publish(state=5)
     table.commit()
@@ -34,7 +34,7 @@ def test_a_start_remembers_what_a_publish_compares_with() -> None:
     assert start.ask_rows_of is None
 
 
-def test_the_first_run_accepts_the_empty_table_that_a_killed_one_made() -> None:
+def test_first_run_accepts_an_empty_table_of_an_abandoned_attempt() -> None:
     table = Table()
     assert open_table(table.facts, "main", JOB).first_run
     table.commit(records=0)
@@ -49,7 +49,7 @@ def test_the_first_run_accepts_the_empty_table_that_a_killed_one_made() -> None:
         ({CREATED_BY: "shop"}, 5, "it holds rows that lakeload did not write"),
     ],
 )
-def test_a_first_run_under_fail_refuses_what_is_not_its_own(
+def test_first_run_under_fail_rejects_rows_of_another_writer(
     properties: dict[str, str], rows: int, why: str
 ) -> None:
     table = Table(properties=properties)
@@ -60,7 +60,7 @@ def test_a_first_run_under_fail_refuses_what_is_not_its_own(
     assert open_table(table.facts, "main", replace(JOB, table_handling="APPEND")).first_run
 
 
-def test_a_first_run_under_fail_refuses_the_table_of_another_pipeline() -> None:
+def test_first_run_under_fail_rejects_the_table_of_another_iceberg_pipeline() -> None:
     table = Table()
     table.publish(job("x", "web", source="web.csv"))
     with pytest.raises(LoadFailed, match="pipeline `web` loads into it") as caught:
@@ -68,7 +68,7 @@ def test_a_first_run_under_fail_refuses_the_table_of_another_pipeline() -> None:
     assert "former name" not in str(caught.value.hint)
 
 
-def test_a_renamed_pipeline_is_told_of_its_former_name() -> None:
+def test_renamed_pipeline_is_rejected_with_its_former_name() -> None:
     table = Table()
     table.publish(job("x", "web"))
     with pytest.raises(LoadFailed) as caught:
@@ -78,7 +78,7 @@ def test_a_renamed_pipeline_is_told_of_its_former_name() -> None:
     assert "pipeline `web` loads `orders.csv` into `db.orders` too" in start.warnings[0]
 
 
-def test_only_a_first_run_is_held_up_by_others() -> None:
+def test_only_a_first_run_is_rejected_for_rows_of_others() -> None:
     table = Table()
     table.publish()
     table.publish(job("x", "web"))
@@ -92,7 +92,7 @@ def test_a_pipeline_loads_one_source_into_a_table() -> None:
         open_table(table.facts, "main", job("j2", source="b.csv"))
 
 
-def test_an_id_that_comes_again_with_other_settings_is_refused() -> None:
+def test_job_id_with_other_settings_is_rejected() -> None:
     table = Table()
     table.publish()
     check_same_load(table.facts, "main", JOB)
@@ -102,7 +102,7 @@ def test_an_id_that_comes_again_with_other_settings_is_refused() -> None:
     check_same_load(table.facts, "main", replace(JOB, fingerprint="0" * 64))
 
 
-def test_an_earlier_id_with_other_settings_is_known_from_its_snapshot() -> None:
+def test_earlier_job_id_with_other_settings_is_rejected_from_its_snapshot() -> None:
     table = Table()
     own = {"lakeload.job-id": "old", "lakeload.pipeline": "shop", "lakeload.fingerprint": "e" * 64}
     table.commit(own)
@@ -112,7 +112,7 @@ def test_an_earlier_id_with_other_settings_is_known_from_its_snapshot() -> None:
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_an_id_of_another_pipeline_in_the_table_is_taken(marked: bool) -> None:
+def test_job_id_of_another_pipeline_is_rejected(marked: bool) -> None:
     table = Table()
     table.publish(job("j1", "web"), marked=marked)
     if marked:
@@ -123,7 +123,7 @@ def test_an_id_of_another_pipeline_in_the_table_is_taken(marked: bool) -> None:
     check_same_load(table.facts, "main", JOB)
 
 
-def test_a_rolled_back_state_stops_the_load_and_says_how_to_go_on() -> None:
+def test_rolled_back_state_is_rejected_with_a_hint() -> None:
     table = Table()
     table.publish(state=1)
     table.publish(job("j2"), state=2)
@@ -161,7 +161,7 @@ def test_a_rollback_is_not_undone_over_what_came_after() -> None:
     assert "`--full-refresh`" in str(caught.value.hint)
 
 
-def test_a_load_that_does_not_go_on_does_not_mind_a_rollback() -> None:
+def test_load_without_a_state_ignores_a_rollback() -> None:
     table = Table()
     table.publish(state=1)
     table.roll_back(None)
@@ -177,7 +177,7 @@ def test_a_pipeline_without_a_state_so_far_begins_with_everything_also_after_a_r
     assert start.state.state is None
 
 
-def test_an_expired_state_is_believed_while_its_rows_are_there() -> None:
+def test_expired_state_is_accepted_while_its_rows_exist() -> None:
     table = Table()
     table.publish(state=1)
     table.commit()
@@ -190,7 +190,7 @@ def test_an_expired_state_is_believed_while_its_rows_are_there() -> None:
         check_state_rows(start, table.facts, "main", _ON, False)
 
 
-def test_a_pipeline_without_rows_so_far_has_none_to_ask_for() -> None:
+def test_expired_state_without_rows_is_not_searched() -> None:
     table = Table()
     state = PipelineState("orders.csv", "j1", 99, "f", {}, state=1)
     table.properties["lakeload.state.shop"] = state.to_property()

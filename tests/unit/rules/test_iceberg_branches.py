@@ -23,7 +23,7 @@ def _branch(hours: float) -> str:
     return staging_branch(_NOW - timedelta(hours=hours), new_attempt_id())
 
 
-def test_a_branch_tells_its_age_and_attempt() -> None:
+def test_staging_branch_name_has_age_and_attempt() -> None:
     name = staging_branch(_NOW.astimezone(timezone(timedelta(hours=5))), _ATTEMPT)
     assert name == "lakeload_20261121t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11"
     assert parse_staging_branch(name) == (_NOW, _ATTEMPT)
@@ -40,7 +40,7 @@ def test_a_branch_tells_its_age_and_attempt() -> None:
         "lakeload_20261121t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11_x",
     ],
 )
-def test_branches_of_others_are_left_alone(name: str) -> None:
+def test_branches_of_other_writers_are_ignored(name: str) -> None:
     assert parse_staging_branch(name) is None
     assert left_branches({name: 1}, _NOW, timedelta(0)) == ()
 

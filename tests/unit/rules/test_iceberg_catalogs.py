@@ -19,13 +19,13 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import loading_problem
         (CatalogSpec(type="NESSIE", api="REST"), Compares.NOTHING),
     ],
 )
-def test_each_catalog_compares_what_it_was_seen_to(
+def test_commit_validation_of_each_catalog_is_as_observed(
     catalog: CatalogSpec, expected: Compares
 ) -> None:
     assert catalog_traits(catalog).compares is expected
 
 
-def test_only_a_catalog_that_compares_nothing_is_not_loaded_into() -> None:
+def test_only_a_catalog_without_commit_validation_is_rejected() -> None:
     assert "not keep branches" in (loading_problem(CatalogSpec(type="NESSIE", api="REST")) or "")
     assert loading_problem(CatalogSpec(type="NESSIE")) is None
     assert loading_problem(CatalogSpec(type="REST")) is None

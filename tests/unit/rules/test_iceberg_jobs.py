@@ -33,7 +33,7 @@ def test_the_key_of_a_job_is_that_of_its_pipeline() -> None:
     assert len({job_key("shop", "j1"), job_key("shopj", "1"), job_key("web", "j1")}) == 3
 
 
-def test_a_published_job_is_in_and_no_other() -> None:
+def test_published_job_is_committed_and_others_are_not() -> None:
     table = Table()
     assert _found(table) is JobFound.NOT_IN
     number = table.publish()
@@ -43,7 +43,7 @@ def test_a_published_job_is_in_and_no_other() -> None:
     assert _found(table, pipeline="web") is JobFound.NOT_IN
 
 
-def test_a_job_that_was_rolled_back_is_not_in() -> None:
+def test_rolled_back_job_is_not_committed() -> None:
     table = Table()
     table.publish(marked=True)
     table.publish(job("j2"), marked=True)
@@ -59,7 +59,7 @@ def test_a_job_counts_in_the_branch_that_is_loaded() -> None:
     assert find_job(table.facts, "audit", "shop", "j1").found is JobFound.NOT_IN
 
 
-def test_a_rolled_back_job_that_somebody_cherry_picked_is_in_again() -> None:
+def test_rolled_back_job_after_a_cherry_pick_is_committed() -> None:
     table = Table()
     table.publish()
     picked = table.publish(job("j2"))
@@ -69,7 +69,7 @@ def test_a_rolled_back_job_that_somebody_cherry_picked_is_in_again() -> None:
     assert (answer.found, answer.snapshot) == (JobFound.IN, copy)
 
 
-def test_an_expired_snapshot_leaves_the_question_to_the_data() -> None:
+def test_job_with_an_expired_snapshot_is_searched_in_the_data() -> None:
     table = Table()
     table.publish()
     table.commit()
@@ -80,7 +80,7 @@ def test_an_expired_snapshot_leaves_the_question_to_the_data() -> None:
     assert answer.without_the_data() is JobFound.IN
 
 
-def test_the_parent_of_the_oldest_snapshot_is_known_to_be_in() -> None:
+def test_parent_of_the_oldest_snapshot_is_committed() -> None:
     table = Table()
     table.publish()
     table.commit()
@@ -111,7 +111,7 @@ def test_a_kept_snapshot_beyond_a_gap_may_be_an_ancestor_or_not() -> None:
     assert belongs(table.facts, "main", tagged) is None
 
 
-def test_a_full_list_of_jobs_may_have_forgotten_one() -> None:
+def test_full_job_list_makes_a_missing_job_unknown() -> None:
     table = Table()
     for number in range(JOBS_REMEMBERED):
         table.publish(job(f"n{number}"))

@@ -70,7 +70,7 @@ def test_a_field_is_read_and_written(text: str, field: PartitionField) -> None:
         ("truncate(2147483648, id)", "the number must be from 1 to 2147483647"),
     ],
 )
-def test_what_is_no_field_is_told_with_an_example(text: str, message: str) -> None:
+def test_invalid_partition_field_is_rejected_with_an_example(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         parse_partition_field(text)
     assert message in str(caught.value)

@@ -50,7 +50,7 @@ def test_properties_of_tables_are_allowed(name: str, value: str) -> None:
         ("x" * 256, "x", "is not the name of a table property"),
     ],
 )
-def test_what_lakeload_relies_on_is_refused_with_a_way_out(
+def test_table_property_reserved_by_lakeload_is_rejected_with_a_hint(
     name: str, value: str, message: str
 ) -> None:
     problem = property_problem(name, value)

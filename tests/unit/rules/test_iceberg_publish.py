@@ -55,12 +55,12 @@ def _table() -> Table:
     return table
 
 
-def test_nothing_in_the_way() -> None:
+def test_publish_without_a_concurrent_commit_proceeds() -> None:
     assert _Load(_table()).ask() == iceberg_publish.GO
     assert _Load(Table()).ask(mode="replace") == iceberg_publish.GO
 
 
-def test_appends_pass_what_others_have_committed_and_replacements_do_not() -> None:
+def test_publish_after_other_commits_proceeds_for_appends_only() -> None:
     load = _Load(_table())
     load.table.commit()
     load.table.publish(job("x", "web", source="web.csv"), state=7)
@@ -70,7 +70,7 @@ def test_appends_pass_what_others_have_committed_and_replacements_do_not() -> No
     assert "branch `main` of `db.orders` has moved" in verdict.reason
 
 
-def test_another_load_has_moved_the_state() -> None:
+def test_publish_after_a_moved_state_conflicts() -> None:
     load = _Load(_table())
     load.table.publish(job("j2"), state=2)
     verdict = load.ask()
@@ -79,13 +79,13 @@ def test_another_load_has_moved_the_state() -> None:
     assert load.ask(sets_state=False).decision is Decision.GO
 
 
-def test_the_same_state_of_another_snapshot_is_another_state() -> None:
+def test_publish_with_the_state_of_another_snapshot_conflicts() -> None:
     load = _Load(_table())
     load.table.publish(job("j2"), state=1)
     assert load.ask().decision is Decision.RUN_AGAIN
 
 
-def test_the_branch_was_rolled_back_since_the_start() -> None:
+def test_publish_after_a_rollback_conflicts() -> None:
     table = _table()
     table.commit()
     load = _Load(table)
@@ -96,7 +96,7 @@ def test_the_branch_was_rolled_back_since_the_start() -> None:
         assert "no longer has snapshot 2" in verdict.reason
 
 
-def test_the_first_snapshot_beyond_what_is_expired_still_counts() -> None:
+def test_publish_finds_the_first_snapshot_after_expired_ones() -> None:
     load = _Load(_table())
     load.table.commit()
     load.table.expire([1])
@@ -106,20 +106,20 @@ def test_the_first_snapshot_beyond_what_is_expired_still_counts() -> None:
     assert load.ask().decision is Decision.RUN_AGAIN
 
 
-def test_another_attempt_has_published_the_job() -> None:
+def test_publish_after_another_attempt_reports_committed() -> None:
     load = _Load(_table())
     number = load.table.publish(job("j9"), state=2)
     assert load.ask() == Verdict(Decision.NO_OP, snapshot=number)
 
 
-def test_the_other_attempt_was_rolled_back_again() -> None:
+def test_publish_after_a_rolled_back_attempt_proceeds() -> None:
     load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
     load.table.publish(job("j9"))
     load.table.roll_back(1)
     assert load.ask().decision is Decision.GO
 
 
-def test_the_other_attempt_is_expired_and_only_the_data_can_tell() -> None:
+def test_publish_after_an_expired_attempt_searches_the_data() -> None:
     load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
     load.table.publish(job("j9"))
     load.table.commit()
@@ -133,7 +133,7 @@ def test_the_other_attempt_is_expired_and_only_the_data_can_tell() -> None:
     assert load.ask().decision is Decision.GO
 
 
-def test_the_list_of_jobs_has_turned_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_with_a_full_job_list_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iceberg_publish, "JOBS_REMEMBERED", 2)
     load = _Load(_table(), replace(_MINE, goes_on=False), sets_state=False)
     load.table.publish(job("j2"))
@@ -144,13 +144,13 @@ def test_the_list_of_jobs_has_turned_over(monkeypatch: pytest.MonkeyPatch) -> No
     assert "2 jobs were published" in verdict.reason
 
 
-def test_the_properties_were_set_back() -> None:
+def test_publish_after_a_property_reset_conflicts() -> None:
     load = _Load(_table())
     del load.table.properties["lakeload.seq"]
     assert "changed by hand" in load.ask().reason
 
 
-def test_the_staging_branch_is_gone() -> None:
+def test_publish_without_its_staging_branch_is_rejected() -> None:
     load = _Load(_table())
     del load.table.refs[_BRANCH]
     assert load.ask().decision is Decision.RUN_AGAIN
@@ -161,13 +161,13 @@ def test_the_staging_branch_is_gone() -> None:
     assert "`--job-id j9`" in str(verdict.error.hint)
 
 
-def test_the_staging_branch_holds_what_somebody_else_wrote() -> None:
+def test_publish_of_a_branch_with_other_commits_is_rejected() -> None:
     load = _Load(_table())
     load.table.refs[_BRANCH] = 7
     assert load.ask().decision is Decision.FAIL
 
 
-def test_the_table_is_another_one() -> None:
+def test_publish_to_another_table_uuid_is_rejected() -> None:
     load = _Load(_table())
     load.start = replace(load.start, uuid="earlier")
     verdict = load.ask()
@@ -175,7 +175,7 @@ def test_the_table_is_another_one() -> None:
     assert "was dropped" in str(verdict.error)
 
 
-def test_two_first_runs_under_fail_do_not_both_land() -> None:
+def test_publish_of_two_first_runs_under_fail_commits_one() -> None:
     load = _Load(Table())
     load.table.publish(job("x", "web"))
     verdict = load.ask()
@@ -185,19 +185,19 @@ def test_two_first_runs_under_fail_do_not_both_land() -> None:
     assert load.ask().decision is Decision.GO
 
 
-def test_a_foreign_row_that_came_first_stops_a_first_run_under_fail() -> None:
+def test_publish_of_a_first_run_under_fail_after_other_rows_is_rejected() -> None:
     load = _Load(Table())
     load.table.commit()
     assert "rows that lakeload did not write" in str(load.ask().error)
 
 
-def test_another_table_of_the_source_came_first() -> None:
+def test_publish_after_another_source_loaded_the_table_is_rejected() -> None:
     load = _Load(Table())
     load.table.publish(job("x", source="b.csv"))
     assert isinstance(load.ask().error, InvalidInput)
 
 
-def test_a_lost_answer_is_found_out_by_looking() -> None:
+def test_publish_lost_response_is_resolved_by_reading_the_table() -> None:
     load = _Load(_table())
     assert load.ask(unknown=55).decision is Decision.GO
     number = load.table.publish(job("j9"), state=2)
@@ -208,20 +208,20 @@ def test_a_lost_answer_is_found_out_by_looking() -> None:
     assert has_landed(load.table.facts, "main", load.own, number)
 
 
-def test_a_lost_answer_is_found_in_the_lineage_when_the_list_has_turned_over() -> None:
+def test_publish_lost_response_with_a_full_job_list_is_resolved_by_lineage() -> None:
     load = _Load(_table())
     number = load.table.publish(job("j9"), state=2)
     load.table.properties["lakeload.jobs"] = ""
     assert load.ask(unknown=number).decision is Decision.LANDED
 
 
-def test_nothing_is_called_committed_or_not_without_knowing() -> None:
+def test_publish_unknown_outcome_is_reported_as_unknown() -> None:
     assert after_drop(dropped=True, unknown=True) == "NOTHING_COMMITTED"
     assert after_drop(dropped=False, unknown=False) == "NOTHING_COMMITTED"
     assert after_drop(dropped=False, unknown=True) == "UNKNOWN"
 
 
-def test_a_definition_is_not_replaced_under_another_load() -> None:
+def test_publish_of_a_replaced_definition_under_another_load_conflicts() -> None:
     table = _table()
     table.refs[_BRANCH] = 1
     check_replaceable(table.facts, _BRANCH, JOB)

@@ -35,43 +35,43 @@ def _published() -> Table:
     return table
 
 
-def test_those_of_an_attempt_in_the_lineage_count() -> None:
+def test_rejects_of_an_attempt_in_the_lineage_are_kept() -> None:
     table = _published()
     table.commit()
     assert fate_of(table.facts, "main", _MINE) == "COUNTS"
 
 
-def test_those_of_another_round_or_attempt_at_the_same_job_go() -> None:
+def test_rejects_of_another_round_or_attempt_are_removed() -> None:
     assert fate_of(_published().facts, "main", replace(_MINE, branch=_BRANCH[:-1] + "2")) == "GONE"
 
 
-def test_those_of_an_attempt_that_may_still_publish_wait() -> None:
+def test_rejects_of_an_attempt_that_may_still_publish_are_pending() -> None:
     table = Table()
     table.refs[_BRANCH] = 7
     assert fate_of(table.facts, "main", _MINE) == "WAITS"
 
 
-def test_those_of_an_attempt_without_branch_and_snapshot_go() -> None:
+def test_rejects_of_an_attempt_without_branch_and_snapshot_are_removed() -> None:
     table = Table()
     table.commit({SUMMARY_BRANCH: "another"})
     assert fate_of(table.facts, "main", _MINE) == "GONE"
     assert fate_of(None, "main", _MINE) == "GONE"
 
 
-def test_those_of_a_job_that_was_rolled_back_go() -> None:
+def test_rejects_of_a_rolled_back_job_are_removed() -> None:
     table = _published()
     table.roll_back(None)
     assert fate_of(table.facts, "main", _MINE) == "GONE"
 
 
-def test_nothing_is_removed_where_expiry_hides_who_brought_the_job_in() -> None:
+def test_rejects_with_an_expired_publisher_are_kept() -> None:
     table = _published()
     table.commit()
     table.expire([1])
     assert fate_of(table.facts, "main", _MINE) == "COUNTS"
 
 
-def test_what_is_pending_is_read_as_it_was_written() -> None:
+def test_pending_rejects_round_trip() -> None:
     side = Table()
     side.properties[_MINE.name] = _MINE.to_property()
     assert tuple(pending_rejects(side.facts)) == (_MINE,)
@@ -80,7 +80,7 @@ def test_what_is_pending_is_read_as_it_was_written() -> None:
         tuple(pending_rejects(side.facts))
 
 
-def test_a_round_is_remembered_until_nobody_can_add_its_records() -> None:
+def test_pending_round_is_kept_while_records_can_be_added() -> None:
     begun = datetime(2026, 11, 21, 10, tzinfo=UTC)
     assert not is_forgotten(_MINE, None, begun + timedelta(hours=23))
     assert is_forgotten(_MINE, None, begun + timedelta(hours=24))

@@ -58,14 +58,14 @@ def test_fields_stay_up_to_the_first_that_differs(
     assert [*step.before[:keep], *map(str.lower, step.now[keep:])] == list(map(str.lower, wanted))
 
 
-def test_a_spec_that_is_the_same_or_not_asked_for_stays() -> None:
+def test_equal_or_unset_partition_spec_is_kept() -> None:
     assert repartition(["Country", "day(at)"], fields("country", "days(AT)")) is None
     assert repartition([], ()) is None
     assert repartition(["country"], None) is None
 
 
 @pytest.mark.parametrize("policy", ["ADD_COLUMNS", "FAIL"])
-def test_a_policy_for_less_than_evolving_refuses_and_names_both_specs(
+def test_partition_change_without_evolution_is_rejected_with_both_specs(
     policy: SchemaChanges,
 ) -> None:
     def planned(table: Sequence[str], wanted: Sequence[PartitionField] | None) -> SchemaPlan:
@@ -88,7 +88,7 @@ def test_a_policy_for_less_than_evolving_refuses_and_names_both_specs(
     assert planned(["day(at)"], None) == SchemaPlan()
 
 
-def test_the_steps_are_told_in_one_sentence() -> None:
+def test_repartition_steps_are_one_sentence() -> None:
     def told(before: Sequence[str], *wanted: str) -> tuple[str, ...]:
         plan = with_partitions(
             SchemaPlan(), before, fields(*wanted), "EVOLVE", target="shop.orders", columns={}
@@ -104,7 +104,7 @@ def test_the_steps_are_told_in_one_sentence() -> None:
     assert told(["a"]) == ("writes new files without partitions, no longer by `a`",)
 
 
-def test_columns_made_anew_keep_the_partitions_that_they_can_have() -> None:
+def test_replaced_columns_keep_the_possible_partitions() -> None:
     before = ["Country", "day(at)", "bucket(4, id)", "zorder[2](id)"]
     columns = {"country": "string", "at": "string", "id": "long"}
     assert kept_fields(before, columns) == fields("Country", "bucket(4, id)")

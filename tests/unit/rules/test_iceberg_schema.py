@@ -225,7 +225,7 @@ def test_a_replaced_table_has_the_key_of_the_load() -> None:
     assert plan.set_identifiers == ("b",)
 
 
-def test_a_plan_tells_each_step_in_words() -> None:
+def test_schema_plan_describes_each_step() -> None:
     plan = _compare(
         {"id": "int", "old": "int", "r": "int"},
         {"id": "long", "new": "string", "r": "int"},
@@ -322,7 +322,7 @@ def test_the_page_shows_the_messages_that_are_raised() -> None:
     assert section.split("\n## ")[0] == _messages()
 
 
-def test_no_hint_offers_what_the_load_does_already() -> None:
+def test_hints_do_not_suggest_the_current_setting() -> None:
     shown = re.findall(r"```text\n(.*?)```", _messages(), re.DOTALL)
     assert len(shown) == len(_MESSAGES)
     assert not [text for text in shown if "`schema_changes` is EVOLVE" in text]

@@ -45,7 +45,7 @@ def test_a_primitive_is_written_as_it_is_read(kind: py.IcebergType) -> None:
     assert str(parse_type(str(kind))) == str(kind)
 
 
-def test_ids_and_comments_say_nothing_of_a_type() -> None:
+def test_iceberg_type_ignores_ids_and_comments() -> None:
     java = (
         "struct<3: city: optional string (where, 4: it is), 4: zip: required int, "
         "5: tags: optional list<string>, 6: prices: optional map<string, decimal(12, 2)>>"
@@ -77,7 +77,7 @@ def test_whatever_pyiceberg_writes_is_read_as_it_was_meant() -> None:
     "text",
     ["", "Struct", "list<int", "list<>", "map<int>", "struct<a>", "decimal", "fixed", "int x", "1"],
 )
-def test_what_is_no_type_is_named(text: str) -> None:
+def test_invalid_iceberg_type_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="is not a type of Iceberg"):
         parse_type(text)
 

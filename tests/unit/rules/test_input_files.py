@@ -24,7 +24,7 @@ def chosen(found: list[FileState], **options: str) -> list[str]:
     return [file.path for file in choose(found, options)]
 
 
-def test_of_a_folder_the_files_directly_in_it_are_read() -> None:
+def test_folder_without_partitions_reads_direct_files_only() -> None:
     found = files("/d/b.csv", "/d/a.csv", "/d/below/c.csv")
 
     assert chosen(found) == ["/d/a.csv", "/d/b.csv"]
@@ -75,7 +75,7 @@ def test_a_file_that_two_paths_name_is_read_once() -> None:
         ("a_b.c", False),
     ],
 )
-def test_hidden_names_are_sparks(name: str, expected: bool) -> None:
+def test_hidden_file_names_are_those_of_spark(name: str, expected: bool) -> None:
     assert hidden(name) is expected
 
 

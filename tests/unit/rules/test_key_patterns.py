@@ -64,7 +64,7 @@ def test_patterns_name_the_keys_they_would_name_as_files(folder: Path) -> None:
     assert different == {}
 
 
-def test_only_what_a_pattern_begins_with_is_listed() -> None:
+def test_key_pattern_lists_its_fixed_prefix_only() -> None:
     assert KeyPattern.parse("s3://b/data/2026-*/x?.csv").prefix == "data/2026-"
     assert KeyPattern.parse("s3://b/data/x.csv").prefix == "data/x.csv"
     assert KeyPattern.parse("s3://b/data/*.csv").flat
@@ -95,7 +95,7 @@ def test_the_last_name_of_a_glob_is_one_of_hadoop(path: str, expected: str | Non
 
 @given(st.text(string.printable, max_size=20), st.text(string.printable, max_size=20))
 @settings(max_examples=200)
-def test_any_pattern_can_be_asked_about_any_key(pattern: str, key: str) -> None:
+def test_key_pattern_matches_any_key_without_an_error(pattern: str, key: str) -> None:
     found = KeyPattern("bucket", pattern).root_of(key)
 
     assert found is None or found == "" or key.startswith(f"{found}/")

@@ -147,6 +147,6 @@ def test_tables_inside_each_other_are_found() -> None:
     assert overlaps([inner, *apart, outer]) == [(outer, inner)]
 
 
-def test_probes_lie_beside_the_logs() -> None:
+def test_probe_keys_are_beside_the_logs() -> None:
     assert probe_path("p") == "p/_lakeload/probe/"
     assert probe_path("") == "_lakeload/probe/"

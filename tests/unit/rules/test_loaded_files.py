@@ -59,7 +59,7 @@ def s3(path: str, etag: str, modified: int = 1, size: int = 1) -> FileState:
     return FileState(f"s3://bucket/{path}", size, modified, etag)
 
 
-def test_the_first_run_loads_all_and_the_next_nothing_without_looking_anything_up() -> None:
+def test_first_run_loads_all_and_next_run_nothing_without_lookups() -> None:
     pipeline = Pipeline()
     files = [local("a/1.csv"), local("a/2.csv", 5), local("b/1.csv", 3)]
     assert len(pipeline.run(*files)) == 3
@@ -67,7 +67,7 @@ def test_the_first_run_loads_all_and_the_next_nothing_without_looking_anything_u
     assert pipeline.looked_up == 0
 
 
-def test_younger_files_are_new_and_need_no_records() -> None:
+def test_files_after_the_watermark_are_new_without_lookups() -> None:
     pipeline = Pipeline()
     first = [local(f"a/{number}.csv", number) for number in range(5)]
     pipeline.run(*first)
@@ -87,13 +87,13 @@ def test_a_late_file_with_an_older_time_is_loaded() -> None:
     assert pipeline.looked_up == 1
 
 
-def test_a_file_of_the_very_second_of_the_watermark_is_loaded() -> None:
+def test_file_at_the_second_of_the_watermark_is_loaded() -> None:
     pipeline = Pipeline()
     pipeline.run(s3("a/1", "e1", 100))
     assert pipeline.run(s3("a/1", "e1", 100), s3("a/2", "e2", 100)) == (s3("a/2", "e2", 100),)
 
 
-def test_a_file_that_was_written_again_is_loaded_again_and_told() -> None:
+def test_rewritten_file_is_loaded_again_with_a_warning() -> None:
     pipeline = Pipeline()
     pipeline.run(local("a/1.csv", 1), local("a/2.csv", 1))
     again = local("a/1.csv", 7, size=9)
@@ -110,7 +110,7 @@ def test_the_same_content_put_again_in_s3_is_not_loaded_again() -> None:
 
 @pytest.mark.parametrize("time", [1, 9], ids=["older", "younger"])
 @pytest.mark.parametrize("etag", ["e1", None], ids=["s3", "local"])
-def test_a_file_that_comes_back_is_remembered(etag: str | None, time: int) -> None:
+def test_restored_file_is_known(etag: str | None, time: int) -> None:
     pipeline = Pipeline()
     gone = FileState("a/1", 1, time, etag)
     other, newer = FileState("a/2", 1, 2, etag and "e2"), FileState("a/3", 1, 5, etag and "e3")
@@ -121,7 +121,7 @@ def test_a_file_that_comes_back_is_remembered(etag: str | None, time: int) -> No
 
 
 @pytest.mark.parametrize("etag", ["e1", None], ids=["s3", "local"])
-def test_a_file_that_comes_back_is_remembered_when_its_folder_got_a_fold_meanwhile(
+def test_restored_file_is_known_after_its_folder_got_a_digest(
     etag: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loaded_files, "MAX_FOLDERS", 1)
@@ -133,7 +133,7 @@ def test_a_file_that_comes_back_is_remembered_when_its_folder_got_a_fold_meanwhi
     assert pipeline.run(replace(gone, modified=20) if etag else gone, stays, late) == ()
 
 
-def test_a_folder_that_comes_back_is_remembered() -> None:
+def test_restored_folder_is_known() -> None:
     pipeline = Pipeline()
     old, new = s3("old/1", "e1", 1), s3("new/1", "e2", 2)
     pipeline.run(old)
@@ -152,7 +152,7 @@ BACK = [
 
 @pytest.mark.parametrize("folds", [0, 1, 2])
 @pytest.mark.parametrize(("runs", "back"), BACK)
-def test_an_object_that_is_put_again_is_remembered_wherever_its_folder_was_folded(
+def test_object_uploaded_again_is_known_after_its_folder_got_a_digest(
     runs: list[str], back: str, folds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loaded_files, "MAX_FOLDERS", folds)
@@ -197,7 +197,7 @@ def test_a_state_of_something_else_is_refused() -> None:
         read_state(state_json(FilesState(1)) | {"kind": "KAFKA"})
 
 
-def test_many_folders_share_a_fold_and_new_files_in_them_need_no_records() -> None:
+def test_many_folders_share_a_digest_and_new_files_need_no_lookups() -> None:
     pipeline = Pipeline()
     first = [local(f"day={day:05}/x.csv", day) for day in range(MAX_FOLDERS * 3)]
     pipeline.run(*first)

@@ -9,7 +9,7 @@ from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
 
 
 @pytest.mark.parametrize(("value", "what"), [(None, "is not set"), ("", "is set and empty")])
-def test_a_variable_without_a_value_is_told_for_what_it_is(
+def test_empty_secret_variable_is_reported_as_empty(
     value: str | None, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LAKE_KEY", raising=False)

@@ -86,14 +86,14 @@ def test_unique_names_do_not_change_a_second_time(names: list[str]) -> None:
 
 
 @given(CROWDED, st.integers(0, 12))
-def test_names_at_the_end_change_only_numbers_before_them(names: list[str], cut: int) -> None:
+def test_appended_names_do_not_change_earlier_ones(names: list[str], cut: int) -> None:
     first = unique_names(names[:cut])
     for name, before, now in zip(names, first, unique_names(names), strict=False):
         assert before == now or before != normalize(name)
 
 
 @given(CROWDED, st.lists(st.text("aAb_12", max_size=4), max_size=6))
-def test_taken_names_are_given_to_nobody(names: list[str], taken: list[str]) -> None:
+def test_reserved_names_are_not_assigned(names: list[str], taken: list[str]) -> None:
     unique = unique_names(names, taken=taken)
     assert not {name.lower() for name in unique} & {name.lower() for name in taken}
 

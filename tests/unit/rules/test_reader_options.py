@@ -8,7 +8,7 @@ from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_problems
 
 
-def test_values_of_csv_options_are_looked_at() -> None:
+def test_csv_option_values_are_validated() -> None:
     (problem,) = option_problems("CSV", {"HEADER": "1"})
 
     assert problem.option == "HEADER"
@@ -24,7 +24,7 @@ def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) ->
 
 
 @pytest.mark.parametrize("file_format", ["NDJSON", "JSON"])
-def test_options_of_json_are_ours_or_names_of_spark_with_the_same_meaning(
+def test_json_options_are_named_as_in_lakeload_or_spark(
     file_format: FileFormat,
 ) -> None:
     given = {"Encoding": "utf-16", "primitivesAsString": "true", "timestampFormat": "d.M.yyyy"}
@@ -43,7 +43,7 @@ def test_options_of_json_are_ours_or_names_of_spark_with_the_same_meaning(
         ("lineSep", ";", "end lines with"),
     ],
 )
-def test_what_only_the_reader_of_spark_means_is_refused_for_json(
+def test_json_options_of_the_spark_reader_only_are_rejected(
     option: str, value: str, hint: str
 ) -> None:
     (problem,) = option_problems("NDJSON", {option: value})
@@ -53,7 +53,7 @@ def test_what_only_the_reader_of_spark_means_is_refused_for_json(
     assert hint in (problem.hint or "")
 
 
-def test_a_misspelled_option_is_named_with_what_was_meant() -> None:
+def test_misspelled_option_is_rejected_with_the_nearest_name() -> None:
     (problem,) = option_problems("CSV", {"delimeter": ";"})
 
     assert problem.message == "CSV has no reader option `delimeter`"
@@ -65,7 +65,7 @@ def test_an_option_of_another_format_is_refused() -> None:
 
 
 @pytest.mark.parametrize("option", ["mode", "MODE", "columnNameOfCorruptRecord", "path"])
-def test_what_lakeload_decides_is_refused_with_the_setting_to_use(option: str) -> None:
+def test_option_set_by_lakeload_is_rejected_with_the_setting(option: str) -> None:
     (problem,) = option_problems("CSV", {option: "x"})
 
     assert problem.message == f"the reader option `{option}` belongs to lakeload"
@@ -79,7 +79,7 @@ def test_options_that_lose_rows_silently_are_refused(option: str) -> None:
     assert "silently" in (problem.hint or "")
 
 
-def test_lines_or_whole_files_is_the_formats_choice() -> None:
+def test_multi_line_option_is_set_by_the_format() -> None:
     assert option_problems("CSV", {"multiLine": "true"}) == []
     assert [p.option for p in option_problems("NDJSON", {"multiLine": "true"})] == ["multiLine"]
 
@@ -99,7 +99,7 @@ def test_paths_of_records_are_accepted_for_json_alone(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["a.b", "$.a", "$.a[0]", "$..a[*]", "$.a[*].b[*]", "$.a b[*]", ""])
-def test_paths_that_are_none_of_a_list_are_refused(path: str) -> None:
+def test_record_paths_without_a_list_are_rejected(path: str) -> None:
     (problem,) = option_problems("JSON", {"records": path})
 
     assert "is not a path to a list" in problem.message

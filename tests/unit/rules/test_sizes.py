@@ -29,7 +29,7 @@ def test_a_size_is_read_in_bytes(text: str | int, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-1GiB", "1 giga", "1,5GiB", "1e3MB", "٣GiB", "1GiBs"])
-def test_anything_else_is_not_a_size(text: str) -> None:
+def test_invalid_size_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInput, match="is not a size"):
         parse_size(text)
 
@@ -42,7 +42,7 @@ def test_memory_is_read_as_the_jvm_reads_it(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["8", "8GiB", "1.5g", "", "g"])
-def test_anything_else_is_not_memory(text: str) -> None:
+def test_invalid_memory_size_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInput, match="is not an amount of memory"):
         parse_jvm_memory(text)
 

@@ -32,7 +32,7 @@ def test_the_name_is_made_of_the_column_and_the_type(target: str, kind: str, nam
     assert variant_name(target, kind, lower=False, taken=taken) == name
 
 
-def test_a_column_map_knows_the_columns_of_other_types_and_keeps_them_apart() -> None:
+def test_column_map_separates_columns_of_other_types() -> None:
     recorded = {
         "Amount": "amount",
         variant_key("amount", "string"): "amount_string",
@@ -47,7 +47,7 @@ def test_a_column_map_knows_the_columns_of_other_types_and_keeps_them_apart() ->
     assert {"amount", "amount_string", "amount_double"} <= mapping.families
 
 
-def test_ways_out_are_those_that_work() -> None:
+def test_type_conflict_hints_are_valid_settings() -> None:
     known = {"a": None, "b": "x"}
     assert misfit_clause("A", known) == "; every value of this load fits the table's type"
     assert misfit_clause("b", known) == "; the first value that does not fit is `x`"

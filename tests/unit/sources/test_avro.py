@@ -197,7 +197,7 @@ def test_a_large_file_is_read_in_parts(tmp_path: Path) -> None:
     assert found == list(range(2000))
 
 
-def test_what_spark_had_loaded_of_a_column_is_its_number(tmp_path: Path) -> None:
+def test_avro_column_loaded_by_spark_stays_a_number(tmp_path: Path) -> None:
     kinds = [
         logical("int", "time-millis"),
         logical("long", "time-micros"),

@@ -140,7 +140,7 @@ def test_a_header_without_a_name_for_the_row_names_is_skipped_with_a_warning() -
         ("a;b\n1;2\n3;4\n5;6\n", "separator", "HIGH"),
     ],
 )
-def test_a_guess_says_how_certain_it_is(text: str, option: str, confidence: str) -> None:
+def test_detect_dialect_guess_has_its_certainty(text: str, option: str, confidence: str) -> None:
     guesses = detect_dialect(text.encode(), whole=True).guesses
 
     assert [guess.confidence for guess in guesses if guess.option == option] == [confidence]

@@ -29,7 +29,9 @@ def rows(text: str) -> str:
         (GERMAN, "utf-16-le", "utf-16-le"),
     ],
 )
-def test_suggest_encoding_reads_the_words(text: str, written: str, suggested: str) -> None:
+def test_suggest_encoding_returns_the_encoding_of_readable_words(
+    text: str, written: str, suggested: str
+) -> None:
     guess = suggest_encoding(rows(text).encode(written, "ignore"))
 
     assert guess is not None
@@ -37,7 +39,7 @@ def test_suggest_encoding_reads_the_words(text: str, written: str, suggested: st
 
 
 @pytest.mark.parametrize("written", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "ascii"])
-def test_suggest_encoding_has_nothing_to_say_of_what_a_load_reads(written: str) -> None:
+def test_suggest_encoding_of_utf_8_is_none(written: str) -> None:
     assert suggest_encoding(rows(GERMAN).encode(written, "ignore")) is None
 
 

@@ -111,7 +111,7 @@ def test_a_file_with_types_of_its_own_is_known_by_its_content(
         ('{"id": 1}{"id": 2}\n{"zip": "01234"}', "JSON", {"id": "bigint", "zip": "string"}),
     ],
 )  # fmt: skip
-def test_json_is_told_from_its_values(
+def test_inspect_json_kind_is_detected_from_values(
     text: str, file_format: str, columns: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "data.txt").write_text(text, encoding="utf-8")
@@ -121,7 +121,7 @@ def test_json_is_told_from_its_values(
     assert (table.format, table.columns) == (file_format, columns)
 
 
-def test_types_and_rows_of_json_are_those_of_a_load(tmp_path: Path) -> None:
+def test_inspect_json_types_and_rows_equal_a_load(tmp_path: Path) -> None:
     """Also those of a file that is read in part, and of several files."""
     line = '{"n": 1.10, "o": {"z": 1.10,  "a": null}, "t": "é"}\n'
     (tmp_path / "part1.ndjson").write_text('{"n": 1}\n' + line * 4000, encoding="utf-8")
@@ -186,7 +186,7 @@ def test_the_records_of_a_wrapped_export_are_found(
     assert list(table.columns) == columns
 
 
-def test_a_large_object_is_looked_through_at_its_top_alone(tmp_path: Path) -> None:
+def test_inspect_large_json_object_reads_its_top_only(tmp_path: Path) -> None:
     """Its keys may be values: types of all that is nested in it would take minutes."""
     services = {
         f"service_{n}": {f"action_{n}_{m}": {"a": m} for m in range(20)} for n in range(300)
@@ -216,7 +216,7 @@ def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
         (bytes(range(256)) * 20, "it is binary data of no known format"),
     ],
 )
-def test_what_is_no_data_is_an_error_that_says_what_it_is(
+def test_inspect_non_data_file_is_an_error_with_its_kind(
     content: bytes, what: str, tmp_path: Path
 ) -> None:
     (tmp_path / "a.csv").write_bytes(content)
@@ -228,7 +228,7 @@ def test_what_is_no_data_is_an_error_that_says_what_it_is(
 
 
 @pytest.mark.parametrize("name", ["README.md", "LICENSE", "load.py", "config.yml"])
-def test_what_lies_beside_data_is_no_data(name: str, tmp_path: Path) -> None:
+def test_inspect_ignores_files_beside_data(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("a,b\n1,2\n", encoding="utf-8")
 
     assert "text or code" in str(only(tmp_path).error)
@@ -373,6 +373,6 @@ def test_parquet_files_whose_types_do_not_unite_are_an_error(tmp_path: Path) -> 
     assert "`id`" in error.message
 
 
-def test_a_path_that_names_nothing_raises_what_a_load_raises(tmp_path: Path) -> None:
+def test_inspect_missing_path_raises_the_error_of_a_load(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match="there is no file or folder"):
         tables(tmp_path, "missing.csv")

@@ -14,7 +14,7 @@ NEW = FileState("in/a.csv", 20, 2)
 OTHER = FileState("in/b.csv", 10, 1, "etag")
 
 
-def test_a_note_without_rejected_records_is_as_it_has_always_been() -> None:
+def test_known_file_without_rejects_is_stored_unchanged() -> None:
     (note,) = by_folder([OLD, OTHER])
 
     assert note == {

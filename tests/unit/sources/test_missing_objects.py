@@ -80,7 +80,7 @@ def test_a_refused_pattern_names_the_prefix_that_a_policy_has_to_allow() -> None
     assert "for the prefix `land ing/flights_` " in (caught.value.hint or "")
 
 
-def test_an_explicit_deny_is_not_answered_with_an_allow() -> None:
+def test_explicit_deny_suggests_no_allow() -> None:
     store = _Store(("other/",), "with an explicit deny in a resource-based policy")
     with pytest.raises(AwsError) as caught:
         list(SourceObjects(cast(AwsSession, SimpleNamespace(s3=store))).find(["s3://b/a.csv"]))

@@ -113,7 +113,7 @@ def test_nested_values_are_cut_into_batches(tmp_path: Path) -> None:
     assert values(path) == lists
 
 
-def test_what_is_not_loaded_is_not_opened(tmp_path: Path) -> None:
+def test_orc_columns_not_loaded_are_not_read(tmp_path: Path) -> None:
     texts = [f"needle {n:03d}" for n in range(100)]
     path = write(tmp_path / "a.orc", {"v": range(100), "t": texts, "s": [{"x": "needle"}] * 100})
     content = path.read_bytes()
@@ -175,7 +175,7 @@ def test_digits_are_cut_off_towards_the_past() -> None:
     assert json.loads(aside["raw_record"])["v"] == f"{expected.isoformat(' ')}001"
 
 
-def test_what_microseconds_cannot_count_is_bad_with_truncate_too() -> None:
+def test_orc_timestamp_beyond_microseconds_is_bad_even_with_truncate() -> None:
     path = CORPUS / "refused_far_pyorc.orc"
 
     with pytest.raises(LoadFailed, match=r"row 2: .*`1125899906842624 seconds since 1970`"):
@@ -329,7 +329,7 @@ def test_damage_of_a_footer_ends_in_a_message(tmp_path: Path) -> None:
                 read(path)
 
 
-def test_what_is_not_orc_is_named(tmp_path: Path) -> None:
+def test_file_that_is_not_orc_is_rejected_by_name(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     for content in (b"id\n1\n", b"PAR1" * 9, b"\x00"):
         path.write_bytes(content)
@@ -360,7 +360,7 @@ def test_a_column_that_cannot_be_read_is_refused_unless_it_is_left_out(tmp_path:
     assert read(path, names=["t"]).to_pylist() == [{"t": "a"}]
 
 
-def test_names_are_any_text(tmp_path: Path) -> None:
+def test_orc_column_names_may_be_any_text(tmp_path: Path) -> None:
     row = {"a.b": 1, "a": {"b": 2, "c d": datetime(2024, 1, 1)}, "é`": "x", "A": 3}
     path = write(tmp_path / "a.orc", pa.Table.from_pylist([row]))
 

@@ -476,7 +476,7 @@ APART: dict[str, tuple[pa.DataType, pa.DataType, str, str]] = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_types_that_no_type_holds_name_both_files(tmp_path: Path, name: str) -> None:
+def test_incompatible_types_name_both_files(tmp_path: Path, name: str) -> None:
     one, other, first, second = APART[name]
     paths = [
         write(tmp_path / str(number), {"x": pa.array([None], kind), "y": [1]})
@@ -533,7 +533,7 @@ def test_a_place_is_named_for_each_row(tmp_path: Path) -> None:
     ]
 
 
-def test_what_spark_is_set_to_decides_types_as_before(tmp_path: Path) -> None:
+def test_spark_settings_still_decide_types(tmp_path: Path) -> None:
     content = {
         "b": pa.array([b"a"]),
         "ns": pa.array([1_500], pa.timestamp("ns")),

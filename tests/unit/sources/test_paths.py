@@ -54,7 +54,7 @@ def test_the_folder_above_may_be_read_and_has_its_own_name(tmp_path: Path) -> No
     assert partition_base([found], {}) == str(tmp_path)
 
 
-def test_two_dots_after_a_link_mean_what_the_system_says(tmp_path: Path) -> None:
+def test_path_with_dots_after_a_link_follows_the_file_system(tmp_path: Path) -> None:
     files(tmp_path, "far/data/a.csv", "far/conf/x", "here/b.csv")
     (tmp_path / "here" / "conf").symlink_to(tmp_path / "far" / "conf")
     (tmp_path / "here" / "link").symlink_to(tmp_path / "far" / "data")
@@ -75,11 +75,11 @@ def test_two_dots_after_a_link_mean_what_the_system_says(tmp_path: Path) -> None
         ("/a/..b/c..", "/a/..b/c.."),
     ],
 )
-def test_a_normal_path_has_no_name_without_meaning(path: str, normal: str) -> None:
+def test_normalized_path_has_no_redundant_part(path: str, normal: str) -> None:
     assert normal_path(path) == normal
 
 
-def test_spark_is_told_to_take_every_character_literally() -> None:
+def test_path_for_spark_escapes_every_pattern_character() -> None:
     assert spark_path("/d/a [1]{x}*?.csv") == "file:/d/a \\[1\\]\\{x\\}\\*\\?.csv"
 
 

@@ -102,7 +102,7 @@ ON_PAGE = {
 }
 
 
-def test_the_page_shows_what_is_read() -> None:
+def test_variant_page_equals_the_reader() -> None:
     page = PAGE.read_text(encoding="utf-8").split("### VARIANT")[1].split("\n- ")[0]
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
 

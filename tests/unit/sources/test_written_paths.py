@@ -128,7 +128,7 @@ def opened(tables: Sequence[InspectedTable]) -> list[str]:
 
 
 @each_spelling
-def test_inspect_and_init_take_it_for_the_same_file(
+def test_inspect_and_init_resolve_the_same_file(
     path: str, given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files(tmp_path, "project/orders.csv", "project/sub/x.csv")
@@ -175,9 +175,7 @@ def test_inspect_and_init_find_the_files_of_a_folder(
         assert names == [["a[1].csv"], ["orders_1.csv", "orders_2.csv"]]
 
 
-def test_braces_are_short_for_several_paths_and_each_has_to_be_there(
-    given: Given, tmp_path: Path
-) -> None:
+def test_braces_expand_to_paths_that_must_all_exist(given: Given, tmp_path: Path) -> None:
     files(tmp_path / "project", "a/1.csv", "b/2.csv", "c/3.csv")
 
     assert found(given("{a,b}/*.csv")) == [
@@ -205,7 +203,7 @@ def test_braces_in_s3_are_the_same(given: Given) -> None:
         ("{a,b", ("{a,b",)),
     ],
 )
-def test_what_braces_stand_for(path: str, expected: tuple[str, ...]) -> None:
+def test_braces_expand_to_paths(path: str, expected: tuple[str, ...]) -> None:
     assert alternatives(path) == expected
 
 
@@ -235,7 +233,7 @@ def test_a_link_that_leads_nowhere_is_missing_before_spark_starts(
 
 
 @pytest.mark.parametrize("path", ["no/such.csv", "*.parquet", "~nobody-here/x.csv"])
-def test_what_a_load_cannot_read_is_told_before_in_its_words(
+def test_path_a_load_cannot_read_is_rejected_before_spark_with_its_message(
     path: str, given: Given, tmp_path: Path
 ) -> None:
     files(tmp_path / "project", "orders.csv", "_hidden.csv")

@@ -61,7 +61,7 @@ def test_a_statement_can_be_pasted_as_it_is_shown(statement: dict[str, object]) 
     assert json.loads("\n".join(check_text.statement_lines(statement))) == statement
 
 
-def test_a_paragraph_fits_and_tells_everything() -> None:
+def test_failure_text_fits_and_is_complete() -> None:
     told = check_text.paragraph(_result(FAILURE), FAILURE).plain
     assert max(len(line) for line in told.splitlines()) <= 80
     for part in ("✗ list: listing", "request id: ABC", "IAM action: s3:ListBucket", "2. another"):
@@ -76,7 +76,7 @@ def test_a_line_for_a_pipe_begins_with_status_and_name_and_fits() -> None:
     assert max(len(one) for one in (first, *rest)) <= 80
 
 
-def test_what_is_left_behind_is_part_of_the_one_line() -> None:
+def test_leftovers_are_part_of_the_quiet_line() -> None:
     verdict = CheckVerdict((_result(FAILURE),), ("s3://lake/_lakeload/probe/x",), 1.0)
     destination = DestinationSpec("lake", "us-east-1", "shop")
     told = check_text.conclusion(verdict, destination, one_line=True).plain
@@ -86,7 +86,7 @@ def test_what_is_left_behind_is_part_of_the_one_line() -> None:
     )
 
 
-def test_what_could_not_be_asked_is_one_line_after_the_reason(
+def test_skipped_checks_are_one_line_after_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failed = _result(FAILURE)

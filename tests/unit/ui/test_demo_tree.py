@@ -48,7 +48,7 @@ def test_files_of_a_kind_are_one_line_and_the_new_ones_another() -> None:
     ]
 
 
-def test_the_second_day_changes_the_first_as_it_says(tmp_path: Path) -> None:
+def test_demo_second_day_changes_the_documented_rows(tmp_path: Path) -> None:
     first = _by_id(write_first_day(tmp_path, MONDAY)[0].path)
     second = _by_id(write_second_day(tmp_path, TUESDAY)[0].path)
     known = {number: row for number, row in second.items() if number in first}

@@ -47,7 +47,7 @@ def test_quiet_is_silent() -> None:
     assert fetched(quiet=True) == fetched(terminal=True, quiet=True) == ""
 
 
-def test_nothing_is_said_where_nothing_is_lacking() -> None:
+def test_fetch_progress_without_missing_jars_is_silent() -> None:
     stream = io.StringIO()
     with FetchProgress(Console(file=stream)):
         pass

@@ -44,7 +44,7 @@ def test_each_severity_has_its_command(severity: str, command: str) -> None:
     assert read_back(annotation(problem, None))[0] == command
 
 
-def test_what_means_something_to_a_runner_is_escaped(tmp_path: Path) -> None:
+def test_github_output_escapes_workflow_commands(tmp_path: Path) -> None:
     name = "a,line=9::100%:b.yml"
     message = "100% of `a::b,c`\r\n::error::x"
     problem = Problem("error", "c", message, str(tmp_path / name), 1, 2)

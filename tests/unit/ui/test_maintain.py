@@ -74,7 +74,7 @@ def test_each_step_that_has_work_is_a_line() -> None:
     assert "nothing was written; the same command with `--apply` does it" in err
 
 
-def test_what_was_done_is_told_as_done() -> None:
+def test_maintain_text_reports_done_steps_as_done() -> None:
     table = TableMaintenance(
         "orders", "shop.orders", (StepResult("uploads", "DONE", 2, bytes=None, items=("a", "b")),)
     )

@@ -57,7 +57,7 @@ def shown(*plans: TablePlan, quiet: bool = False) -> tuple[list[str], list[str]]
     return [line.rstrip() for line in out.splitlines()], err.splitlines()
 
 
-def test_each_table_is_a_row_and_below_its_name_what_would_become_of_it() -> None:
+def test_plan_text_has_a_row_and_details_per_table() -> None:
     out, err = shown(ORDERS)
     assert out == [
         "table          target                    mode    files      size  action",
@@ -78,13 +78,13 @@ def test_each_table_is_a_row_and_below_its_name_what_would_become_of_it() -> Non
     ]
 
 
-def test_a_table_of_which_nothing_is_to_be_said_is_its_row_alone() -> None:
+def test_plan_text_of_a_table_without_details_is_one_row() -> None:
     idle = replace(ORDERS, action="NO_OP", iceberg=None, incremental=None)
     out, _ = shown(idle)
     assert len(out) == 2
 
 
-def test_what_stands_in_the_way_is_said_even_when_little_is_wanted() -> None:
+def test_plan_text_quiet_shows_blocking_errors() -> None:
     wrong = ErrorInfo("LoadFailed", "no [red]way[/red]\x1b", 3, "mend it")
     left = Recovery("job-1", "shop", 5, 1, "publish")
     out, err = shown(replace(ORDERS, action="BLOCKED", error=wrong, recovery=(left,)), quiet=True)
@@ -112,7 +112,7 @@ def denied(table: str) -> TablePlan:
     return replace(plain, table=table, target=f"shop.{table}", catalog=known)
 
 
-def test_one_denial_of_several_tables_is_said_once_with_their_names() -> None:
+def test_plan_text_shows_an_error_of_several_tables_once() -> None:
     _, err = shown(denied("orders"), denied("visits"), denied("payments"), quiet=True)
     assert len(err) == 2
     assert err[0].startswith(
@@ -121,7 +121,7 @@ def test_one_denial_of_several_tables_is_said_once_with_their_names() -> None:
     assert err[1].startswith(" hint: allow `glue:GetTable`")
 
 
-def test_one_text_is_one_line_whatever_the_tables_are_called() -> None:
+def test_plan_text_with_any_table_name_is_one_line() -> None:
     error = ErrorInfo("AwsError", "asking Glue: access denied to a thing", 3)
     unasked = CatalogPlan("shop", "x", unasked=error)
     plain = replace(ORDERS, iceberg=None, incremental=None, catalog=unasked)
@@ -139,13 +139,13 @@ def test_different_errors_stay_apart() -> None:
     assert err == ["error: shop.a: a is bad", "error: shop.b: b is bad"]
 
 
-def test_how_to_read_tables_is_no_matter_while_something_is_in_the_way() -> None:
+def test_plan_text_with_errors_hides_the_query_hints() -> None:
     wrong = replace(ORDERS, action="BLOCKED", error=ErrorInfo("LoadFailed", "no way", 3))
     _, err = shown(wrong)
     assert err == ["error: supaflow_postgres.orders: no way", "note: nothing was written"]
 
 
-def test_it_is_said_who_reads_and_what_passes_through_spark() -> None:
+def test_plan_text_shows_the_reader_and_the_use_of_spark() -> None:
     def said(reader: str, why_jvm: str) -> str:
         out, _ = shown(replace(ORDERS, reader=reader, why_jvm=why_jvm))
         return next(line.strip() for line in out if "read " in line)
@@ -157,6 +157,6 @@ def test_it_is_said_who_reads_and_what_passes_through_spark() -> None:
     assert said("jvm", "the files are in S3") == "read by Spark: the files are in S3"
 
 
-def test_where_bad_records_would_go_is_said() -> None:
+def test_plan_text_shows_the_side_table() -> None:
     out, _ = shown(replace(ORDERS, side_table="shop.orders_rejected", max_rejected="0.1 %"))
     assert "  rejected records go to shop.orders_rejected, up to 0.1 %" in out

@@ -79,12 +79,12 @@ def test_more_tables_than_lines_are_counted() -> None:
     assert "2 more tables" in shown(terminal=True, height=5)
 
 
-def test_quiet_says_nothing() -> None:
+def test_progress_quiet_prints_nothing() -> None:
     assert shown(terminal=False, quiet=True) == ""
     assert shown(terminal=True, quiet=True) == ""
 
 
-def test_a_reader_that_goes_away_does_not_end_the_load() -> None:
+def test_progress_closed_pipe_does_not_stop_the_load() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", buffering=1) as broken:
@@ -94,7 +94,7 @@ def test_a_reader_that_goes_away_does_not_end_the_load() -> None:
         broken.write("the last flush goes nowhere")
 
 
-def test_a_terminal_that_is_closed_does_not_end_the_load() -> None:
+def test_progress_closed_terminal_does_not_stop_the_load() -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise OSError(errno.EIO, "Input/output error")

@@ -73,7 +73,7 @@ def test_a_loaded_table_is_one_line_and_its_folder_another() -> None:
     assert err == ["warning: shop.orders: odd"]
 
 
-def test_of_an_iceberg_table_the_snapshot_and_the_changes_are_told() -> None:
+def test_summary_of_an_iceberg_table_shows_snapshot_and_changes() -> None:
     out, _ = texts(summary(UPSERTED, replace(UPSERTED, target="shop.new", changes=None)))
 
     assert out[3:] == [
@@ -113,7 +113,7 @@ def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
     ]
 
 
-def test_quiet_keeps_the_answer_and_the_errors() -> None:
+def test_summary_quiet_keeps_result_and_errors() -> None:
     out, err = texts(summary(LOADED), quiet=True)
     assert len(out) == 3
     assert err == []
@@ -128,14 +128,14 @@ def test_one_error_for_all_is_not_repeated_for_each_table() -> None:
     assert [line for line in err if line.startswith("error")] == ["error: the Spark driver crashed"]
 
 
-def test_nobody_is_told_to_load_again_what_is_in_or_can_never_be() -> None:
+def test_summary_suggests_no_rerun_of_loaded_or_failed_for_good_tables() -> None:
     for code in (ExitCode.OK, ExitCode.FOLLOW_UP_FAILED, ExitCode.INVALID):
         err = Console(file=io.StringIO(), width=200)
         show_what_next(summary(LOADED, code=code), err)
         assert "run again" not in err.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_what_cannot_succeed_by_itself_is_not_to_be_run_again() -> None:
+def test_summary_suggests_no_rerun_of_non_retryable_errors() -> None:
     _, err = texts(summary(FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
     assert err[-1].startswith("log: ")
 

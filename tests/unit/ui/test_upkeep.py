@@ -70,7 +70,7 @@ def test_names_are_never_markup_and_long_ones_fold() -> None:
     assert lines(err)[:2] == ["error: shop.\\x1b: it\\x1b broke", " hint: mend\\x1b it"]
 
 
-def test_fences_show_when_more_is_asked_for() -> None:
+def test_runs_text_verbose_shows_fences() -> None:
     dead = FenceRecord("lakeload 0.1.0", AT, (), "older than 24 h", ("u1", "u2"))
     reset = FenceRecord("lakeload 0.1.0", AT, (), "by hand", resets="shop")
     fences = tuple(
@@ -139,7 +139,7 @@ def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
     assert runs_ui.to_document(report((), (), ()), (alive,))["running"][0]["job_id"] == "job-1"
 
 
-def test_a_damaged_job_names_its_keys_and_both_ways_on() -> None:
+def test_recover_text_of_a_damaged_job_names_keys_and_both_options() -> None:
     keys = tuple(f"lake/shop/orders/part-{number}.gzip.parquet" for number in range(7))
     damaged = Damaged(4, "shop", "job-1", 9000, keys, 7000)
     out, err = console(), console()

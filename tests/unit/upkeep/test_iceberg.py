@@ -62,7 +62,7 @@ def lines(stream: Console) -> list[str]:
     return [line.rstrip() for line in stream.file.getvalue().splitlines()]
 
 
-def test_a_rolled_back_job_is_told_from_one_that_was_never_published() -> None:
+def test_rolled_back_job_differs_from_an_unpublished_one() -> None:
     remembered = f"{job_key('shop', 'a')}:1,{job_key('shop', 'b')}:2"
     found = facts(
         loaded(1, None, "a"),
@@ -82,7 +82,7 @@ def test_a_rolled_back_job_is_told_from_one_that_was_never_published() -> None:
     )
 
 
-def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
+def test_runs_are_grouped_by_job_with_details_of_the_table() -> None:
     found = facts(loaded(1, None, "monday"), properties={}, head=1)
     history = runs.report(
         published(found, "main", "shop.orders"),
@@ -119,7 +119,7 @@ def test_runs_are_shown_by_job_with_what_only_the_table_remembers() -> None:
         (OURS, (snapshot(1, None, **{"added-records": "3"}),), "no load of lakeload wrote (1 of"),
     ],
 )
-def test_a_table_with_rows_of_others_is_not_dropped(
+def test_reset_of_a_table_with_other_rows_does_not_drop_it(
     properties: dict[str, str], snapshots: tuple[dict[str, object], ...], said: str
 ) -> None:
     found = facts_of(open_table(*snapshots, properties=properties))
@@ -128,7 +128,7 @@ def test_a_table_with_rows_of_others_is_not_dropped(
     assert said in caught.value.message
 
 
-def test_a_table_that_somebody_may_be_loading_is_not_dropped() -> None:
+def test_reset_of_a_table_with_a_running_load_does_not_drop_it() -> None:
     found = facts_of(
         open_table(loaded(9, None, "a"), properties=OURS, refs={"main": 9, LEFT.name: 9})
     )
@@ -136,7 +136,7 @@ def test_a_table_that_somebody_may_be_loading_is_not_dropped() -> None:
         check_droppable(found, "shop")
 
 
-def test_compaction_of_our_own_table_stops_no_reset() -> None:
+def test_reset_after_own_compaction_drops_the_table() -> None:
     found = facts(
         loaded(1, None, "a"),
         snapshot(2, 1, operation="replace", **{"added-records": "5"}),
@@ -146,7 +146,7 @@ def test_compaction_of_our_own_table_stops_no_reset() -> None:
     check_droppable(found, "shop")
 
 
-def test_a_recovery_says_what_went_and_what_stays() -> None:
+def test_recover_text_lists_removed_and_kept_objects() -> None:
     young = StagingBranch(LEFT.name, "11111111-2222-3333-4444-555555555555", AT, 10)
     found = [
         BranchRecovery("shop.orders", True, (LEFT,), (young,)),
@@ -177,7 +177,7 @@ def test_a_recovery_says_what_went_and_what_stays() -> None:
     ]
 
 
-def test_a_reset_says_first_what_would_go_and_then_what_went() -> None:
+def test_reset_text_lists_planned_and_removed_objects() -> None:
     files = TableFiles(
         {"s3://b/t/data/1.parquet": 2048}, ("s3://b/t/metadata/1.json",), ("s3://x",)
     )

@@ -52,7 +52,7 @@ def test_an_age_is_a_number_and_a_unit(text: str, expected: timedelta) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "24", "-1h", "1.5h", "1w", "PT24H", "٣h", "9999999d"])
-def test_anything_else_is_no_age(text: str) -> None:
+def test_invalid_age_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_age("--abort-older-than", text)
     assert "--abort-older-than" in caught.value.message
@@ -92,14 +92,14 @@ DENIED = AwsError("listing the open uploads", code="AccessDenied", status=403)
         ),
     ],
 )
-def test_the_worst_of_a_table_decides(found: TableRecovery, status: str, code: ExitCode) -> None:
+def test_status_of_a_table_is_its_worst(found: TableRecovery, status: str, code: ExitCode) -> None:
     recovery = recovered("shop.orders", found)
     assert (recovery.status, recovery.exit_code) == (status, code)
     assert recovery.warnings == ((DENIED,) if found.uploads_error is DENIED else ())
     assert DENIED not in recovery.errors
 
 
-def test_a_dry_run_calls_unfinished_what_it_left_unfinished() -> None:
+def test_recover_dry_run_reports_unfinished_work() -> None:
     found = TableRecovery(LOCATION, PENDING)
     assert recovered("shop.orders", found, dry_run=True).status == "UNFINISHED"
 
@@ -165,14 +165,14 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_waits_for_no_table() -> None:
+def test_ctrl_c_stops_without_waiting_for_tables() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout == "stopped\n"
 
 
-def test_what_takes_long_is_told_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_operation_is_reported_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def void(*_: object, notify: Callable[[str], None], **__: object) -> str:
         notify("checking again in 15 min")
         return "void"

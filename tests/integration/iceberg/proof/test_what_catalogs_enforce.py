@@ -41,7 +41,7 @@ OVERTAKEN: tuple[Question, ...] = (
 
 
 @each_catalog
-def test_a_publish_that_was_overtaken_is_refused_whole(
+def test_publish_after_another_commit_is_rejected_as_a_whole(
     name: str, catalogs: dict[str, Place]
 ) -> None:
     answers = {question.__name__: question(catalogs[name]) for question in OVERTAKEN}
@@ -49,14 +49,12 @@ def test_a_publish_that_was_overtaken_is_refused_whole(
 
 
 @each_catalog
-def test_a_publish_never_lands_on_a_table_that_was_made_anew(
-    name: str, catalogs: dict[str, Place]
-) -> None:
+def test_publish_to_a_recreated_table_is_rejected(name: str, catalogs: dict[str, Place]) -> None:
     assert races.made_anew(catalogs[name]) in (Seen.REFUSED, Seen.UNKNOWN)
 
 
 @each_catalog
-def test_what_a_commit_does_not_name_is_compared_by_some_catalogs_only(
+def test_requirements_not_sent_are_enforced_by_some_catalogs_only(
     name: str, catalogs: dict[str, Place]
 ) -> None:
     place, whole = catalogs[name], catalog_traits(SPECS[name]).compares is Compares.TABLE
@@ -67,7 +65,7 @@ def test_what_a_commit_does_not_name_is_compared_by_some_catalogs_only(
 
 
 @each_catalog
-def test_no_catalog_does_what_the_protocol_does_itself(
+def test_catalogs_accept_commits_that_only_the_protocol_rejects(
     name: str, catalogs: dict[str, Place]
 ) -> None:
     place = catalogs[name]
@@ -86,7 +84,7 @@ def test_a_table_is_made_once(name: str, catalogs: dict[str, Place]) -> None:
 
 @each_catalog
 @pytest.mark.parametrize("fault", ["answer lost", "request lost", "503 after acting"])
-def test_a_client_that_has_no_answer_says_nothing_wrong_and_removes_no_file(
+def test_commit_without_a_response_reports_unknown_and_removes_no_file(
     name: str, fault: str, catalogs: dict[str, Place]
 ) -> None:
     assert fault in FAULTS
@@ -95,13 +93,13 @@ def test_a_client_that_has_no_answer_says_nothing_wrong_and_removes_no_file(
         assert told.true, told
 
 
-def test_what_is_said_is_compared_with_what_is_so() -> None:
+def test_reported_outcome_is_compared_with_the_observed_one() -> None:
     assert not Told(Seen.REFUSED, "CommitFailedException", landed=True).true
     assert not Told(Seen.LANDED, "", landed=False).true
     assert Told(Seen.UNKNOWN, "RESTException", landed=True).true
 
 
-def test_nessie_over_rest_keeps_no_branches_and_is_refused(catalogs: dict[str, Place]) -> None:
+def test_nessie_over_rest_without_branches_is_rejected(catalogs: dict[str, Place]) -> None:
     place = catalogs["NESSIE"]
     table = place.table("branches", "base")
     java = place.ours.load(table)

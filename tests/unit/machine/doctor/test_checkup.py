@@ -42,7 +42,7 @@ SICK = DoctorReport(
 )
 
 
-def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
+def test_doctor_failing_check_does_not_affect_others(tmp_path: Path) -> None:
     def broken(_: CheckContext) -> Iterator[CheckResult]:
         yield CheckResult("early", CheckStatus.OK, "seen")
         raise PermissionError(13, "Permission denied")
@@ -64,7 +64,7 @@ def test_a_check_that_fails_spoils_no_other(tmp_path: Path) -> None:
     assert "Permission denied" in found[1].why
 
 
-def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
+def test_doctor_check_without_a_result_times_out(tmp_path: Path) -> None:
     ever = threading.Event()
 
     def silent(_: CheckContext) -> Iterator[CheckResult]:
@@ -83,7 +83,7 @@ def test_a_check_that_never_answers_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_bug_in_a_check_is_a_bug_of_lakeload(tmp_path: Path) -> None:
+def test_doctor_bug_in_a_check_is_raised(tmp_path: Path) -> None:
     def buggy(_: CheckContext) -> Iterator[CheckResult]:
         raise KeyError("x")
 
@@ -105,7 +105,7 @@ def _calls() -> Iterator[tuple[str, set[str]]]:
                         yield from ((one, values) for one in FINDINGS if one.isupper())
 
 
-def test_each_finding_that_is_described_is_given_its_values() -> None:
+def test_doctor_finding_texts_get_all_their_values() -> None:
     called: dict[str, set[str]] = {}
     for key, values in _calls():
         assert called.setdefault(key, values) == values
@@ -116,7 +116,7 @@ def test_each_finding_that_is_described_is_given_its_values() -> None:
     assert called == wanted
 
 
-def test_no_check_imports_a_module_in_its_thread() -> None:
+def test_doctor_checks_import_no_module_in_threads() -> None:
     """Two threads that import modules of one package at once can lock each other out."""
     for path in Path(checks.__file__).parent.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -125,7 +125,7 @@ def test_no_check_imports_a_module_in_its_thread() -> None:
         assert not [node for node in nested if isinstance(node, ast.Import | ast.ImportFrom)], path
 
 
-def test_an_empty_machine_is_examined_to_the_end(tmp_path: Path) -> None:
+def test_doctor_on_an_empty_machine_runs_every_check(tmp_path: Path) -> None:
     report = run_checks(context(tmp_path, offline=True, seconds=60), CHECKS)
     found = statuses(list(report.findings))
     assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
@@ -153,7 +153,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, quiet: bool = Fals
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-def test_a_terminal_gets_a_table_of_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_on_a_terminal_prints_a_table_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, terminal=True)
     assert max(map(len, lines)) <= 80
     assert lines[0] == " ✓  python   Python 3.11"
@@ -164,7 +164,7 @@ def test_a_terminal_gets_a_table_of_eighty_columns(monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_a_pipe_gets_a_line_for_each_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_in_a_pipe_prints_a_line_per_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, terminal=False)
     assert [line.split()[:2] for line in lines if not line.startswith(" ")][:4] == [
         ["ok", "python"],
@@ -175,13 +175,13 @@ def test_a_pipe_gets_a_line_for_each_finding(monkeypatch: pytest.MonkeyPatch) ->
     assert lines[-2].strip() == "→ apt install java"
 
 
-def test_quiet_leaves_out_what_is_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_quiet_prints_only_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, terminal=False, quiet=True)
     assert not any("python" in line or "clock" in line for line in lines)
     assert any("java" in line for line in lines)
 
 
-def test_the_json_is_the_documented_one() -> None:
+def test_doctor_json_has_the_documented_keys() -> None:
     document = report_json(SICK, None, 4)
     assert {key: value for key, value in document.items() if key != "findings"} == {
         "status": "problem",

@@ -60,7 +60,7 @@ def test_keys_of_the_environment_show_their_last_four_characters_alone(
     assert finding.found == "from the environment (AWS_ACCESS_KEY_ID), access key …WXYZ"
 
 
-def test_nobody_is_a_problem_only_for_a_document_that_needs_somebody(tmp_path: Path) -> None:
+def test_missing_credentials_are_a_problem_only_where_needed(tmp_path: Path) -> None:
     general, asked = look(context(tmp_path)), look(needing(tmp_path))
     assert (general.status, asked.status) == (CheckStatus.WARNING, CheckStatus.PROBLEM)
     assert look(needing(tmp_path, offline=True)).status is CheckStatus.WARNING
@@ -79,13 +79,15 @@ def test_a_profile_that_does_not_exist_names_what_lists_them(tmp_path: Path) -> 
     assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure list-profiles")
 
 
-def test_half_a_key_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_access_key_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA00001234")
     finding = look(needing(tmp_path))
     assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure")
 
 
-def test_a_login_that_ended_names_the_command_that_renews_it(tmp_path: Path) -> None:
+def test_expired_login_names_the_command_that_renews_it(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(
         "[profile shop]\nsso_session = s\nsso_account_id = 123456789012\nsso_role_name = r\n"
         "region = us-east-1\n[sso-session s]\nsso_region = us-east-1\n"
@@ -99,7 +101,7 @@ def test_a_login_that_ended_names_the_command_that_renews_it(tmp_path: Path) -> 
     assert offline.found == "from IAM Identity Center (SSO), profile `shop`"
 
 
-def test_a_profile_that_asks_for_a_code_is_named_and_not_asked(tmp_path: Path) -> None:
+def test_mfa_profile_is_reported_and_not_used(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(
         "[profile shop]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = base\n"
         "mfa_serial = arn:aws:iam::123456789012:mfa/me\n"
@@ -120,7 +122,7 @@ def process(folder: Path, expires: datetime) -> None:
     (folder / "config").write_text(f"[default]\ncredential_process = {command}\n")
 
 
-def test_a_program_that_hands_out_ended_keys_is_a_problem(tmp_path: Path) -> None:
+def test_credential_process_with_expired_keys_is_a_problem(tmp_path: Path) -> None:
     process(tmp_path, datetime.now(UTC) - timedelta(hours=1))
     finding = look(needing(tmp_path))
     assert finding.status is CheckStatus.PROBLEM
@@ -138,7 +140,7 @@ def test_offline_starts_no_program(tmp_path: Path) -> None:
     ("method", "minutes", "status"),
     [("env", -1, "problem"), ("env", 5, "warning"), ("env", 60, "ok"), ("iam-role", 5, "ok")],
 )
-def test_keys_that_end_soon_are_told_unless_they_are_renewed(
+def test_keys_that_expire_soon_are_reported_unless_renewed(
     method: str, minutes: int, status: str
 ) -> None:
     source = CredentialSource(method, None, "1234", NOW + timedelta(minutes=minutes))
@@ -147,7 +149,7 @@ def test_keys_that_end_soon_are_told_unless_they_are_renewed(
     assert bool(finding.command) == (status != "ok")
 
 
-def test_the_secrets_a_document_refers_to_have_to_be_here(
+def test_missing_secrets_of_a_file_are_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "key").write_text("canary")

@@ -36,7 +36,7 @@ from tests.unit.machine.doctor.machines import context, statuses
         (GIB // 2, None, "problem"),
     ],
 )
-def test_the_drivers_heap_has_to_fit(
+def test_driver_heap_beyond_the_memory_is_a_problem(
     tmp_path: Path, available: int, configured: str | None, status: str
 ) -> None:
     machine = context(tmp_path, need=Need(driver_memory=configured))
@@ -86,7 +86,7 @@ def test_less_than_one_processor_is_a_warning() -> None:
         (GIB // 8, "ext4", "problem"),
     ],
 )
-def test_scratch_space_is_held_against_a_sane_amount(free: int, kind: str, status: str) -> None:
+def test_scratch_space_below_the_minimum_is_a_warning(free: int, kind: str, status: str) -> None:
     finding = judge_scratch(Path("/scratch"), "SPARK_LOCAL_DIRS", free, kind)
     assert str(finding.status) == status
     assert finding.command.startswith("export SPARK_LOCAL_DIRS=") == (status != "ok")
@@ -109,7 +109,7 @@ def test_a_scratch_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     assert finding.status is CheckStatus.PROBLEM
 
 
-def test_own_folders_need_not_exist_but_have_to_be_possible(tmp_path: Path) -> None:
+def test_own_folders_may_be_missing_but_must_be_creatable(tmp_path: Path) -> None:
     assert set(statuses(list(own_folders(context(tmp_path)))).values()) == {"ok"}
     (tmp_path / "cache").touch()
     found = statuses(list(own_folders(context(tmp_path))))
@@ -136,7 +136,7 @@ def test_a_temporary_folder_with_noexec_is_a_warning_that_names_another(tmp_path
     assert list(temporary(context(tmp_path, JAVA_TOOL_OPTIONS="-Djava.io.tmpdir=/"))) == []
 
 
-def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
+def test_mount_of_a_folder_is_the_innermost_and_latest(tmp_path: Path) -> None:
     mounts(
         tmp_path,
         "/dev/sda / ext4 rw",
@@ -149,7 +149,7 @@ def test_the_innermost_and_latest_mount_counts(tmp_path: Path) -> None:
     assert mount_of(tmp_path, tmp_path / "none") is None
 
 
-def test_javas_folder_is_that_of_its_options(tmp_path: Path) -> None:
+def test_java_temporary_folder_follows_its_options(tmp_path: Path) -> None:
     need = Need(conf={"spark.driver.extraJavaOptions": "-Xss4m -Djava.io.tmpdir=/y"})
     options = "-Djava.io.tmpdir=/x"
     assert java_temporary(context(tmp_path, JAVA_TOOL_OPTIONS=options)) == Path("/x")
@@ -173,7 +173,9 @@ def test_few_open_files_are_a_warning(soft: int, hard: int, command: str) -> Non
 @pytest.mark.parametrize(
     ("master", "status"), [("local[*]", "warning"), ("spark://h:1", "problem")]
 )
-def test_a_host_name_that_does_not_resolve(tmp_path: Path, master: str, status: str) -> None:
+def test_host_name_without_an_address_is_a_problem(
+    tmp_path: Path, master: str, status: str
+) -> None:
     machine = context(tmp_path, need=Need(master=master))
     finding = judge_host_name("box", machine, resolves=False)
     assert str(finding.status) == status

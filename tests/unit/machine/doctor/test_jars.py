@@ -57,7 +57,7 @@ def test_missing_jars_are_a_warning_only_where_they_are_known_to_be_needed(
     assert asked.found.startswith("1 of 2 are not in")
 
 
-def test_the_pinned_jars_of_the_needed_sets_alone_are_looked_at(tmp_path: Path) -> None:
+def test_doctor_checks_only_the_jars_of_needed_sets(tmp_path: Path) -> None:
     finding, *_ = jars(context(tmp_path, need=Need(features=("avro",))))
     assert finding.found.startswith("1 of 1 are not in")
     finding, *_ = jars(context(tmp_path))
@@ -80,7 +80,7 @@ def archive(state: Usability, *features: str) -> ArchiveState:
         ([archive("broken", "s3"), archive("usable", "s3")], "ok", "an archive of 75.0 MiB"),
     ],
 )
-def test_an_archive_counts_for_the_loads_it_was_made_for(
+def test_archive_of_other_jars_is_reported_as_missing(
     machine: CheckContext, states: list[ArchiveState], status: str, found: str
 ) -> None:
     finding = judge_archives(states, machine.need)
@@ -88,6 +88,6 @@ def test_an_archive_counts_for_the_loads_it_was_made_for(
     assert finding.found.startswith(found)
 
 
-def test_without_a_document_any_archive_will_do() -> None:
+def test_archive_without_a_file_may_be_any() -> None:
     assert judge_archives([archive("usable")], Need()).found.startswith("an archive of")
     assert judge_archives([], Need()).found == "no archive"

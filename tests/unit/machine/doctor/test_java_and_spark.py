@@ -20,7 +20,7 @@ INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headles
     ("version", "status"),
     [((3, 10), "problem"), ((3, 11), "ok"), ((3, 14), "ok"), ((3, 15), "warning")],
 )
-def test_python_is_held_against_the_supported_range(
+def test_python_outside_the_supported_range_is_a_problem(
     tmp_path: Path, version: tuple[int, int], status: str
 ) -> None:
     finding = judge(version, context(tmp_path))
@@ -38,13 +38,13 @@ def test_python_is_held_against_the_supported_range(
         ({}, "export LC_ALL=C.UTF-8"),
     ],
 )
-def test_the_locale_java_goes_by_has_to_be_utf_8(
+def test_java_locale_other_than_utf_8_is_a_problem(
     tmp_path: Path, variables: dict[str, str], command: str
 ) -> None:
     assert judge_encoding("utf-8", context(tmp_path, variables)).command == command
 
 
-def test_java_names_where_it_comes_from(tmp_path: Path) -> None:
+def test_java_finding_names_its_origin(tmp_path: Path) -> None:
     home = java(tmp_path / "jvm", "17.0.9")
     (from_home,) = look_at_java(context(tmp_path, JAVA_HOME=f"{home}/"))
     (from_path,) = look_at_java(context(tmp_path, PATH=f"{home}/bin"))
@@ -67,7 +67,7 @@ def test_a_java_that_is_too_old_or_too_new_is_a_problem(tmp_path: Path, version:
     assert (second.name, second.command) == ("java-home", "unset JAVA_HOME")
 
 
-def test_a_java_home_that_points_nowhere_is_passed_over_and_told(tmp_path: Path) -> None:
+def test_java_home_without_java_is_skipped_and_reported(tmp_path: Path) -> None:
     home = java(tmp_path / "jvm", "21.0.2")
     found = list(look_at_java(context(tmp_path, JAVA_HOME="/gone", PATH=f"{home}/bin")))
     assert statuses(found) == {"java": "ok", "java-home": "warning"}
@@ -85,7 +85,7 @@ def test_a_runtime_without_a_module_that_spark_loads_is_a_problem(tmp_path: Path
 
 
 @pytest.mark.parametrize(("version", "status"), [("4.1.4", "ok"), ("3.5.7", "problem")])
-def test_pyspark_is_held_against_the_pinned_range(
+def test_pyspark_outside_the_pinned_range_is_a_problem(
     tmp_path: Path, version: str, status: str
 ) -> None:
     home = spark(tmp_path / "pyspark", version)
@@ -128,7 +128,7 @@ def test_a_spark_submit_that_cannot_be_executed_is_a_problem(tmp_path: Path) -> 
     assert finding.command == f"chmod +x '{home}/bin/spark-submit'"
 
 
-def test_another_spark_submit_on_the_path_is_said_not_to_be_used(tmp_path: Path) -> None:
+def test_another_spark_submit_on_the_path_is_reported_as_unused(tmp_path: Path) -> None:
     home = spark(tmp_path / "spark", "4.1.4")
     other = spark(tmp_path / "other", "3.5.7")
     machine = context(tmp_path, SPARK_HOME=str(home), PATH=f"{other}/bin")
@@ -138,7 +138,7 @@ def test_another_spark_submit_on_the_path_is_said_not_to_be_used(tmp_path: Path)
     )
 
 
-def test_another_python_for_pyspark_has_no_effect_and_is_told(tmp_path: Path) -> None:
+def test_another_python_for_pyspark_is_reported_as_unused(tmp_path: Path) -> None:
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\n")
     other.chmod(0o755)

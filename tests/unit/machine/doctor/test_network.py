@@ -69,7 +69,7 @@ def test_the_clock_is_compared_with_the_endpoints(
     assert ("chrony" in finding.command) == (status != "ok")
 
 
-def test_an_answer_without_a_date_is_a_warning(tmp_path: Path, noon: str) -> None:
+def test_clock_check_without_a_date_is_a_warning(tmp_path: Path, noon: str) -> None:
     need = Need(destination=destination(s3=f"{noon}/dateless"))
     (finding,) = clock(context(tmp_path, need=need))
     assert (finding.status, "no Date header" in finding.found) == (CheckStatus.WARNING, True)
@@ -89,7 +89,7 @@ def test_the_environments_proxy_is_used_and_its_password_not_shown(
     assert "canary" not in str(finding)
 
 
-def test_a_dead_endpoint_is_a_problem_only_for_a_document_that_needs_it(tmp_path: Path) -> None:
+def test_unreachable_endpoint_is_a_problem_only_where_needed(tmp_path: Path) -> None:
     dead = "http://127.0.0.1:1"
     (asked,) = clock(context(tmp_path, need=Need(destination=destination(s3=dead))))
     (general,) = clock(context(tmp_path, AWS_ENDPOINT_URL=dead))
@@ -97,7 +97,7 @@ def test_a_dead_endpoint_is_a_problem_only_for_a_document_that_needs_it(tmp_path
     assert asked.command == f"curl -sSI {dead}"
 
 
-def test_an_endpoint_that_says_nothing_is_one_that_does_not_answer(tmp_path: Path) -> None:
+def test_silent_endpoint_is_unreachable(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://user:canary@s3.example.invalid"))
     finding = silent_endpoint(context(tmp_path, need=need, seconds=2))
     assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
@@ -105,7 +105,7 @@ def test_an_endpoint_that_says_nothing_is_one_that_does_not_answer(tmp_path: Pat
     assert "canary" not in str(finding)
 
 
-def test_offline_asks_no_endpoint(tmp_path: Path) -> None:
+def test_offline_sends_no_request(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:1"))
     (finding,) = clock(context(tmp_path, need=need, offline=True))
     assert finding.status is CheckStatus.SKIPPED
@@ -159,7 +159,7 @@ def test_without_a_document_the_environment_names_the_endpoint(
         ),
     ],
 )
-def test_proxies_that_do_not_do_what_they_seem_to(
+def test_ineffective_proxy_settings_are_reported(
     tmp_path: Path, environment: dict[str, str], status: str, command: str
 ) -> None:
     (finding,) = proxies(context(tmp_path, environment))
@@ -169,14 +169,14 @@ def test_proxies_that_do_not_do_what_they_seem_to(
     assert "canary" not in str(finding)
 
 
-def test_lower_case_wins_as_it_does_in_python() -> None:
+def test_lower_case_proxy_variable_takes_precedence() -> None:
     both = {"https_proxy": "http://lower:1", "HTTPS_PROXY": "http://upper:1", "no_proxy": "b.c"}
     assert proxy_for("https://a.b", both) == "http://lower:1"
     assert proxy_for("https://b.c:8443/x", both) is None
     assert proxy_for("https://a.b", {**both, "https_proxy": ""}) is None
 
 
-def test_an_endpoint_on_this_machine_belongs_into_no_proxy(tmp_path: Path) -> None:
+def test_local_endpoint_outside_no_proxy_is_reported(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://127.0.0.1:9000"))
     proxy = {"HTTP_PROXY": "http://p:1", "HTTPS_PROXY": "http://p:1", KEY: "x"}
     (finding,) = proxies(context(tmp_path, proxy, need=need))
@@ -228,7 +228,7 @@ def test_each_variable_that_surprises_is_a_finding(
     assert bool(finding.command) == bool(command)
 
 
-def test_what_the_document_decides_itself_is_no_contradiction(tmp_path: Path) -> None:
+def test_setting_of_the_file_overrides_variables_without_a_finding(tmp_path: Path) -> None:
     profile = CredentialsSpec(profile="p")
     need = Need(destination=destination(s3="http://x", credentials=profile))
     machine = context(

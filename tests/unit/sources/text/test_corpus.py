@@ -82,7 +82,7 @@ def _shown(value: Any) -> str | None:
 
 
 @pytest.mark.parametrize(("folder", "case"), [*_cases(*_CSV)])
-def test_files_of_others_are_read_exactly_or_refused(folder: str, case: dict[str, Any]) -> None:
+def test_csv_corpus_is_read_exactly_or_rejected(folder: str, case: dict[str, Any]) -> None:
     if "refused" in case:
         _check_refused(folder, case)
         return
@@ -133,7 +133,7 @@ def _is(value: Any, stored: Any) -> bool:
 
 
 @pytest.mark.parametrize(("folder", "case"), [*_cases(*_JSON)])
-def test_json_of_others_is_read_exactly_or_refused(folder: str, case: dict[str, Any]) -> None:
+def test_json_corpus_is_read_exactly_or_rejected(folder: str, case: dict[str, Any]) -> None:
     if "refused" in case:
         _check_refused(folder, case)
         return

@@ -243,7 +243,7 @@ def test_a_quote_may_be_escaped(folder: Folder) -> None:
     assert folder.rows({"escape": "\\"})[0]["text"] == 'a "b" \\ \\n "c"'
 
 
-def test_quotes_without_meaning_stay(folder: Folder) -> None:
+def test_quotes_inside_unquoted_values_are_kept(folder: Folder) -> None:
     folder.put("a.csv", 'id,text\n1,"5\n2,"6""\n')
 
     assert [row["text"] for row in folder.rows({"quote": ""})] == ['"5', '"6""']
@@ -265,7 +265,7 @@ def test_text_alone_is_inferred_on_demand(folder: Folder) -> None:
     assert folder.rows({"inferSchema": "false"}) == [{"id": "1", "day": "2026-01-01"}]
 
 
-def test_declared_types_win(folder: Folder) -> None:
+def test_declared_types_override_inferred_ones(folder: Folder) -> None:
     folder.put("a.csv", "zip,price\n1,1.5\n")
     columns = ColumnsSpec(types={"zip": "string", "price": "decimal(9,2)"})
 
@@ -321,7 +321,7 @@ def test_a_folder_that_is_not_of_its_type_is_named(folder: Folder) -> None:
     assert "n=x/a.csv`: the folder of column `n`: `x` is not" in failure.message
 
 
-def test_columns_that_are_not_loaded_are_not_looked_at(folder: Folder) -> None:
+def test_columns_not_loaded_are_not_converted(folder: Folder) -> None:
     folder.put("a.csv", b"id,bytes,other\n1,\xff,x\n")
 
     assert folder.rows(columns=ColumnsSpec(exclude=("bytes",))) == [{"id": 1, "other": "x"}]
@@ -353,7 +353,7 @@ def test_a_broken_record_is_named_with_its_line(
 
 
 @pytest.mark.parametrize("content", [b"id,n\n1,\xe9\n", b"id,\xe9\n1,2\n", b"id,n\n1\n"])
-def test_what_inspect_finds_out_is_met_with_inspect(folder: Folder, content: bytes) -> None:
+def test_csv_reader_hint_names_inspect(folder: Folder, content: bytes) -> None:
     folder.put("a.csv", content)
 
     assert "`lakeload inspect`" in str(folder.failure().hint)
@@ -434,7 +434,7 @@ def test_a_number_that_a_double_cannot_hold_is_bad_where_the_table_has_doubles(
         ('id,"a"b\n1,2\n', "the header, line 1, cannot be read: text follows", "`quote`"),
     ],
 )
-def test_a_header_that_is_none_is_named(
+def test_header_that_holds_data_is_reported(
     folder: Folder, content: str | bytes, said: str, hint: str
 ) -> None:
     folder.put("a.csv", content)

@@ -206,12 +206,12 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def test_each_text_alone_loses_nothing() -> None:
+def test_inference_of_each_text_is_lossless() -> None:
     for text in TEXTS:
         _check_column([text])
 
 
-def test_columns_of_mixed_texts_lose_nothing() -> None:
+def test_inference_of_mixed_texts_is_lossless() -> None:
     draw = random.Random(1)  # noqa: S311
     for _ in range(800):
         few = draw.sample(TEXTS, draw.choice((1, 2, 2, 3)))
@@ -220,7 +220,7 @@ def test_columns_of_mixed_texts_lose_nothing() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(texts=st.lists(st.none() | ANY_TEXT, max_size=4))
-def test_any_column_loses_nothing(texts: Texts) -> None:
+def test_inference_of_any_column_is_lossless(texts: Texts) -> None:
     _check_column(texts)
 
 
@@ -234,7 +234,7 @@ def test_numbers_are_doubles_only_where_nothing_is_lost(texts: list[str]) -> Non
         assert evidence(texts).infer() in ("string", "bigint", "decimal(38,0)")
 
 
-def test_a_column_is_what_its_texts_are_one_by_one() -> None:
+def test_inferred_column_type_holds_each_text() -> None:
     """The forms that are found in whole columns say what `profile` says of one text."""
     for text in TEXTS:
         once, often = profile(text, TextFormats()), ColumnEvidence(values=1)
@@ -247,7 +247,7 @@ def test_a_column_is_what_its_texts_are_one_by_one() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(texts=st.lists(st.none() | st.sampled_from(TEXTS), max_size=8), cut=st.integers(0, 8))
-def test_parts_add_up(texts: Texts, cut: int) -> None:
+def test_inference_of_parts_equals_inference_of_the_whole(texts: Texts, cut: int) -> None:
     whole = evidence(texts)
     first, second = evidence(texts[:cut]), evidence(texts[cut:])
     first.merge(pickle.loads(pickle.dumps(second)))  # noqa: S301
@@ -293,7 +293,7 @@ def test_a_column_keeps_the_recorded_type_where_it_holds_all_values(
 
 @given(st.lists(ANY_TEXT, min_size=1, max_size=16))
 @settings(max_examples=200, deadline=None)
-def test_a_few_values_say_what_many_equal_ones_do(texts: list[str]) -> None:
+def test_inference_of_distinct_values_equals_inference_of_all(texts: list[str]) -> None:
     few, many = evidence(texts), evidence(texts * 17)
 
     assert replace(few, values=0) == replace(many, values=0)

@@ -145,7 +145,7 @@ def test_parts_of_any_length_have_the_records_of_the_whole() -> None:
         ('{"a": ' + "[" * 40_000 + "]" * 40_000 + "}", "more than 500 deep"),
     ],
 )
-def test_a_broken_record_says_why(record: str, problem: str) -> None:
+def test_broken_json_record_has_its_reason(record: str, problem: str) -> None:
     assert problem in problem_of(record.encode())
     (block,) = LineBlocks(io.BytesIO(b'{"a": 1}\n' + record.encode() + b'\n{"a": 2}\n'))
     records = read_block(block)
@@ -172,16 +172,14 @@ def test_nesting_as_deep_as_allowed_is_read() -> None:
         ('{"v": 1}\n{"v": {}', 2, "it is not JSON: expecting ',' delimiter at character 9"),
     ],
 )
-def test_a_file_that_is_broken_beyond_a_record_says_where(
-    content: str, line: int, what: str
-) -> None:
+def test_broken_json_file_has_its_position(content: str, line: int, what: str) -> None:
     with pytest.raises(BrokenFile) as broken:
         list(map(read_block, ValueBlocks(io.BytesIO(content.encode()))))
     assert (broken.value.line, str(broken.value)) == (line, what)
 
 
 @pytest.mark.parametrize("blocks", [LineBlocks, ValueBlocks])
-def test_a_record_without_an_end_is_not_read_for_ever(
+def test_json_record_without_an_end_stops_at_the_limit(
     blocks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_records_of, "MAX_RECORD", 1000)
@@ -246,7 +244,7 @@ def test_wrapped_records_are_those_of_the_list(size: int, indent: int | None) ->
         ('{"a": {"b": [{}', 1, "the list in the file has no end"),
     ],
 )
-def test_wrapped_records_that_are_not_there_say_where(content: str, line: int, what: str) -> None:
+def test_missing_wrapped_records_name_the_path(content: str, line: int, what: str) -> None:
     with pytest.raises(BrokenFile) as broken:
         list(map(read_block, WrappedBlocks(io.BytesIO(content.encode()), ("a", "b"))))
     assert broken.value.line == line

@@ -260,7 +260,7 @@ def test_another_spelling_of_a_column_has_its_type(folder: Folder) -> None:
     assert rows_of(table)[0]["at"] == {"Zip Code": 1.0}
 
 
-def test_types_may_be_taken_from_what_text_says_or_not_at_all(folder: Folder) -> None:
+def test_json_text_types_are_inferred_by_setting(folder: Folder) -> None:
     folder.put("a.ndjson", '{"n": "7", "d": "2026-01-02", "m": 1.10, "s": {"k": 1}}\n')
 
     assert folder.rows({"infer": "FULL"}) == [
@@ -272,7 +272,7 @@ def test_types_may_be_taken_from_what_text_says_or_not_at_all(folder: Folder) ->
     assert folder.rows({"primitivesAsString": "true"}) == folder.rows({"infer": "STRINGS"})
 
 
-def test_options_say_how_text_in_json_is_written(folder: Folder) -> None:
+def test_json_options_set_the_text_formats(folder: Folder) -> None:
     folder.put("a.ndjson", '{"d": "31.12.2026", "t": "2026-01-02 00:30"}\n'.encode("utf-16-le"))
     options = {"encoding": "utf-16-le", "dateFormat": "dd.MM.yyyy", "timeZone": "Europe/Berlin"}
 
@@ -330,7 +330,7 @@ def test_columns_that_are_not_loaded_are_not_kept(folder: Folder) -> None:
     assert "it has the key `x` twice" in folder.failure(columns=ColumnsSpec(exclude=("b",))).message
 
 
-def test_a_type_that_is_none_is_named(folder: Folder) -> None:
+def test_invalid_json_column_type_is_named(folder: Folder) -> None:
     folder.put("a.ndjson", '{"a": 1}\n')
 
     for kind in ("struct<a int", "map<int,int>", "whole"):

@@ -157,7 +157,7 @@ def test_utf_16_without_its_mark_is_not_taken_for_utf_8(tmp_path: Path) -> None:
     assert failed.value.hint == "set the reader option `encoding: utf-16-le`"
 
 
-def test_a_file_that_is_gone_has_changed(tmp_path: Path) -> None:
+def test_missing_file_counts_as_changed(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"id\n")
     file = file_state(str(path))

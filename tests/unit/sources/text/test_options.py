@@ -37,14 +37,14 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_two_ways_to_say_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_option_aliases_are_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
     first, second = read_csv_options(one), read_csv_options(other)
 
     assert first == second
     assert first[1] == []
 
 
-def test_nothing_given_is_the_default() -> None:
+def test_options_without_values_are_the_defaults() -> None:
     assert read_csv_options({}) == (CsvOptions(), [])
 
 
@@ -72,7 +72,7 @@ def test_nothing_given_is_the_default() -> None:
         ({"decimal_mark": ",", "thousands_mark": ","}, "cannot be both", "another character"),
     ],
 )
-def test_what_has_no_meaning_is_refused(
+def test_meaningless_option_value_is_rejected(
     options: dict[str, Any], message: str, hint: str | None
 ) -> None:
     _, (problem,) = read_csv_options(options)
@@ -81,7 +81,7 @@ def test_what_has_no_meaning_is_refused(
     assert hint is None or hint in (problem.hint or "")
 
 
-def test_every_name_is_read() -> None:
+def test_every_option_name_is_read() -> None:
     """A name that is listed and not read would do nothing."""
     for name in (*CSV_OPTIONS, *CSV_ALIASES):
         taken = {"header": "true"} | {name: "\r\n no value of anything"}

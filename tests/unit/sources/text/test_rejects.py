@@ -85,7 +85,7 @@ def test_every_record_keeps_its_place(folder: Folder) -> None:
     ]
 
 
-def test_bytes_that_are_no_text_are_kept(folder: Folder) -> None:
+def test_reject_keeps_undecodable_bytes(folder: Folder) -> None:
     folder.put("a.csv", b"id,n\n1,caf\xe9\n2,x\n")
 
     (one,) = rejects(quarantined(folder))
@@ -94,7 +94,7 @@ def test_bytes_that_are_no_text_are_kept(folder: Folder) -> None:
     assert one["raw_record"] == "1,caf\\xe9"
 
 
-def test_a_table_s_own_type_rejects_too(folder: Folder) -> None:
+def test_type_of_the_table_rejects_a_value(folder: Folder) -> None:
     folder.put("a.csv", "id,n\n1,2\n3,x\n")
 
     (one,) = rejects(quarantined(folder, recorded={"n": "bigint"}))
@@ -140,7 +140,7 @@ def test_a_quote_that_is_never_closed_counts_as_the_lines_it_takes_in(folder: Fo
     assert rejects(rows)[0]["raw_record"].count("5,6") == 499
 
 
-def test_any_cut_of_a_file_rejects_the_same(
+def test_rejects_do_not_depend_on_the_parts_of_a_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(splits, "_OPEN_BYTES", 1)

@@ -69,7 +69,7 @@ def test_the_columns_are_those_of_the_file_and_rows_begin_at_once() -> None:
     assert [(row["id"], row["n"]) for row in rows] == [(1, 5), (2, 1000)]
 
 
-def test_what_is_still_bad_has_the_line_of_its_file() -> None:
+def test_rejected_again_record_keeps_its_line() -> None:
     records = [
         record(1, 10, '1,"a\nb"'),
         record(2, 30, "2,2"),
@@ -86,7 +86,7 @@ def test_what_is_still_bad_has_the_line_of_its_file() -> None:
         opened(records, on_bad_value="FAIL")
 
 
-def test_lines_that_a_quote_has_taken_in_are_records_of_their_own_again() -> None:
+def test_lines_swallowed_by_a_quote_are_separate_records_on_retry() -> None:
     records = [record(1, 10, '1,"2\n3,4\n5,x')]
 
     table = opened(records, {"quote": ""}, columns=ColumnsSpec(types={"id": "bigint"}))
@@ -96,7 +96,7 @@ def test_lines_that_a_quote_has_taken_in_are_records_of_their_own_again() -> Non
     assert rejects(again) == [("/in/a.csv", 10, '1,"2'), ("/in/a.csv", 12, "5,x")]
 
 
-def test_bytes_that_were_no_text_are_read_in_the_encoding_of_now() -> None:
+def test_rejected_bytes_are_decoded_with_the_current_encoding() -> None:
     records = [record(1, 2, "caf\\xe9,1", raw_bytes=b"caf\xe9,1"), record(2, 3, "th\u00e9,x")]
 
     rows = rows_of(opened(records, {"encoding": "windows-1252"}))

@@ -294,9 +294,7 @@ def test_a_bad_value_is_described_short() -> None:
         ("13:30", None, "a timestamp like `yyyy-MM-dd HH:mm:ss[.SSSSSS][XXX]`"),
     ],
 )
-def test_why_a_value_is_no_timestamp_is_said(
-    value: str, unit: TimestampUnit | None, why: str
-) -> None:
+def test_bad_timestamp_has_its_reason(value: str, unit: TimestampUnit | None, why: str) -> None:
     said = describe_bad(value, pa.timestamp("us", "UTC"), TextFormats(timestamp_unit=unit))
     assert said.endswith(why)
 
@@ -407,13 +405,13 @@ def _compare(kind: str, texts: list[str | None]) -> None:
 
 
 @pytest.mark.parametrize("kind", ORACLE)
-def test_each_text_is_what_the_oracle_says(kind: str) -> None:
+def test_each_text_converts_as_the_oracle(kind: str) -> None:
     for text in TEXTS:
         _compare(kind, [text])
 
 
 @pytest.mark.parametrize("kind", ORACLE)
-def test_columns_of_mixed_texts_are_what_the_oracle_says(kind: str) -> None:
+def test_columns_of_mixed_texts_convert_as_the_oracle(kind: str) -> None:
     draw = random.Random(kind)  # noqa: S311
     for _ in range(60):
         few = draw.sample(TEXTS, draw.choice((1, 2, 3, 8)))
@@ -424,5 +422,5 @@ def test_columns_of_mixed_texts_are_what_the_oracle_says(kind: str) -> None:
 @pytest.mark.parametrize("kind", ORACLE)
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(st.none() | ANY_TEXT, max_size=6))
-def test_any_text_is_what_the_oracle_says(kind: str, texts: list[str | None]) -> None:
+def test_any_text_converts_as_the_oracle(kind: str, texts: list[str | None]) -> None:
     _compare(kind, texts)
