@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.servers.seaweedfs",
     "tests.servers.nessie",
     "tests.servers.rest_catalog",
+    "tests.servers.postgres",
     "tests.servers.maven_repository",
     "tests.servers.standalone_spark",
 ]

@@ -31,7 +31,7 @@ ALLOWED = (
 
 FORMATS = frozenset(get_args(spec.TableFormat))
 CATALOGS = frozenset(get_args(spec.CatalogType))
-SOURCES = frozenset({"FILES", "SPARK"})
+SOURCES = frozenset({"FILES", "SPARK", "JDBC"})
 _NAMES = {"table format": FORMATS, "catalog type": CATALOGS, "source type": SOURCES}
 _ENUMS = {"Interface": "catalog type", "TableFormat": "table format"}
 _INPUTS = frozenset(name for name in vars(spec) if name.endswith("Input"))

@@ -276,8 +276,7 @@ def targets(
         schema_name(
             glue_prefix=glue_prefix,
             destination_prefix=destination_prefix,
-            # FILES has none.
-            source_schema=None,
+            source_schema=table.source_schema,
             namespace=namespace if table.namespace is None else table.namespace,
             lower=lower,
         )
@@ -292,9 +291,9 @@ def targets(
             if tables[i].name
         }
         derived = [i for i in members if i not in given]
-        natural = {normalize(tables[i].table).lower() for i in derived}
+        natural = {normalize(tables[i].source_table).lower() for i in derived}
         taken = [name for name in given.values() if name.lower() not in natural]
-        names = unique_names([tables[i].table for i in derived], lower=lower, taken=taken)
+        names = unique_names([tables[i].source_table for i in derived], lower=lower, taken=taken)
         for i, name in [*given.items(), *zip(derived, names, strict=True)]:
             found[i] = TableTarget(schemas[i], name)
     return [target for target in found if target is not None]

@@ -93,11 +93,6 @@ def allowed_range(owner: type[BaseModel], field: str) -> str:
 
 LATER_KEYS: dict[str, dict[str, str]] = {
     "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
-    "Source": {
-        "url": "JDBC (`url`)",
-        "user": "JDBC (`user`)",
-        "password": "JDBC (`password`)",
-    },
     "Table": {
         "lookback": "incremental loading (`lookback`)",
         "query": "JDBC (`query`)",
@@ -107,7 +102,7 @@ LATER_KEYS: dict[str, dict[str, str]] = {
 }
 
 LATER_VALUES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("Source", "type"): ("JDBC", "KAFKA", "MESSAGES"),
+    ("Source", "type"): ("KAFKA", "MESSAGES"),
     ("Source", "format"): ("XML",),
     ("Table", "format"): ("XML",),
 }

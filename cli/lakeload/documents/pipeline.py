@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from copy import copy
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -201,7 +201,11 @@ def table_model(source: SourceType[Any, Any, Any]) -> type[Table]:
     """Return the model of tables that are read from a type of source."""
     # What the source adds stands between the name and what all tables have.
     bases: Any = (Table, source.table)
-    made: type[Table] = create_model("Table", __base__=bases, __doc__=Table.__doc__)
+    hints = get_type_hints(source.table, include_extras=True)
+    # What both have, the source says more exactly.
+    both = Table.model_fields.keys() & source.table.__annotations__.keys()
+    own: Any = {name: (hints[name], copy(source.table.model_fields[name])) for name in both}
+    made: type[Table] = create_model("Table", __base__=bases, __doc__=Table.__doc__, **own)
     return made
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from lakeload_jobs.sources.files.listing import SourceReaders
     from lakeload_jobs.sources.files.selection import Selection
 
-Numbering = Literal["footers", "counting pass", "one partition", "not counted"]
+Numbering = Literal[
+    "footers", "counted in the database", "counting pass", "one partition", "not counted"
+]
 """Where a load takes the numbers of `_supa_index` from; rows that are not counted leave gaps."""
 
 
@@ -36,6 +38,16 @@ class TableSettings(Model):
 
     table: Text
     """The source table's name; for FILES a name of your choice, dots included."""
+
+    @property
+    def source_schema(self) -> str | None:
+        """The schema that the table has in the source; None where the source has no schemas."""
+        return None
+
+    @property
+    def source_table(self) -> str:
+        """The table's name in the source, without its schema."""
+        return self.table
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeload.sources.base import SourceType
+from lakeload.sources.databases.source_type import JDBC
 from lakeload.sources.files.rejected import REJECTED
 from lakeload.sources.files.source_type import FILES
 from lakeload.sources.spark.source_type import SPARK
 from lakeload_jobs.contract.spec import TableInput
 from lakeload_jobs.core.names import nearest
 
-SOURCES: dict[str, SourceType[Any, Any, Any]] = {source.name: source for source in (FILES, SPARK)}
+SOURCES: dict[str, SourceType[Any, Any, Any]] = {
+    source.name: source for source in (FILES, SPARK, JDBC)
+}
 
 
 def source_of(read: TableInput) -> SourceType[Any, Any, Any]:

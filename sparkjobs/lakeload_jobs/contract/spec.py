@@ -37,6 +37,7 @@ TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
+DatabaseType = Literal["POSTGRESQL"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
@@ -196,6 +197,28 @@ class SparkInput:
 
 
 @dataclass(frozen=True)
+class JdbcInput:
+    """A table of a database, by the names that it has there."""
+
+    database: DatabaseType
+    host: str
+    port: int
+    name: str
+    """The database's name."""
+    schema: str
+    table: str
+    user: str | None = None
+    """None: as the driver finds it, as from `~/.pgpass` and the environment."""
+    password: SecretReference | None = None
+    parameters: dict[str, str] | None = None
+    """Of the connection, as the database's own driver has them; no secrets."""
+    max_connections: int = 4
+    """For all tables of the job together."""
+    incremental: bool = False
+    type: Literal["JDBC"] = "JDBC"
+
+
+@dataclass(frozen=True)
 class RejectedInput:
     """The rejected records of an earlier job, which are read again as those of `files` are now."""
 
@@ -205,7 +228,7 @@ class RejectedInput:
     type: Literal["REJECTED"] = "REJECTED"
 
 
-TableInput = FilesInput | SparkInput | RejectedInput
+TableInput = FilesInput | SparkInput | JdbcInput | RejectedInput
 """What a table is read from: one class for each type of source, told apart by `type`.
 Each says whether it is `incremental`."""
 

@@ -65,8 +65,11 @@ class LoadInput:
 
     def close(self) -> None:
         """Give back what the rows took."""
-        if self._spooled is not None:
-            self._spooled[2].close()
+        try:
+            if self._spooled is not None:
+                self._spooled[2].close()
+        finally:
+            self.source.close()
 
 
 def prepare_rows(

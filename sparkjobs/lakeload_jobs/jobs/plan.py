@@ -57,7 +57,8 @@ def look(
     for table in spec.tables:
         events.emit("stage", table=table.source, stage="open")
         try:
-            found.append(_columns(session, sources.of(table), spec, table))
+            with closing(sources.of(table)) as source:
+                found.append(_columns(session, source, spec, table))
         except Interrupted:
             raise
         except (LakeloadError, PySparkException, Py4JError) as error:

@@ -40,6 +40,9 @@ class Source(Protocol):
         this source's.
         """
 
+    def close(self) -> None:
+        """Give back what slices hold, such as connections. Called when the load has ended."""
+
 
 class Slice(Protocol):
     """What one load reads, known before it reads."""

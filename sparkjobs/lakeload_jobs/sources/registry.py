@@ -6,15 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, SparkInput, TableSpec
+from lakeload_jobs.contract.spec import (
+    FilesInput,
+    JdbcInput,
+    JobSpec,
+    RejectedInput,
+    SparkInput,
+    TableSpec,
+)
 from lakeload_jobs.sources.base import Source
 from lakeload_jobs.sources.files.spark.rejected import connect_rejected
 from lakeload_jobs.sources.files.spark.source import connect_files
 from lakeload_jobs.sources.spark.source import connect_spark
 
+
+def _connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
+    # Its drivers cost a loader of files a tenth of a second.
+    from lakeload_jobs.sources.databases.source import connect_databases
+
+    return connect_databases(spec, aws)
+
+
 SOURCES: dict[type, Callable[[JobSpec, AwsSession], Callable[[TableSpec, Any], Source]]] = {
     FilesInput: connect_files,
     SparkInput: connect_spark,
+    JdbcInput: _connect_databases,
     RejectedInput: connect_rejected,
 }
 """What each returns takes the table's input as the second, which is of its own type."""
@@ -24,7 +40,10 @@ class Sources:
     """The sources of one run. What its tables share is made here, and lives as long as the run."""
 
     def __init__(self, spec: JobSpec, aws: AwsSession) -> None:
-        self._kinds = {kind: connect(spec, aws) for kind, connect in SOURCES.items()}
+        needed = {type(table.input) for table in spec.tables}
+        self._kinds = {
+            kind: connect(spec, aws) for kind, connect in SOURCES.items() if kind in needed
+        }
 
     def of(self, table: TableSpec) -> Source:
         """Return the source of a table. Raises `TypeError` for an input of no known kind."""

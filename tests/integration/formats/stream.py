@@ -53,6 +53,9 @@ class StreamSource:
     def slice(self, bookmark: Bookmark) -> StreamSlice:
         return StreamSlice(self.given.folder, bookmark.state)
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 @dataclass(frozen=True)
 class StreamSlice:

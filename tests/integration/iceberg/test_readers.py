@@ -190,7 +190,7 @@ def asked_by_spark(
     for key, value in settings.items():
         spark.conf.set(key, value)
     relation = f"lake.{in_seaweedfs}.orders"
-    (first, *_) = spark.sql(f"SELECT snapshot_id FROM {relation}.snapshots").collect()  # noqa: S608
+    (first, *_) = spark.sql(f"SELECT snapshot_id FROM {relation}.snapshots").collect()
     found = {}
     for one in shown[1:]:
         text = one.text.rstrip(";").replace("<JOB_ID>", "job-a")

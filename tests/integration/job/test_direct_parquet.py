@@ -307,7 +307,7 @@ def test_direct_reader_reads_files_of_duckdb_as_spark_does(twins: Twins) -> None
         map {{'k': i}} m, timestamp '2020-01-01' + interval (i) second t,
         timestamptz '2020-01-01 00:00:00+00' z, date '2020-01-01' d, i::decimal(18,3) de,
         (case when i % 2 = 0 then 'p' else 'q' end)::enum('p', 'q') e
-        from range(200) r(i)) to '{twins.folder}/x.parquet' (format parquet)"""  # noqa: S608
+        from range(200) r(i)) to '{twins.folder}/x.parquet' (format parquet)"""
     )
 
     twins.equal(twins.job.table(str(twins.folder), file_format="PARQUET"))

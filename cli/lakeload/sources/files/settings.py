@@ -140,7 +140,7 @@ class Source(SourceSettings):
     """Where the data comes from."""
 
     type: Literal["FILES"]
-    """`FILES`; JDBC, KAFKA and MESSAGES are not supported yet."""
+    """`FILES`; KAFKA and MESSAGES are not supported yet."""
     format: FileFormat
     """`JSON` is objects or a list of them, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)

@@ -49,6 +49,9 @@ class SparkReaderSource:
         """Return all of it: nothing is remembered."""
         return SparkReaderSlice(self.spec, self.table, self.given)
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 @dataclass(frozen=True)
 class SparkReaderSlice:

@@ -70,6 +70,9 @@ class RejectedSource:
                 found, records = RejectedRecords("FILES"), None
         return RejectedSlice(self.spec, self.table, self.given, self.s3, found, records)
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 @dataclass(frozen=True)
 class RejectedSlice:

@@ -72,6 +72,9 @@ class FilesSource:
         )
         return FilesSlice(spec, self.table, given, self.s3, selection, self.unreadable)
 
+    def close(self) -> None:
+        """Do nothing: files are opened by those who read them."""
+
 
 @dataclass(frozen=True)
 class FilesSlice:

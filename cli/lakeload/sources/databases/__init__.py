@@ -1,0 +1,1 @@
+"""JDBC source: tables of a database."""

@@ -1,0 +1,260 @@
+"""JDBC source type: settings, the URL of a database, and job spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from lakeload.config.model import Called, Finding, refusal
+from lakeload.config.scalars import Text
+from lakeload.config.secret_names import (
+    absolute_path,
+    absolute_reference,
+    looks_secret,
+    shown,
+)
+from lakeload.config.secret_setting import Secret
+from lakeload.sources.base import (
+    InputFound,
+    Numbering,
+    SourceSettings,
+    SourceType,
+    TableSettings,
+)
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
+from lakeload_jobs.core.names import did_you_mean
+
+_EXAMPLE = "write it as `postgresql://db.example.com:5432/shop`"
+_DATABASES: dict[str, tuple[DatabaseType, int]] = {
+    "postgresql": ("POSTGRESQL", 5432),
+    "postgres": ("POSTGRESQL", 5432),
+}
+"""The databases by the scheme of their URLs, with the port that each has by default."""
+_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_PARAMETERS = ("sslmode", "sslrootcert", "application_name", "connect_timeout", "options")
+_NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+
+
+@dataclass(frozen=True)
+class DatabaseUrl:
+    """The parts of a URL; `user` '' where it names none."""
+
+    database: DatabaseType
+    host: str
+    port: int
+    name: str
+    user: str
+    parameters: Mapping[str, str]
+
+
+def parse_url(url: str) -> DatabaseUrl:
+    """Return the parts of a database's URL. Raises `PydanticCustomError`."""
+    plain = url.removeprefix("jdbc:")
+    try:
+        parts = urlsplit(plain)
+        port = parts.port
+    except ValueError:
+        raise refusal("`url` is not the URL of a database", _EXAMPLE) from None
+    if parts.password is not None:
+        raise refusal(
+            "the URL carries a password; secrets must be references",
+            "remove it from the URL, and write `password: {env: NAME}` below `source`",
+            code="secret-literal",
+        )
+    if parts.scheme not in _DATABASES:
+        known = ", ".join(f"`{scheme}://`" for scheme in _DATABASES)
+        raise refusal(
+            f"`{shown(parts.scheme)}` is not a database that lakeload reads",
+            did_you_mean(parts.scheme, _DATABASES) or f"the URL begins with one of {known}",
+        )
+    database, default = _DATABASES[parts.scheme]
+    name = unquote(parts.path.removeprefix("/"))
+    if not parts.hostname or not name or "/" in name or parts.fragment or port == 0:
+        raise refusal(f"`{shown(url)}` does not name one host and one database", _EXAMPLE)
+    return DatabaseUrl(
+        database, parts.hostname, port or default, name, unquote(parts.username or ""),
+        _parameters(parts.query),
+    )  # fmt: skip
+
+
+def _parameters(query: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if looks_secret(name):
+            raise refusal(
+                f"the parameter `{shown(name)}` of the URL is a secret",
+                "remove it from the URL, and write `password: {env: NAME}` below `source`",
+                code="secret-literal",
+            )
+        if name == "user":
+            raise refusal("the parameter `user` belongs below `source`", "write `user: NAME` there")
+        if name not in _PARAMETERS:
+            raise refusal(
+                f"the URL has the parameter `{shown(name)}`, which lakeload does not know",
+                did_you_mean(name, _PARAMETERS)
+                or f"the parameters are {', '.join(f'`{one}`' for one in _PARAMETERS)}",
+            )
+        if name == "sslmode" and value not in _TLS_MODES:
+            raise refusal(
+                f"`sslmode={shown(value)}` is not one of libpq's",
+                did_you_mean(value, _TLS_MODES) or f"write one of {', '.join(_TLS_MODES)}",
+            )
+        if name == "connect_timeout" and not re.fullmatch(r"\d{1,4}", value):
+            raise refusal("`connect_timeout` is a number of seconds", "write `connect_timeout=15`")
+        found[name] = value
+    return found
+
+
+def _checked_url(url: str) -> str:
+    parse_url(url)
+    return url
+
+
+DatabaseAddress = Annotated[Text, Called("URL of a database"), AfterValidator(_checked_url)]
+
+
+def _table_name(given: str) -> str:
+    if len(_name_parts(given)) != 2:
+        raise refusal(
+            f"`{shown(given)}` does not name a schema and a table",
+            "write `schema.table`, as in `public.orders`; put names with a dot in double quotes",
+        )
+    return given
+
+
+def _name_parts(given: str) -> list[str]:
+    """Return the parts of a name with dots between them; none where it is no such name."""
+    parts: list[str] = []
+    place = 0
+    while found := _NAME.match(given, place):
+        parts.append(found[2] if found[1] is None else found[1].replace('""', '"'))
+        place = found.end()
+        if place == len(given):
+            return parts
+        if given[place] != ".":
+            break
+        place += 1
+    return []
+
+
+TableName = Annotated[Text, Called("schema.table"), AfterValidator(_table_name)]
+
+
+class JdbcSettings(SourceSettings):
+    """Where the database is, and who reads it."""
+
+    type: Literal["JDBC"]
+    """`JDBC`: tables of a database."""
+    url: DatabaseAddress
+    """The database, as `postgresql://HOST:PORT/DATABASE`. Without a password."""
+    user: Text | None = None
+    """The user who reads. Default: the one in the URL, or as libpq finds it."""
+    password: Secret = None
+    """The user's password. Secret. Default: as libpq finds it, as in `~/.pgpass`."""
+    max_connections: Annotated[int, Field(ge=2, le=1000)] = 4
+    """How many connections a run has open at once, over all tables."""
+
+
+class JdbcTable(TableSettings):
+    """The input of one table."""
+
+    table: TableName
+    """The table in the database as `schema.table`, each name exactly as it is there."""
+
+    @property
+    def source_schema(self) -> str:
+        """The schema in the database."""
+        return _name_parts(self.table)[0]
+
+    @property
+    def source_table(self) -> str:
+        """The table's name in its schema."""
+        return _name_parts(self.table)[1]
+
+
+class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
+    """Tables of a database."""
+
+    settings = JdbcSettings
+    table = JdbcTable
+
+    def written(self, source: JdbcSettings, table: JdbcTable) -> JdbcInput:
+        """Return the table with the parts of the URL."""
+        url = parse_url(source.url)
+        return JdbcInput(
+            database=url.database,
+            host=url.host,
+            port=url.port,
+            name=url.name,
+            schema=table.source_schema,
+            table=table.source_table,
+            user=source.user or url.user or None,
+            parameters=dict(url.parameters) or None,
+            max_connections=source.max_connections,
+        )
+
+    def resolved(self, written: JdbcInput, source: JdbcSettings, folder: Path) -> JdbcInput:
+        """Return it with the password's reference, and paths absolute."""
+        parameters = dict(written.parameters or {})
+        if certificate := parameters.get("sslrootcert"):
+            parameters["sslrootcert"] = (
+                certificate if certificate == "system" else absolute_path(folder, certificate)
+            )
+        return replace(
+            written,
+            password=absolute_reference(source.password, folder),
+            parameters=parameters or None,
+        )
+
+    def identity(self, written: JdbcInput) -> Mapping[str, Any]:
+        """Return what decides which rows are read: not by whom, nor how."""
+        return {
+            "type": written.type,
+            "database": written.database,
+            "host": written.host,
+            "port": written.port,
+            "name": written.name,
+            "schema": written.schema,
+            "table": written.table,
+        }
+
+    def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:
+        """Yield a user that is given twice."""
+        try:
+            settings = JdbcSettings.model_validate(source)
+        except ValidationError:
+            return
+        url = parse_url(settings.url)
+        if settings.user and url.user and settings.user != url.user:
+            yield Finding(
+                f"`user` is `{shown(settings.user)}`, and the URL names `{shown(url.user)}`",
+                "remove one of the two",
+                ("source", "user"),
+                "contradiction",
+            )
+
+    def references(self, source: Any) -> Mapping[str, SecretReference]:
+        """Return the password."""
+        try:
+            password = JdbcSettings.model_validate(source).password
+        except ValidationError:
+            return {}
+        return {} if password is None else {"source.password": password}
+
+    def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
+        """Return what counts the rows."""
+        return "counted in the database"
+
+    def only_jvm(self, read: JdbcInput) -> bool:
+        """Return False: ADBC reads all types."""
+        return False
+
+
+JDBC = JdbcSourceType()

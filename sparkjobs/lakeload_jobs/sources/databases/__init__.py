@@ -1,0 +1,1 @@
+"""JDBC as a source: tables, views and queries of a database."""

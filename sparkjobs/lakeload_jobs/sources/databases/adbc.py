@@ -1,0 +1,210 @@
+"""Rows of PostgreSQL as Arrow batches, read inside the tasks by ADBC (COPY in binary format)."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, MachineNotReady, Refused
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
+from lakeload_jobs.rows.row_id import Column, Kind, pc
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.postgres import (
+    LOST_HINT,
+    Relation,
+    Split,
+    conninfo,
+    failure,
+    literal,
+    quoted,
+    safe_text,
+    session_settings,
+)
+from lakeload_jobs.sources.files.text.values import text_type
+
+_BATCH_BYTES = 8 << 20
+
+
+def check_installed() -> None:
+    """Raise `MachineNotReady` where ADBC is not installed."""
+    if importlib.util.find_spec("adbc_driver_postgresql") is None:
+        raise MachineNotReady(
+            "reading PostgreSQL needs the package `adbc-driver-postgresql`",
+            hint="install it with `pip install 'lakeload[postgres]'`",
+        )
+
+
+@dataclass(frozen=True)
+class TaskIdentity:
+    """Who reads inside the tasks: references that each task resolves, never a secret."""
+
+    destination: DestinationSpec
+    label: str
+    on_executor: bool
+
+    def password(self, read: JdbcInput) -> Secret | None:
+        """Return the password, None where the document has none. Raises as `AwsSession` does."""
+        if read.password is None:
+            return None
+        aws = AwsSession(self.destination, label=self.label, on_executor=self.on_executor)
+        return aws.resolve(read.password)
+
+
+@dataclass(frozen=True)
+class ReadSplit:
+    """Reads splits of one table in an exported snapshot; it travels to the tasks.
+
+    With `on_bad_value` FAIL a bad value raises `BadValuesFound`; else it is null, and counted in
+    `BAD_VALUES_HELPER`.
+    """
+
+    read: JdbcInput
+    identity: TaskIdentity
+    relation: Relation
+    snapshot: str
+    selected: tuple[SelectedColumn, ...]
+    on_bad_value: OnBadValue
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the batches, helpers included."""
+        fields: list[Any] = [(column.name, text_type(column.type)) for column in self.selected]
+        if self._counts_bad_values:
+            fields.append((BAD_VALUES_HELPER, pa.int64()))
+        return pa.schema(fields)
+
+    def __call__(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split. Raises `LakeloadError`, also where they are not as many as
+        were counted."""
+        if not split.rows:
+            return
+        name = f"{self.relation.schema}.{self.relation.name}"
+        schema, rows, ready = self.schema, 0, None
+        with _errors(f"reading `{name}`"):
+            # A batch is handed on when the next one has come: whoever takes the rows that were
+            # counted takes no more, and would not see that there are too many.
+            for batch in self._batches(split):
+                rows += batch.num_rows
+                if rows > split.rows:
+                    break
+                if ready is not None:
+                    yield ready
+                ready = self._converted(batch, schema)
+        if rows != split.rows:
+            raise LoadFailed(
+                f"reading `{name}`: {split.rows:,} rows were counted in the snapshot, and "
+                f"{'more' if rows > split.rows else f'{rows:,}'} were read",
+                hint=LOST_HINT,
+                retryable=True,
+            )
+        if ready is not None:
+            yield ready
+
+    @property
+    def _counts_bad_values(self) -> bool:
+        return self.on_bad_value == "NULL" and any(column.bad for column in self.selected)
+
+    def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        with closing(self._connect()) as connection:
+            _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            _run(connection, f"SET TRANSACTION SNAPSHOT {literal(self.snapshot)}")
+            with connection.cursor() as cursor:
+                size = str(_BATCH_BYTES)
+                cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})
+                cursor.execute(select_sql(self.relation, self.selected, split))
+                with cursor.fetch_record_batch() as reader:
+                    yield from reader
+
+    def _connect(self) -> Any:
+        import adbc_driver_postgresql.dbapi as adbc
+
+        password = self.identity.password(self.read)
+        try:
+            connection = adbc.connect(conninfo(self.read, password), autocommit=True)
+        except adbc.Error as error:
+            place = f"{self.read.host}:{self.read.port}"
+            said = safe_text(str(error), password)
+            raise Refused(
+                f"connecting to PostgreSQL at {place} failed: {said}",
+                hint="check that every machine of the cluster reaches the server, and that it "
+                "takes as many connections as `max_connections`",
+                retryable=True,
+            ) from None
+        _run(connection, session_settings())
+        return connection
+
+    def _converted(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        columns: list[Any] = [
+            _as_kind(_plain(batch.column(place)), column, schema.field(place).type)
+            for place, column in enumerate(self.selected)
+        ]
+        if batch.num_columns > len(columns):
+            bad = batch.column(len(columns))
+            if self.on_bad_value == "FAIL" and pc.max(bad).as_py():
+                raise BadValuesFound("some values cannot be loaded")
+            if self._counts_bad_values:
+                columns.append(bad.cast(pa.int64()))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
+    """Return the SELECT of a split: the columns, and behind them the number of values of a row
+    that are bad, where some can be."""
+    values = [f"{column.checked} AS {quoted(column.name)}" for column in selected]
+    if bad := [f"{column.bad}::int4" for column in selected if column.bad]:
+        values.append(f"{' + '.join(bad)} AS {quoted(BAD_VALUES_HELPER)}")
+    where = f" WHERE {split.condition}" if split.condition else ""
+    return f"SELECT {', '.join(values)} FROM {relation.sql}{where}"  # noqa: S608
+
+
+def _plain(column: Any) -> Column:
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+def _as_kind(column: Column, selected: SelectedColumn, kind: Kind) -> Column:
+    if selected.carried == "TEXT":
+        return column.cast(kind)
+    if column.type != kind:
+        raise LoadFailed(
+            f"column `{selected.name}` was read as `{column.type}`, and `{kind}` was expected",
+            hint="run again: the type of the column has changed",
+            retryable=True,
+        )
+    return column
+
+
+def _run(connection: Any, statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        cursor.fetchall()
+
+
+@contextmanager
+def _errors(doing: str) -> Iterator[None]:
+    """Raise errors of the driver as `LoadFailed`, by their SQLSTATE."""
+    import adbc_driver_manager as manager
+
+    try:
+        with warnings.catch_warnings():
+            # ADBC warns of connections that it closes itself.
+            warnings.simplefilter("ignore")
+            yield
+    except LakeloadError:
+        raise
+    except manager.Error as error:
+        raise failure(doing, error.sqlstate, str(error)) from None
+    except (OSError, pa.ArrowException) as error:
+        # A failure in the middle of the stream comes as Arrow has it, without a SQLSTATE.
+        raise LoadFailed(
+            f"{doing}: {safe_text(str(error), None)}", hint=LOST_HINT, retryable=True
+        ) from None

@@ -1,0 +1,58 @@
+"""Columns of a database: as its catalog describes them, and as a load selects them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Carried = Literal["VALUE", "TEXT", "HEX"]
+
+
+@dataclass(frozen=True)
+class CatalogColumn:
+    """A column as the catalog of the database describes it.
+
+    `type` is the plain name by which the database's table of types has it, domains resolved
+    (`numeric`, `_int4`, `enum`); `declared` is the type as the database writes it
+    (`numeric(12,2)`, `public.mood`), for messages.
+    """
+
+    name: str
+    type: str
+    declared: str
+    precision: int | None = None
+    """Of an exact number; the length of a type that has one."""
+    scale: int | None = None
+    nullable: bool = True
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class SelectedColumn:
+    """A column as a load selects it, whoever reads.
+
+    All SQL is that of the database and complete: quoted, and without an alias.
+    """
+
+    name: str
+    expression: str
+    """The value, exact; for a value that `bad` is true for it may be anything that is no error."""
+    type: str
+    """The type of the target column, as Spark names it."""
+    carried: Carried = "VALUE"
+    """How the value crosses: as a value of the database's own type, as text that writes one of
+    `type`, or as hexadecimal digits of its bytes."""
+    bad: str = ""
+    """A condition that is true, and never null, for a value that `type` cannot represent; '' where
+    there is none."""
+    reason: str = ""
+    """What is wrong with those values, as a clause: `it is not a date of the years 1 to 9999`."""
+    shown: str = ""
+    """The value as text, for messages about bad ones."""
+
+    @property
+    def checked(self) -> str:
+        """The value, null where it is bad."""
+        if not self.bad:
+            return self.expression
+        return f"CASE WHEN {self.bad} THEN NULL ELSE {self.expression} END"

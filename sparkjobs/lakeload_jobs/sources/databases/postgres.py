@@ -1,0 +1,509 @@
+"""PostgreSQL: connections, the table of types, the SELECT that makes values exact, and snapshots.
+
+psycopg is the driver of everything but the rows themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+
+_MAX_DIGITS = 38
+_FIRST_DAY, _END = "0001-01-01", "10000-01-01"
+_NOT_A_DATE = "it is not within the years 1 to 9999"
+_NOT_A_NUMBER = "it is no finite number"
+_TID_RANGES = 140000
+"""The first version that reads a range of `ctid` without the rest of the table."""
+_SPLIT_BYTES = 16 << 20
+"""No split is made for less."""
+_DEFAULTS = {
+    "application_name": "lakeload",
+    "connect_timeout": "15",
+    "keepalives_idle": "60",
+    "client_encoding": "UTF8",
+}
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "iso_8601",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "xmloption": "content",
+    # The load itself keeps transactions open and idle.
+    "idle_in_transaction_session_timeout": "0",
+    "transaction_timeout": "0",
+    "lock_timeout": "60s",
+}
+"""Of each session, where the server's version has them: values are written in one way."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What becomes of the columns of one type: a row of docs/databases.md.
+
+    `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
+    """
+
+    type: str
+    target: str
+    expression: str = "{0}"
+    text: bool = False
+    """Whether the value crosses as text that writes it."""
+    bad: str = ""
+    reason: str = ""
+
+
+_AS_TEXT = "{0}::text"
+_AS_JSON = "pg_catalog.to_json({0})::text"
+
+
+def _within(kind: str) -> str:
+    first, end = f"'{_FIRST_DAY}'::{kind}", f"'{_END}'::{kind}"
+    return f"({{0}} IS NOT NULL AND NOT ({{0}} >= {first} AND {{0}} < {end}))"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("bool", "boolean"),
+    Rule("int2", "smallint"),
+    Rule("int4", "int"),
+    Rule("int8", "bigint"),
+    Rule("oid", "bigint", "{0}::int8"),
+    Rule("float4", "float"),
+    Rule("float8", "double"),
+    Rule(
+        "numeric",
+        "decimal(p,s)",
+        _AS_TEXT,
+        text=True,
+        bad="({0} IS NOT NULL AND {0}::text IN ('NaN', 'Infinity', '-Infinity'))",
+        reason=_NOT_A_NUMBER,
+    ),
+    Rule(
+        "money",
+        "decimal(19,2)",
+        "{0}::numeric::text",
+        text=True,
+        bad="({0} IS NOT NULL AND ({0}::numeric <> pg_catalog.round({0}::numeric, 2)"
+        " OR pg_catalog.abs({0}::numeric) >= 1e17))",
+        reason="it has more digits than decimal(19,2)",
+    ),
+    Rule("text", "string"),
+    Rule("varchar", "string"),
+    Rule("bpchar", "string"),
+    Rule("bytea", "binary"),
+    Rule("date", "date", bad=_within("date"), reason=_NOT_A_DATE),
+    Rule("timestamp", "timestamp_ntz", bad=_within("timestamp"), reason=_NOT_A_DATE),
+    Rule("timestamptz", "timestamp", bad=_within("timestamptz"), reason=_NOT_A_DATE),
+    Rule("time", "string", "pg_catalog.to_char({0}::interval, 'HH24:MI:SS.US')"),
+    Rule("json", "string", _AS_TEXT),
+    Rule("jsonb", "string", _AS_TEXT),
+    Rule("array", "string", _AS_JSON),
+    Rule("composite", "string", _AS_JSON),
+    Rule("hstore", "string", _AS_JSON),
+)
+"""The table of types. `array` and `composite` stand for all such types."""
+OTHER = Rule("", "string", _AS_TEXT)
+"""What every other type follows: its text, as PostgreSQL writes it."""
+_RULES = {rule.type: rule for rule in RULES}
+
+_COLUMNS = """
+WITH RECURSIVE base AS (
+  SELECT a.attnum, a.attname, a.attnotnull, a.attrelid, a.atttypid, a.atttypmod,
+         t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typelem, t.typnamespace,
+         a.atttypmod AS modifier
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+   WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT b.attnum, b.attname, b.attnotnull, b.attrelid, b.atttypid, b.atttypmod,
+         t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typelem, t.typnamespace,
+         CASE WHEN d.typtypmod >= 0 THEN d.typtypmod ELSE b.modifier END
+    FROM base b JOIN pg_catalog.pg_type d ON d.oid = b.oid
+    JOIN pg_catalog.pg_type t ON t.oid = d.typbasetype
+   WHERE b.typtype = 'd'
+)
+SELECT attname::text, attnotnull, typname::text, typtype::text, typcategory::text, modifier,
+       typnamespace = 'pg_catalog'::regnamespace, pg_catalog.format_type(atttypid, atttypmod),
+       pg_catalog.col_description(attrelid, attnum)
+  FROM base WHERE typtype <> 'd' ORDER BY attnum
+"""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table of the database. `kind` is that of `pg_class.relkind`."""
+
+    oid: int
+    schema: str
+    name: str
+    kind: str
+    estimated_rows: int | None
+    bytes: int
+
+    @property
+    def sql(self) -> str:
+        """The quoted name."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+def quoted(name: str) -> str:
+    """Return an identifier as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def conninfo(read: JdbcInput, password: Secret | None) -> str:
+    """Return what libpq connects with. Contains the password."""
+    settings = _DEFAULTS | (read.parameters or {})
+    secret = {} if password is None else {"password": password.reveal()}
+    user = {} if read.user is None else {"user": read.user}
+    return make_conninfo(
+        host=read.host, port=read.port, dbname=read.name, **user, **secret, **settings
+    )
+
+
+def connect(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]:
+    """Connect in autocommit, with the settings of every session.
+
+    Raises `Refused` where the server cannot be reached or rejects the login.
+    """
+    try:
+        connection = psycopg.connect(conninfo(read, password), autocommit=True)
+    except psycopg.Error as error:
+        raise _not_connected(read, error, password) from None
+    with failures(read, "preparing the session"):
+        connection.execute(session_settings().encode())
+    return connection
+
+
+def session_settings() -> str:
+    """Return the statement that sets up a session."""
+    values = ", ".join(f"({literal(n)}, {literal(v)})" for n, v in _SETTINGS.items())
+    return (
+        "SELECT pg_catalog.set_config(s.name, v.value, false)"  # noqa: S608 - all constants
+        " FROM pg_catalog.pg_settings s"
+        f" JOIN (VALUES {values}) v(name, value) ON s.name = v.name"
+    )
+
+
+def literal(text: str) -> str:
+    """Return text as a literal of SQL, whatever the settings of the session are."""
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f" E'{escaped}'" if "\\" in text else f"'{escaped}'"
+
+
+def _not_connected(read: JdbcInput, error: psycopg.Error, password: Secret | None) -> Refused:
+    place = f"{read.host}:{read.port}"
+    text = safe_text(str(error), password)
+    login = getattr(error, "pgconn", None)
+    if login is not None and login.needs_password:
+        hint = "set `password` in `source`, or add a line for this server to `~/.pgpass`"
+    elif login is not None and login.used_password:
+        hint = "check `user` and `password` in `source`, and that the database exists"
+    else:
+        hint = "check `url` in `source`, the network, and `pg_hba.conf` and TLS of the server"
+    return Refused(f"connecting to PostgreSQL at {place} failed: {text}", hint=hint, retryable=True)
+
+
+def safe_text(text: str, password: Secret | None) -> str:
+    """Return a driver's message on one line, without the password."""
+    if password is not None:
+        text = text.replace(password.reveal(), "****")
+    return " ".join(text.split())[:300]
+
+
+_HINTS = {
+    "42501": "grant what is missing: `GRANT USAGE ON SCHEMA …` and `GRANT SELECT ON …` to the user",
+    "42P01": "the table was dropped or renamed: run again",
+    "42703": "the columns of the table have changed: run again",
+    "53300": "lower `max_connections` in `source`, or raise it on the server",
+    "55P03": "another session holds a lock on the table: run again when it has ended",
+    "57014": "raise `statement_timeout` for this user: `ALTER ROLE … SET statement_timeout`",
+    "57P05": "raise `idle_session_timeout` for this user",
+    "25P03": "raise `idle_in_transaction_session_timeout` for this user",
+    "40001": "on a read replica raise `max_standby_streaming_delay`, or read from the primary",
+    "22012": "leave the column out with `columns.exclude`, or fix the view",
+}
+_RETRYABLE = ("08", "40", "53", "57", "55")
+"""Classes of SQLSTATE that another attempt may get around."""
+_LOST = "the connection to PostgreSQL was lost"
+_ENDS = ("57P01", "57P02", "57P03")
+"""SQLSTATEs with which a server that stops ends its sessions."""
+LOST_HINT = "run again: nothing was committed"
+
+
+@contextmanager
+def failures(read: JdbcInput, doing: str) -> Iterator[None]:
+    """Raise errors of a driver as `LoadFailed`, by their SQLSTATE."""
+    try:
+        yield
+    except LakeloadError:
+        raise
+    except psycopg.Error as error:
+        if error.sqlstate is None and not isinstance(error, psycopg.OperationalError):
+            raise
+        raise failure(doing, error.sqlstate, str(error)) from None
+
+
+def failure(doing: str, state: str | None, text: str) -> LoadFailed:
+    """Return the failure of a statement; without a SQLSTATE the connection has ended."""
+    if not state or state.startswith(("\0", "08")) or state in _ENDS:
+        return LoadFailed(f"{doing}: {_LOST}", hint=LOST_HINT, retryable=True)
+    said = safe_text(text, None)
+    return LoadFailed(
+        f"{doing}: {said} (SQLSTATE {state})",
+        hint=_HINTS.get(state, LOST_HINT if state.startswith(_RETRYABLE) else None),
+        retryable=state.startswith(_RETRYABLE),
+    )
+
+
+def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relation:
+    """Return the table. Raises `LoadFailed` where there is none of that name."""
+    with failures(read, f"finding the table `{read.schema}.{read.table}`"):
+        row = connection.execute(
+            "SELECT c.oid::int8, c.relkind::text, c.reltuples::float8,"
+            " pg_catalog.pg_relation_size(c.oid)"
+            " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relname = %s AND c.relkind = ANY(%s)",
+            (read.schema, read.table, list(KINDS)),
+        ).fetchone()
+        if row is not None:
+            oid, kind, rows, size = row
+            estimate = None if rows is None or rows < 0 else int(rows)
+            return Relation(oid, read.schema, read.table, kind, estimate, size or 0)
+        names = _names(connection, read.schema)
+    raise LoadFailed(
+        f"the database `{read.name}` has no table `{read.schema}.{read.table}`",
+        hint=did_you_mean(read.table, names)
+        or (
+            "write the names as they are in the database, upper and lower case included"
+            if names
+            else f"there is no schema `{read.schema}` with tables; check `table`"
+        ),
+    )
+
+
+KINDS = {"r": "table"}
+"""The kinds of relations that are read."""
+
+
+def _names(connection: psycopg.Connection[Any], schema: str) -> list[str]:
+    found = connection.execute(
+        "SELECT c.relname::text FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = %s AND c.relkind = ANY(%s) ORDER BY 1 LIMIT 1000",
+        (schema, list(KINDS)),
+    )
+    return [name for (name,) in found]
+
+
+def columns(
+    connection: psycopg.Connection[Any], relation: Relation, read: JdbcInput
+) -> tuple[CatalogColumn, ...]:
+    """Return the columns of a table, as the catalog describes them, in their order."""
+    with failures(read, f"reading the columns of `{relation.schema}.{relation.name}`"):
+        rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
+    return tuple(
+        _column(name, not_null, kind, group, category, modifier, own, declared, comment)
+        for name, not_null, kind, group, category, modifier, own, declared, comment in rows
+    )
+
+
+def _column(
+    name: str,
+    not_null: bool,
+    kind: str,
+    group: str,
+    category: str,
+    modifier: int,
+    own: bool,
+    declared: str,
+    comment: str | None,
+) -> CatalogColumn:
+    precision = scale = None
+    if category == "A" and kind.startswith("_"):
+        kind = "array"
+    elif group == "c":
+        kind = "composite"
+    elif kind == "hstore":
+        pass
+    elif not own:
+        # A type of an extension may be called as one of PostgreSQL's own.
+        kind = f"other.{kind}"
+    elif kind == "numeric" and modifier >= 4:
+        # The scale has 11 bits, and may be below zero.
+        precision, scale = (modifier - 4) >> 16 & 0xFFFF, ((modifier - 4 & 0x7FF) ^ 1024) - 1024
+    return CatalogColumn(name, kind, declared, precision, scale, not not_null, comment or "")
+
+
+def select(found: Sequence[CatalogColumn]) -> tuple[SelectedColumn, ...]:
+    """Return how columns are selected, each as its type's rule says."""
+    return tuple(map(_selected, found))
+
+
+def _selected(column: CatalogColumn) -> SelectedColumn:
+    rule, name = _RULES.get(column.type, OTHER), quoted(column.name)
+    target, bad, reason = rule.target, rule.bad, rule.reason
+    if column.type == "numeric":
+        target = _decimal(column.precision, column.scale)
+        if target == "string":
+            # As text a value is what it is, NaN too.
+            bad = reason = ""
+    return SelectedColumn(
+        name=column.name,
+        expression=rule.expression.format(name),
+        type=target,
+        carried="TEXT" if rule.text and target != "string" else "VALUE",
+        bad=bad.format(name),
+        reason=reason,
+        shown=_AS_TEXT.format(name),
+    )
+
+
+def _decimal(precision: int | None, scale: int | None) -> str:
+    """Return the decimal that holds all numbers of a type exactly, `string` where none does."""
+    if precision is None or scale is None:
+        return "string"
+    # `numeric(5,-2)` has 7 digits before the point, `numeric(3,5)` begins at 0.00001.
+    digits, places = (precision - scale, 0) if scale < 0 else (max(precision, scale), scale)
+    return f"decimal({digits},{places})" if digits <= _MAX_DIGITS else "string"
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of a table: a condition over `ctid`, '' for all of it, and how many rows it has."""
+
+    condition: str
+    rows: int
+
+
+class Snapshot:
+    """A transaction that has exported its snapshot, in which other sessions read the same rows.
+
+    The server drops the snapshot when the transaction ends.
+    """
+
+    def __init__(self, read: JdbcInput, password: Secret | None) -> None:
+        self._read = read
+        self.connection = connect(read, password)
+        try:
+            with failures(read, "exporting a snapshot"):
+                self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                row = self.connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
+                assert row is not None  # noqa: S101
+                self.id: str = row[0]
+        except BaseException:
+            self.close()
+            raise
+
+    def splits(self, relation: Relation, most: int) -> tuple[Split, ...]:
+        """Return at most so many parts of a table, of about the same size, with their rows.
+
+        From here on the transaction holds a lock that every reader holds: other sessions neither
+        truncate nor rewrite the table.
+        """
+        doing = f"counting the rows of `{relation.schema}.{relation.name}`"
+        with failures(self._read, doing):
+            conditions = self._conditions(relation, most)
+            found = []
+            for condition in conditions:
+                where = f" WHERE {condition}" if condition else ""
+                row = self.connection.execute(
+                    f"SELECT pg_catalog.count(*) FROM {relation.sql}{where}".encode()  # noqa: S608
+                ).fetchone()
+                assert row is not None  # noqa: S101
+                found.append(Split(condition, row[0]))
+        return tuple(found)
+
+    def _conditions(self, relation: Relation, most: int) -> list[str]:
+        count = min(most, relation.bytes // _SPLIT_BYTES)
+        if count < 2 or self.connection.info.server_version < _TID_RANGES:
+            return [""]
+        row = self.connection.execute(
+            "SELECT pg_catalog.pg_relation_size(%s::oid)"
+            " / pg_catalog.current_setting('block_size')::int8",
+            (relation.oid,),
+        ).fetchone()
+        assert row is not None  # noqa: S101
+        bounds = [row[0] * number // count for number in range(1, count)]
+        starts = [f"ctid >= '({page},0)'::tid" for page in bounds]
+        ends = [f"ctid < '({page},0)'::tid" for page in bounds]
+        inner = (f"{start} AND {end}" for start, end in zip(starts, ends[1:], strict=False))
+        # The last one has no end: rows are added behind it.
+        return [ends[0], *inner, starts[-1]]
+
+    def check(self) -> None:
+        """Raise `LoadFailed`, retryable, where the transaction is over."""
+        with failures(self._read, "holding the snapshot"):
+            self.connection.execute("SELECT 1")
+
+    def close(self) -> None:
+        """End the transaction. Raises nothing."""
+        self.connection.close()
+
+
+def key_of(connection: psycopg.Connection[Any], relation: Relation) -> tuple[str, ...]:
+    """Return the columns of the primary key; none where the table has none."""
+    rows = connection.execute(
+        "SELECT a.attname::text FROM pg_catalog.pg_index i"
+        " CROSS JOIN LATERAL pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)"
+        " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number"
+        " WHERE i.indrelid = %s::oid AND i.indisprimary ORDER BY k.place",
+        (relation.oid,),
+    )
+    return tuple(name for (name,) in rows)
+
+
+_SHOWN = 10
+_TEXT_SHOWN = 60
+
+
+def bad_values(
+    snapshot: Snapshot, relation: Relation, selected: Sequence[SelectedColumn], read: JdbcInput
+) -> tuple[tuple[str, ...], int]:
+    """Return sentences about the first bad values of the table, and how many there are."""
+    checked = [column for column in selected if column.bad]
+    if not checked:
+        return (), 0
+    connection = snapshot.connection
+    texts: list[str] = []
+    with failures(read, f"counting bad values of `{relation.schema}.{relation.name}`"):
+        key = key_of(connection, relation)
+        total = " + ".join(f"pg_catalog.count(*) FILTER (WHERE {c.bad})" for c in checked)
+        row = connection.execute(f"SELECT {total} FROM {relation.sql}".encode()).fetchone()  # noqa: S608
+        assert row is not None  # noqa: S101
+        shown_key = [f"{quoted(name)}::text" for name in key] or ["ctid::text"]
+        for column in checked:
+            if len(texts) == _SHOWN:
+                break
+            rows = connection.execute(
+                f"SELECT {column.shown}, {', '.join(shown_key)} FROM {relation.sql}"  # noqa: S608
+                f" WHERE {column.bad} LIMIT {_SHOWN - len(texts)}".encode()
+            )
+            for value, *place in rows:
+                at = zip(key or ("ctid",), place, strict=True)
+                where = ", ".join(f"{name} = {text}" for name, text in at)
+                texts.append(
+                    f"reading `{relation.schema}.{relation.name}`, row with {where}: column "
+                    f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
+                    f"{column.reason}"
+                )
+    return tuple(texts), int(row[0])
+
+
+def check_encoding(connection: psycopg.Connection[Any], read: JdbcInput) -> None:
+    """Raise `InvalidInput` for a database that does not know what its text means."""
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        raise InvalidInput(
+            f"the database `{read.name}` has the encoding SQL_ASCII, so its text may be anything",
+            hint="convert the database to UTF8",
+        )

@@ -1,0 +1,261 @@
+"""JDBC source: tables of a database, each read in one snapshot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, StructType
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.columns import in_source_spelling
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
+from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
+from lakeload_jobs.sources.databases import postgres
+from lakeload_jobs.sources.databases.adbc import ReadSplit, TaskIdentity, check_installed
+from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
+from lakeload_jobs.sources.files.spark.typed import split_frame
+
+_LEAST = 2
+"""Connections of one table: that of the snapshot, and one that reads."""
+
+
+def connect_databases(
+    spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, JdbcInput], JdbcSource]:
+    """Return what makes the source of a table. The tables of a run share the connections."""
+    budget = _Budget(min(spec.concurrency, len(spec.tables)))
+    return lambda table, given: JdbcSource(spec, table, given, aws, budget)
+
+
+class _Budget:
+    """The connections that the tables of a run have open, of which `tables` load at once."""
+
+    def __init__(self, tables: int) -> None:
+        self._tables = max(1, tables)
+        self._open = 0
+        self._changed = threading.Condition()
+
+    def take(self, most: int) -> int:
+        """Wait until no more than `most` are open with those of one more table, and return how
+        many these are."""
+        share = max(_LEAST, most // self._tables)
+        with self._changed:
+            self._changed.wait_for(lambda: self._open + share <= most)
+            self._open += share
+        return share
+
+    def give_back(self, count: int) -> None:
+        """Let other tables have so many connections."""
+        with self._changed:
+            self._open -= count
+            self._changed.notify_all()
+
+
+class JdbcSource:
+    """One table of a database. It holds the snapshot of its newest slice until it is closed."""
+
+    incremental = False
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        table: TableSpec,
+        given: JdbcInput,
+        aws: AwsSession,
+        budget: _Budget,
+    ) -> None:
+        self.spec = spec
+        self.table = table
+        self.given = given
+        self._aws = aws
+        self._budget = budget
+        self._connections = 0
+        self._snapshot: postgres.Snapshot | None = None
+
+    def slice(self, bookmark: Bookmark) -> JdbcSlice:
+        """Return all of the table: nothing is remembered."""
+        return JdbcSlice(self)
+
+    def new_snapshot(self) -> tuple[postgres.Snapshot, int]:
+        """Return a new snapshot, in place of the one before, and how many sessions may read in it.
+
+        Raises `Refused` and `LoadFailed` as connecting does.
+        """
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+        if not self._connections:
+            self._connections = self._budget.take(self.given.max_connections)
+        reference = self.given.password
+        password = None if reference is None else self._aws.resolve(reference)
+        self._snapshot = postgres.Snapshot(self.given, password)
+        return self._snapshot, self._connections - 1
+
+    def close(self) -> None:
+        """Close the snapshot and give its connections back."""
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+        self._budget.give_back(self._connections)
+        self._connections = 0
+
+
+@dataclass(frozen=True)
+class JdbcSlice:
+    """All rows of the table."""
+
+    source: JdbcSource
+    idle: bool = False
+    records_anyway: bool = False
+    must_record: bool = False
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    bytes: int | None = None
+    change: StateChange | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: nothing is remembered of what was read."""
+
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
+        """Take a snapshot, and count the rows in it.
+
+        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
+        be read, `InvalidInput` for settings that it does not bear out, and `MachineNotReady`
+        without the driver.
+        """
+        source, spec, given = self.source, self.source.spec, self.source.given
+        if spec.reader == "JVM":
+            raise InvalidInput(
+                "a source of type JDBC cannot be read with `spark.reader: JVM`",
+                hint="leave `spark.reader` out",
+            )
+        check_installed()
+        snapshot, readers = source.new_snapshot()
+        postgres.check_encoding(snapshot.connection, given)
+        relation = postgres.find_relation(snapshot.connection, given)
+        columns = postgres.columns(snapshot.connection, relation, given)
+        names = tuple(column.name for column in columns)
+        table = _in_source_spelling(source.table, names)
+        read = tuple(column for column in postgres.select(columns) if _is_read(table, column.name))
+        parts = snapshot.splits(relation, readers)
+        remote = not spec.runtime.tasks_share_driver
+        identity = TaskIdentity(spec.destination, spec.label, remote)
+        reader = ReadSplit(given, identity, relation, snapshot.id, read, spec.on_bad_value)
+        return _rows(spark, spec, table, names, Splits(parts, reader, _counts(parts)), snapshot)
+
+
+def _counts(parts: Sequence[postgres.Split]) -> tuple[int, ...]:
+    return tuple(part.rows for part in parts)
+
+
+def _rows(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    names: tuple[str, ...],
+    splits: Splits,
+    snapshot: postgres.Snapshot,
+) -> JdbcRows:
+    reader: Any = splits.read
+    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+    deferred = split_frame(spark, splits, schema)
+    kinds = {field.name: field.dataType for field in schema}
+    casts = {
+        name: kind
+        for name, kind in check_types(table.columns.types or {}, names).items()
+        if name in kinds and DataType.fromDDL(kind) != kinds[name]
+    }
+    if not casts:
+        return JdbcRows(deferred, names, splits, reader, snapshot)
+    frame = deferred.frame
+    return JdbcRows(
+        DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value)),
+        names,
+        None,
+        reader,
+        snapshot,
+        f"`columns.types` casts column `{next(iter(casts))}`",
+        _counts(splits.parts),
+        lambda: check_casts(frame, casts),
+    )
+
+
+@dataclass(frozen=True)
+class JdbcRows:
+    """The rows of a snapshot (`sources.base.Rows`)."""
+
+    deferred: DeferredFrame
+    names: tuple[str, ...]
+    splits: Splits | None
+    read: ReadSplit
+    snapshot: postgres.Snapshot
+    why_no_splits: str = ""
+    counted: tuple[int, ...] = ()
+    check_casts: Callable[[], None] | None = None
+    reader: Reader = "direct"
+    repeatable: bool = True
+    count_reads_all_columns: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark gets them."""
+        return self.deferred.frame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.deferred.schema
+
+    @property
+    def counts(self) -> tuple[int, ...] | None:
+        """The rows of each split, as the database has counted them."""
+        return self.counted if self.splits is None else self.splits.counts
+
+    def check_unchanged(self) -> None:
+        """Raise `LoadFailed` where the snapshot is lost."""
+        self.snapshot.check()
+
+    def check_values(self) -> None:
+        """Raise `LoadFailed` with the bad values of the table, by column and key."""
+        read = self.read
+        texts, count = postgres.bad_values(
+            self.snapshot, read.relation, self._bad_columns(), read.read
+        )
+        if count:
+            more = count - len(texts)
+            tail = [f"and {more:,} more"] if more else []
+            raise BadValuesFound("; ".join([*texts, *tail]), hint="set `on_bad_value: 'NULL'`")
+        if self.check_casts is not None:
+            self.check_casts()
+
+    def _bad_columns(self) -> tuple[SelectedColumn, ...]:
+        return tuple(column for column in self.read.selected if column.bad)
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return None: nothing is remembered."""
+
+
+def _in_source_spelling(table: TableSpec, names: Collection[str]) -> TableSpec:
+    return replace(table, columns=in_source_spelling(table.columns, names))
+
+
+def _is_read(table: TableSpec, name: str) -> bool:
+    """Whether a column is loaded, or may be asked for by a condition."""
+    columns = table.columns
+    if (not columns.include or name in columns.include) and name not in columns.exclude:
+        return True
+    escaped = name.replace("`", "``")
+    return any(escaped in text for text in (table.where, table.deleted_when) if text is not None)

@@ -1,0 +1,115 @@
+"""Loads of a database through the command line: login, TLS, and a password that nothing shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.canaries import Canaries
+from tests.e2e.command import Ended, lakeload
+from tests.e2e.watching import ArgvWatcher
+from tests.servers.ministack import Lake
+from tests.servers.postgres import Postgres
+
+pytestmark = pytest.mark.e2e
+
+CANARIES = Canaries({"password": "CANARY pass/w'or\\d%41"})
+
+
+@pytest.fixture
+def source(postgres: Postgres) -> Iterator[dict[str, Any]]:
+    """What a pipeline says of a database that a user without other rights reads."""
+    name = postgres.new_database()
+    user = f"user_{name}"
+    password = CANARIES.values["password"].replace("'", "''")
+    with closing(postgres.connect(name)) as admin:
+        admin.execute(
+            "CREATE TABLE orders (id int PRIMARY KEY, note text);"
+            "INSERT INTO orders VALUES (1, 'a'), (2, 'b');"
+            f"CREATE ROLE {user} LOGIN PASSWORD '{password}'; GRANT SELECT ON orders TO {user}"
+        )
+        url = postgres.url(name) + f"?sslmode=verify-full&sslrootcert={postgres.ca}"
+        reference = {"env": "SHOP_PASSWORD"}
+        yield {"type": "JDBC", "url": url, "user": user, "password": reference}
+        admin.execute(f"DROP OWNED BY {user}; DROP ROLE {user}")
+
+
+def _keys(lake: Lake) -> list[str]:
+    return lake.keys()
+
+
+def _sync(lake: Lake, folder: Path, *arguments: str) -> Ended:
+    command = ("sync", "pipeline.yml", "-vv", "--log-file", "load.log", *arguments)
+    return lakeload(lake, folder, *command, SHOP_PASSWORD=CANARIES.values["password"])
+
+
+def _check_secrets(folder: Path, ended: Ended) -> None:
+    assert CANARIES.found_in(b"x" + CANARIES.values["password"].encode()) == ["password"]
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert CANARIES.found_in(path.read_bytes()) == [], f"in the file {path}"
+    assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
+
+
+def test_a_load_leaves_no_password_anywhere(
+    lake: Lake, source: dict[str, Any], tmp_path: Path
+) -> None:
+    lake.write_pipeline(tmp_path, tables=[{"table": "public.orders"}], source=source)
+    (tmp_path / "event-log").mkdir()
+    event_log = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (tmp_path / "event-log").as_uri(),
+        "spark.eventLog.compress": "false",
+    }
+    flags = [part for name, value in event_log.items() for part in ("--conf", f"{name}={value}")]
+
+    with ArgvWatcher() as watcher:
+        ended = _sync(lake, tmp_path, *flags)
+
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert "shop_public.orders" in ended.stdout
+    keys = [key for key in _keys(lake) if key.endswith(".parquet")]
+    assert len(keys) == 1
+    assert {path.name for path in tmp_path.rglob("*")} >= {"spec.json", "spark.log", "load.log"}
+    _check_secrets(tmp_path, ended)
+    for argv in watcher.seen:
+        assert CANARIES.found_in(argv) == [], "in the argv of a process"
+    for key in _keys(lake):
+        assert CANARIES.found_in(lake.read(key)) == [], f"in the object {key}"
+
+
+@pytest.mark.usefixtures("warm_spark")
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        (
+            {"password": {"env": "PATH"}},
+            "connecting to PostgreSQL at 127.0.0.1:",
+            "check `user` and",
+        ),
+        ({"password": None}, "connecting to PostgreSQL at 127.0.0.1:", "set `password` in"),
+        ({"url": "postgresql://127.0.0.1:1/shop"}, "at 127.0.0.1:1 failed", "check `url`"),
+    ],
+)
+def test_a_login_that_fails_is_reported_without_the_password(
+    lake: Lake,
+    source: dict[str, Any],
+    tmp_path: Path,
+    changes: dict[str, Any],
+    message: str,
+    hint: str,
+) -> None:
+    given = {name: value for name, value in (source | changes).items() if value is not None}
+    lake.write_pipeline(tmp_path, tables=[{"table": "public.orders"}], source=given)
+
+    ended = _sync(lake, tmp_path)
+
+    assert ended.code == 1, ended.stdout + ended.stderr
+    assert message in ended.stdout + ended.stderr
+    assert hint in ended.stdout + ended.stderr
+    assert not [key for key in _keys(lake) if key.endswith(".parquet")]
+    _check_secrets(tmp_path, ended)

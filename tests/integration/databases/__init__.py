@@ -1,0 +1,1 @@
+"""Tables of databases, from a real server."""

@@ -1,0 +1,121 @@
+"""`source: {type: JDBC}`: settings, what the job is given, and what is rejected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from lakeload.commands.schema import json_schema
+from lakeload.documents.spec import table_specs
+from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import JdbcInput, TableSpec
+from lakeload_jobs.sources.databases.postgres import RULES
+from tests.unit.config.documents import pipeline, problems_of
+
+SHOP = """\
+version: 1
+name: shop
+destination: {version: 1, bucket: my-data-lake, region: us-east-1}
+source:
+  type: JDBC
+  url: postgresql://db.example.com/shop?sslmode=verify-full&sslrootcert=ca.pem
+  user: loader
+  password: {env: SHOP_PASSWORD}
+tables:
+  - {table: public.orders, where: a > 0}
+  - {table: 'sales."Line.Items"'}
+"""
+
+
+def test_its_settings_become_what_the_job_is_given(tmp_path: Path) -> None:
+    orders, items = table_specs(pipeline(tmp_path, SHOP))
+
+    assert orders.input == JdbcInput(
+        "POSTGRESQL",
+        "db.example.com",
+        5432,
+        "shop",
+        "public",
+        "orders",
+        user="loader",
+        password=SecretReference("env", "SHOP_PASSWORD"),
+        parameters={"sslmode": "verify-full", "sslrootcert": f"{tmp_path}/ca.pem"},
+    )
+    assert isinstance(items.input, JdbcInput)
+    assert (items.input.schema, items.input.table) == ("sales", "Line.Items")
+    assert from_json(TableSpec, json.loads(json.dumps(to_json(orders)))) == orders
+
+
+def test_the_target_is_the_table_in_the_schema_of_the_source(tmp_path: Path) -> None:
+    orders, items = table_specs(pipeline(tmp_path, SHOP))
+    assert (orders.target, items.target) == ("public.orders", "sales.Line_Items")
+
+    moved = SHOP.replace("name: shop", "name: shop\ndestination_prefix: erp", 1)
+    assert table_specs(pipeline(tmp_path, moved))[0].target == "erp_public.orders"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("db.example.com", "db2.example.com", False),
+        ("/shop?", "/shop2?", False),
+        ("public.orders", "public.orders2", False),
+        ("user: loader", "user: other", True),
+        ("SHOP_PASSWORD", "OTHER", True),
+        ("verify-full", "verify-ca", True),
+        ("postgresql://db.example.com/", "jdbc:postgresql://loader@db.example.com:5432/", True),
+        ("type: JDBC", "type: JDBC\n  max_connections: 8", True),
+    ],
+)
+def test_what_decides_the_rows_is_in_the_fingerprint(
+    old: str, new: str, same: bool, tmp_path: Path
+) -> None:
+    def mark(text: str) -> str:
+        return table_specs(pipeline(tmp_path, text))[0].fingerprint
+
+    assert (mark(SHOP) == mark(SHOP.replace(old, new))) is same
+
+
+def test_it_is_valid_for_an_editor_too() -> None:
+    jsonschema.validate(yaml.safe_load(SHOP), json_schema("pipeline"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("://db.", "://loader:hunter2@db.", "source.url", "the URL carries a password"),
+        ("sslmode=verify-full", "password=hunter2", "source.url", "`password` of the URL"),
+        ("{env: SHOP_PASSWORD}", "hunter2", "source.password", "use a reference"),
+        ("postgresql:", "oracle:", "source.url", "is not a database that lakeload reads"),
+        ("sslmode=", "sslmod=", "source.url", "which lakeload does not know"),
+        ("verify-full", "verify", "source.url", "is not one of libpq's"),
+        ("sslmode=verify-full", "connect_timeout=soon", "source.url", "a number of seconds"),
+        ("sslmode=verify-full", "user=a", "source.url", "belongs below `source`"),
+        ("/shop?", "?", "source.url", "one host and one database"),
+        ("db.example.com", "db.example.com:port", "source.url", "is not the URL of a database"),
+        ("db.example.com", "other@db.example.com", "source.user", "the URL names `other`"),
+        ("public.orders", "orders", "tables[0].table", "a schema and a table"),
+        ("public.orders", "a.b.c", "tables[0].table", "a schema and a table"),
+        ("type: JDBC", "type: JDBC\n  max_connections: 1", "source.max_connections", "cannot be"),
+        ("name: shop", "name: shop\non_bad_value: QUARANTINE", "on_bad_value", "not supported"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_where_they_are(
+    old: str, new: str, key: str, message: str, tmp_path: Path
+) -> None:
+    problems = problems_of(tmp_path, SHOP.replace(old, new, 1))
+
+    assert any(problem.key == key and message in problem.message for problem in problems), problems
+    assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])
+
+
+def test_the_page_has_the_table_of_types() -> None:
+    page = (Path(__file__).parents[3] / "docs/databases.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    shown = [(row[1].strip().strip("`"), row[2].strip().strip("`")) for row in rows]
+    assert shown == [(rule.type, rule.target) for rule in RULES]
