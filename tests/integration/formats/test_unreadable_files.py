@@ -102,16 +102,20 @@ def ids(world: World) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "damage"),
+    ("world", "name", "damage"),
     [
-        ("CSV", cut_off),
-        ("JSON", cut_off),
-        ("PARQUET", cut_off),
-        ("PARQUET", damaged_inside),
-        ("ORC", cut_off),
-        ("ORC", damaged_inside),
-        ("AVRO", damaged_inside),
+        ("parquet", "CSV", cut_off),
+        ("iceberg", "CSV", cut_off),
+        ("parquet", "PARQUET", damaged_inside),
+        ("iceberg", "PARQUET", damaged_inside),
+        # The rest is the source's: one table format shows it.
+        ("parquet", "PARQUET", cut_off),
+        ("parquet", "JSON", cut_off),
+        ("parquet", "ORC", cut_off),
+        ("parquet", "ORC", damaged_inside),
+        ("parquet", "AVRO", damaged_inside),
     ],
+    indirect=["world"],
 )
 def test_a_file_that_cannot_be_read_is_set_aside_and_loaded_when_it_is_replaced(
     world: World, name: FileFormat, damage: Callable[[bytes], bytes]
