@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakeload.commands.appcds_archive import build_archive
 from lakeload.commands.options import Output, stoppable
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.machine.appcds import Archive
@@ -109,7 +110,7 @@ def jars(
         with stoppable():
             _fetch(cache, wanted, repository, folder, conf)
             if archive:
-                made, already = _archive(cache, with_archive)
+                made, already = build_archive(cache, with_archive)
     state = cache_state(cache, os.environ, wanted)
     code = _verdict(state, asked=bool(file or sets)) if action is Action.VERIFY else ExitCode.OK
     if output is OutputFormat.JSON:
@@ -175,40 +176,6 @@ def _fetch(
         fetch(pinned(*wanted), cache / JARS, os.environ, origin=origin, listener=progress)
     # The last that a load writes into the cache: from here on it may be read-only.
     jobs_package(cache)
-
-
-def _archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | None, bool]:
-    """Return the archive for these sets, and whether it was there; where none can be made, say
-    why: loads work without."""
-    from lakeload.commands.spark_job import find_installation
-    from lakeload.launch.training import check_class_path, train
-    from lakeload.machine.appcds import archive_key, make_archive
-    from lakeload.machine.cache_state import class_path
-
-    waits: list[bool] = []
-    runs: list[bool] = []
-
-    def waiting() -> None:
-        if not waits:
-            console.note("another process is making the AppCDS archive; waiting for it")
-            waits.append(True)
-
-    def run(target: Path, folder: Path) -> None:
-        check_class_path(installation, os.environ)
-        console.note("making the AppCDS archive, once: a small load, about a minute of CPU")
-        runs.append(True)
-        train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)
-
-    try:
-        installation = find_installation(os.environ)
-        jars = class_path(cache, features)
-        key = archive_key(installation.java_home, installation.spark_home, jars, os.environ)
-        return make_archive(cache, key, features, run, waiting), not runs
-    except LakeloadError as error:
-        console.note(f"no AppCDS archive: {error.message}")
-        if error.hint:
-            console.note(f"  {error.hint}")
-        return None, False
 
 
 def _verdict(state: CacheState, *, asked: bool) -> ExitCode:

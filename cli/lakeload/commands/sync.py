@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +23,7 @@ from lakeload.commands.options import (
 )
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
@@ -101,10 +103,13 @@ def sync(
         started = time.monotonic()
         synced = sync_once(job, context)
         _show(job, synced, time.monotonic() - started, output)
+    if synced.archive_for is not None and synced.outcome.exit_code is ExitCode.OK:
+        _speed_up_next(job, synced.archive_for, pipeline)
+    raise typer.Exit(synced.outcome.exit_code)
 
 
 def _show(job: LoadJob, synced: Synced, seconds: float, output: OutputFormat) -> None:
-    """Show the summary, exit with the outcome's code."""
+    """Show the summary."""
     from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 
     summary = Summary(
@@ -122,4 +127,17 @@ def _show(job: LoadJob, synced: Synced, seconds: float, output: OutputFormat) ->
         show_what_next(summary, console.err)
     else:
         show_text(summary, console.out, console.err, quiet=console.quiet())
-    raise typer.Exit(synced.outcome.exit_code)
+
+
+def _speed_up_next(job: LoadJob, sets: tuple[str, ...], pipeline: Path) -> None:
+    """Build the AppCDS archive that this load did not have, or say how."""
+    from lakeload.commands.appcds_archive import SAVES, build_after_load
+
+    if job.document.model.spark.class_data == "AUTO":
+        build_after_load(sets)
+        return
+    command = f"lakeload jars fetch {shlex.quote(str(pipeline))}"
+    console.note(
+        f"Spark started without an AppCDS archive: `{command}` builds one, once, and later "
+        f"loads start {SAVES} sooner; `spark.class_data: AUTO` does it after a load"
+    )

@@ -19,7 +19,7 @@ from lakeload.formats.inspection import InspectionRequest, TableState, outcome_w
 from lakeload.formats.registry import commands_of
 from lakeload.launch.outcome import Outcome, refused, with_warning
 from lakeload.launch.process import Installation
-from lakeload.launch.properties import SparkSettings
+from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
@@ -60,11 +60,15 @@ class Synced:
 
     outcome: Outcome
     log: Path | None = None
+    archive_for: tuple[str, ...] | None = None
+    """The sets of jars of the AppCDS archive with which Spark would have started faster; None where
+    it started with one, or would use none."""
 
 
 def sync_once(job: LoadJob, context: Context) -> Synced:
     """Load the tables of a job. A refusal is an outcome too, as any other end is."""
     folder: RunFolder | None = None
+    archive_for: tuple[str, ...] | None = None
     try:
         context.stop.begin()
         settings = spark_settings(job.document, job.master, job.conf)
@@ -84,6 +88,8 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         settings, folder = prepared(
             job.document, settings, installation, features, job.attempt, context
         )
+        if settings.archive is None and takes_class_data(settings, context.environment):
+            archive_for = tuple(sorted(features))
         outcome = _with_spark(job, settings, installation, folder, context)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
@@ -94,7 +100,7 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         if (full := disk_full(error)) is None:
             raise
         outcome = refused(full)
-    return Synced(outcome, folder.log if folder else None)
+    return Synced(outcome, folder.log if folder else None, archive_for)
 
 
 def check_job_known(states: Sequence[TableState]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -58,6 +58,7 @@ def _master(value: str) -> str:
     return value
 
 
+ClassData = Literal["AUTO", "MANUAL"]
 Conf = Annotated[dict[str, str], TextValues(conf_finding)]
 Master = Annotated[Text, AfterValidator(_master)]
 
@@ -72,5 +73,8 @@ class Spark(Model):
     reader: ReaderChoice = "AUTO"
     """`DIRECT` reads Parquet files without Spark's reader, with less CPU, or rejects the table;
     `JVM` always reads through Spark. `AUTO` reads direct where every value is the same."""
+    class_data: ClassData = "MANUAL"
+    """`AUTO` builds the AppCDS archive, with which Spark starts faster, after a load without one;
+    `MANUAL` leaves it to `lakeload jars fetch`."""
     conf: Conf = Field(default_factory=dict)
     """Further properties of Spark; those that lakeload sets itself are rejected."""

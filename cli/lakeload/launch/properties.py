@@ -89,6 +89,16 @@ def class_data(archive: Path | None, users: str) -> str:
     return f"-Xshare:auto {quoted} -Xlog:cds*=off -Xlog:class+path=off"
 
 
+def takes_class_data(settings: SparkSettings, environment: Mapping[str, str]) -> bool:
+    """Return whether a driver with these settings would use an AppCDS archive that fits."""
+    if not settings.runtime.traits.tasks_share_driver:
+        return False
+    if settings.conf.get("spark.driver.extraClassPath", "").strip():
+        return False
+    users = settings.conf.get("spark.driver.extraJavaOptions", "")
+    return bool(class_data(Path("archive.jsa"), f"{inherited_options(environment)} {users}"))
+
+
 def executor_options(destination: DestinationSpec) -> tuple[str, ...]:
     """Return the options without which executors in JVMs of their own would ask AWS's own
     endpoints for the role's credentials: Iceberg's clients know no setting for them."""
@@ -211,8 +221,7 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
         for role in ("driver", "executor")
     }
     shared = runtime.traits.tasks_share_driver
-    another_class_path = settings.conf.get("spark.driver.extraClassPath", "").strip()
-    archive = settings.archive if shared and not another_class_path else None
+    archive = settings.archive if takes_class_data(settings, request.environment) else None
     inherited = inherited_options(request.environment)
     in_driver = runtime.task_slots(settings.master, request.cores)
     all_of_driver = f"{inherited} {users['driver']}"
