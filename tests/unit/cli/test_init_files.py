@@ -88,6 +88,19 @@ def test_init_option_overrides_the_detected_value(tmp_path: Path) -> None:
     assert pipeline(lake)["tables"] == [{"table": "e", "path": str(events)}]
 
 
+def test_init_texts_for_null_are_written_as_a_list(tmp_path: Path) -> None:
+    routes = tmp_path / "routes.dat"
+    routes.write_text("2B,410,AER\n2B,\\N,ASF\n2C,411,MRV\n", encoding="utf-8")
+    lake = tmp_path / "lake"
+
+    done = init(str(lake), *BASE, "--path", str(routes))
+
+    assert done.exit_code == 0, done.stderr
+    assert pipeline(lake)["source"]["options"] == {"null_values": ["\\N"]}
+    (table,) = table_specs(load_pipeline(lake / "pipeline.yml", {}))
+    assert files_of(table).options == {"null_values": '["\\\\N"]'}
+
+
 def test_init_columns_of_r_row_names_are_renamed(tmp_path: Path) -> None:
     cars = tmp_path / "cars.txt"
     cars.write_text('"mpg" "a b"\n"Mazda" 21 6\n"Datsun 710" 22.8 4\n"Hornet" 21.4 6\n')

@@ -127,6 +127,15 @@ def test_the_folder_of_a_document_is_the_same_from_wherever_it_is_named(tmp_path
     assert known_name(f"{tmp_path}/conf/in/a.csv", files_of(spec).folder) == "in/a.csv"
 
 
+def test_an_option_may_be_a_list_of_texts(tmp_path: Path) -> None:
+    options = 'CSV, options: {null_values: ["NA", "-"]}'
+    document = pipeline(tmp_path, PIPELINE.replace("CSV", options) + TABLES)
+
+    (files, *_) = [files_of(spec) for spec in table_specs(document)]
+
+    assert files.options == {"null_values": '["NA", "-"]'}
+
+
 def test_options_of_the_source_belong_to_its_format(tmp_path: Path) -> None:
     tables = "tables: [{table: a, path: a.json, format: JSON}, {table: b, path: b, format: CSV}]\n"
     document = pipeline(tmp_path, PIPELINE.replace("CSV", "CSV, options: {header: true}") + tables)

@@ -364,7 +364,7 @@ def option_text(value: Any) -> Any:
     """Return the text of an option that is written as a boolean, a whole number or a list."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return json.dumps(value, ensure_ascii=False)
     return str(value) if isinstance(value, int) else value
 
