@@ -294,6 +294,8 @@ def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> No
         (["31.12.2024", "01.01.2025"], "dd.MM.yyyy"),
         (["12/31/2024", "1/2/2025"], "M/d/yyyy"),
         (["01/02/2024", "03/04/2024"], None),
+        (["1/11/99", "12/31/99"], None),
+        (["24.12.30", "25.01.31"], None),
     ],
 )
 def test_dates_get_a_pattern_where_it_is_clear(
@@ -306,6 +308,18 @@ def test_dates_get_a_pattern_where_it_is_clear(
 
     assert table.options.get("date_format") == pattern
     assert table.columns["day"] == ("date" if pattern else "string")
+
+
+def test_dates_whose_years_have_two_digits_stay_text_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,day\n1,1/11/99\n2,12/31/18\n", encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.columns["day"] == "string"
+    assert table.warnings == (
+        "column `day` is text: its dates, such as `1/11/99`, have years of two digits, which "
+        "`date_format` with `yy` would read as 2000 to 2099",
+    )
 
 
 def test_files_whose_names_differ_in_digits_are_one_table(tmp_path: Path) -> None:

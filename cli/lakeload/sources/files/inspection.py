@@ -240,7 +240,13 @@ def _inspect_csv(
         rows=read.rows,
         rows_read=read.rows_read,
         complete=read.complete,
-        warnings=(*found.warnings, *read.notes, *read.broken, *_mixed(read)),
+        warnings=(
+            *found.warnings,
+            *read.notes,
+            *read.broken,
+            *_mixed(read),
+            *_without_century(read.texts),
+        ),
     )
 
 
@@ -348,7 +354,8 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
 
 
 _NUMBER_LIKE = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*")
-_SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+_SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}")
+_WITHOUT_CENTURY = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{2}")
 
 
 def _mixed(read: _ReadText) -> Iterator[str]:
@@ -360,6 +367,16 @@ def _mixed(read: _ReadText) -> Iterator[str]:
         others = [text for text in texts if not _NUMBER_LIKE.fullmatch(text)]
         if others and len(texts) - len(others) >= _MOSTLY * len(texts):
             yield f"column `{name}` is text: most values are numbers, `{others[0][:40]}` is not"
+
+
+def _without_century(texts: dict[str, list[str]]) -> Iterator[str]:
+    """Yield columns of dates that do not say which year they mean."""
+    for name, values in texts.items():
+        if values and all(map(_WITHOUT_CENTURY.fullmatch, values)):
+            yield (
+                f"column `{name}` is text: its dates, such as `{values[0]}`, have years of two "
+                "digits, which `date_format` with `yy` would read as 2000 to 2099"
+            )
 
 
 def _date_format(texts: dict[str, list[str]]) -> Guess | None:
@@ -379,11 +396,8 @@ def _date_format(texts: dict[str, list[str]]) -> Guess | None:
             return None  # day and month may be either
         long = all(len(part[place]) == 2 for part in found for place in (1, 3))
         day, month = ("dd", "MM") if long else ("d", "M")
-        year = {"yyyy" if len(part[4]) == 4 else "yy" for part in found}
-        if len(year) > 1:
-            return None
         order = (day, month) if first > 12 else (month, day)
-        patterns.add(signs.pop().join((*order, year.pop())))
+        patterns.add(signs.pop().join((*order, "yyyy")))
         example = example or values[0]
     if len(patterns) != 1:
         return None
