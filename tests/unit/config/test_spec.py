@@ -127,7 +127,7 @@ def test_the_folder_of_a_document_is_the_same_from_wherever_it_is_named(tmp_path
     assert known_name(f"{tmp_path}/conf/in/a.csv", files_of(spec).folder) == "in/a.csv"
 
 
-def test_an_option_may_be_a_list_of_texts(tmp_path: Path) -> None:
+def test_source_options_list_of_texts_is_kept_as_json(tmp_path: Path) -> None:
     options = 'CSV, options: {null_values: ["NA", "-"]}'
     document = pipeline(tmp_path, PIPELINE.replace("CSV", options) + TABLES)
 

@@ -310,7 +310,7 @@ def test_dates_get_a_pattern_where_it_is_clear(
     assert table.columns["day"] == ("date" if pattern else "string")
 
 
-def test_dates_whose_years_have_two_digits_stay_text_with_a_warning(tmp_path: Path) -> None:
+def test_inspect_years_of_two_digits_stay_text_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,day\n1,1/11/99\n2,12/31/18\n", encoding="utf-8")
 
     table = only(tmp_path)
