@@ -21,7 +21,7 @@ import lakeload
 import lakeload_jobs
 from lakeload.app import COMMANDS, app
 from lakeload.config.model import Finding
-from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError
+from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError, anchor
 from tests import reference
 from tests.prose import reflow
 
@@ -149,8 +149,8 @@ the same by symptom.
 
 ## Types of errors
 
-With `--output json` an error has `type`, `message`, `hint`, `exit_code` and `retryable`. A `type`
-is one of these.
+With `--output json` an error has `type`, `message`, `hint`, `exit_code`, `retryable` and `docs`, a
+link to its line on this page. A `type` is one of these, or the name that Spark gives its error.
 
 """
 
@@ -332,6 +332,67 @@ PROBLEMS: Mapping[str, str] = {
 }
 """What each code of a problem in a configuration file means, and what to do."""
 
+REPORTED: Mapping[str, tuple[str, str, str]] = {
+    "MissingInput": (
+        "3",
+        "`plan` found no input files for a table.",
+        "Correct `path`. Relative paths start at the folder of the pipeline's file.",
+    ),
+    "DriverDied": (
+        "1, 4",
+        "The Spark driver crashed before it wrote a result. The message has the cause from its "
+        "log.",
+        "Follow the hint, then run the same command with the same `--job-id`.",
+    ),
+    "NeverStarted": (
+        "1, 3, 4",
+        "Spark did not start. The message has the cause from its log.",
+        "Follow the hint, and run `lakeload doctor`.",
+    ),
+    "NoResult": (
+        "1",
+        "Spark ended and there is no readable result.",
+        "Run the same command with the same `--job-id`: it loads nothing twice.",
+    ),
+    "ResultMismatch": (
+        "5",
+        "The job reported success, and Spark ended with an error after it. The data is loaded.",
+        "A rerun with the same `--job-id` loads nothing twice. `spark.log` shows the error.",
+    ),
+    "UnknownFailure": (
+        "70",
+        "The job failed and gave no reason. This is a bug.",
+        "Report it with `spark.log`.",
+    ),
+    "OutOfMemory": (
+        "4",
+        "Spark's Java process ran out of memory.",
+        "Raise `spark.driver_memory` ([memory](performance.md#memory)).",
+    ),
+    "JavaGone": (
+        "4",
+        "Spark's Java process ended unexpectedly.",
+        "See the end of `spark.log`. If memory ran out, raise `spark.driver_memory`.",
+    ),
+    "WorkerDied": (
+        "4",
+        "A Python worker of Spark was killed, usually because memory ran out.",
+        "Use fewer cores (`local[2]`), lower `spark.driver_memory`, or a larger machine.",
+    ),
+    "DiskFull": (
+        "4",
+        "The disk is full: Spark could not write its temporary files.",
+        "Free space, or set `spark.local.dir` in `spark.conf` to a larger disk.",
+    ),
+    "Bug": (
+        "70",
+        "lakeload has a bug. The `type` is the name of a Python exception.",
+        "Report it with the log file that the message names.",
+    ),
+}
+"""Further types in results, each with its exit codes: no class of lakeload, or none that the
+command raises."""
+
 UNSEEN = {"CheckSkipped"}
 """Types that no user sees: they end inside lakeload."""
 
@@ -389,10 +450,12 @@ def error_codes_page() -> str:
     """Return the page of error codes."""
     types = error_types()
     shown = sorted(set(types) - UNSEEN, key=lambda name: (types[name].exit_code, name))
+    anchors = _Anchors()
     rows = [
-        f"| `{name}` | {int(types[name].exit_code)} | {MEANINGS[name][0]} | {MEANINGS[name][1]} |"
+        f"| {anchors(name)} | {int(types[name].exit_code)} | {' | '.join(MEANINGS[name])} |"
         for name in shown
     ]
+    rows += [f"| {anchors(name)} | {' | '.join(texts)} |" for name, texts in REPORTED.items()]
     causes = yaml.safe_load((CLI / "probes/causes.yml").read_text(encoding="utf-8"))
     same = causes["same"]
     return "\n".join(
@@ -403,7 +466,7 @@ def error_codes_page() -> str:
             "## Problems in configuration files\n",
             "The `code` of a problem in `lakeload validate --output json`.\n",
             "| code | what it means and what to do |\n|---|---|",
-            *(f"| `{code}` | {text} |" for code, text in sorted(PROBLEMS.items())),
+            *(f"| {anchors(code)} | {text} |" for code, text in sorted(PROBLEMS.items())),
             "",
             "[credentials]: credentials.md#secrets-are-references\n",
             "## Codes of AWS\n",
@@ -412,16 +475,16 @@ def error_codes_page() -> str:
             "IAM action that is missing,\nsuch as `s3:PutObject`: see [permission "
             "denied](troubleshooting.md#permission-denied).\n",
             "| code | usual causes |\n|---|---|",
-            *_causes(causes["aws"], same),
+            *_causes(causes["aws"], same, anchors),
             "",
             "## Codes of an Iceberg catalog\n",
             "| code | usual causes |\n|---|---|",
-            *_causes(causes["catalog"], {}),
+            *_causes(causes["catalog"], {}, anchors),
             "",
             "## Findings of connection checks\n",
             "A check can fail although every request was answered. `{…}` stands for a value.\n",
             "| code | message | what to do |\n|---|---|---|",
-            *_findings(),
+            *_findings(anchors),
             "",
             "## Signs in the log of Spark\n",
             "Where Spark ended without a result, lakeload finds the cause in its log "
@@ -433,20 +496,35 @@ def error_codes_page() -> str:
     )
 
 
-def _causes(causes: Mapping[str, list[str]], same: Mapping[str, list[str]]) -> Iterator[str]:
+class _Anchors:
+    """Code spans with the anchor that links in results lead to; each anchor once on the page."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def __call__(self, code: str) -> str:
+        name = anchor(code)
+        mark = "" if name in self._used else f'<a id="{name}"></a>'
+        self._used.add(name)
+        return f"{mark}`{code}`"
+
+
+def _causes(
+    causes: Mapping[str, list[str]], same: Mapping[str, list[str]], anchors: _Anchors
+) -> Iterator[str]:
     for code, texts in causes.items():
-        names = ", ".join(f"`{name}`" for name in (code, *map(str, same.get(code, ()))))
+        names = ", ".join(anchors(name) for name in (code, *map(str, same.get(code, ()))))
         yield f"| {names} | {_cell('<br>'.join(texts))} |"
 
 
-def _findings() -> Iterator[str]:
+def _findings(anchors: _Anchors) -> Iterator[str]:
     text = (CLI / "probes/failures.toml").read_text(encoding="utf-8")
     for finding in tomllib.loads(text).values():
         code, message, hint = (
             finding[key].replace("{{", "{").replace("}}", "}")
             for key in ("code", "message", "hint")
         )
-        yield f"| `{code}` | {_cell(message)} | {_cell(hint)} |"
+        yield f"| {anchors(code)} | {_cell(message)} | {_cell(hint)} |"
 
 
 def _signs() -> Iterator[str]:

@@ -252,7 +252,8 @@ your files has an error, else 2.
       "length": 6,
       "key": "regoin",
       "message": "unknown key `regoin`",
-      "hint": "did you mean `region`?"
+      "hint": "did you mean `region`?",
+      "docs": "error-codes/#unknown-key"
     }
   ]
 }
@@ -264,6 +265,7 @@ your files has an error, else 2.
 | `kind` | `destination`, `pipeline` or null |
 | `line`, `column` | counted from 1; null if the problem is that of the whole file |
 | `key`, `length`, `hint` | can be null |
+| `docs` | a link from the root of this site to the code's line in [error codes](error-codes.md) |
 
 You never see the value of a secret setting in a message.
 

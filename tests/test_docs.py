@@ -20,7 +20,7 @@ from lakeload.probes.runner import Status
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.maintain import StepStatus
 from lakeload_jobs.contract.result import TableStatus
-from tests.pages import MEANINGS, PROBLEMS, UNSEEN, command, error_types, problem_codes
+from tests.pages import MEANINGS, PROBLEMS, REPORTED, UNSEEN, command, error_types, problem_codes
 from tests.pages import PAGES as PAGES_MADE
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +99,16 @@ def test_a_page_that_is_made_from_the_code_is_up_to_date(name: str) -> None:
 
 def test_every_error_has_a_meaning_and_an_action() -> None:
     assert set(MEANINGS) | UNSEEN == set(error_types())
+
+
+def test_error_types_that_are_no_class_are_on_the_page() -> None:
+    written = set()
+    for path in (*(ROOT / "cli").rglob("*.py"), *(ROOT / "sparkjobs").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        written |= set(re.findall(r'ErrorInfo\(\s*(?:type=)?"(\w+)"', text))
+    assert {"OutOfMemory", "NoResult"} <= written
+    # A note of a plan is shown as a warning, and no result holds it.
+    assert written - {"Warning"} <= {*MEANINGS, *REPORTED}
 
 
 def test_every_code_of_a_problem_has_a_meaning() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from lakeload_jobs.contract.errors import docs_link
+from tests.pages import CLI, REPORTED, UNSEEN, error_types, problem_codes
 from tests.site import ROOT, Search, build, questions
 
 
@@ -42,6 +46,30 @@ def test_links_to_code_are_text_and_links_to_pages_are_links(site: Path) -> None
     text = (site / "CONTRIBUTING" / "index.html").read_text(encoding="utf-8")
     assert 'href="../layout/"' in text
     assert ".github/workflows" not in text
+
+
+def linked_codes() -> list[str]:
+    """Return the types and codes whose `docs` link leads to the page of error codes."""
+    causes = yaml.safe_load((CLI / "probes/causes.yml").read_text(encoding="utf-8"))
+    findings = tomllib.loads((CLI / "probes/failures.toml").read_text(encoding="utf-8"))
+    return [
+        *(set(error_types()) - UNSEEN),
+        *REPORTED,
+        *problem_codes(),
+        *causes["aws"],
+        *(str(code) for codes in causes["same"].values() for code in codes),
+        *causes["catalog"],
+        *(finding["code"] for finding in findings.values()),
+    ]
+
+
+def test_docs_link_of_every_error_and_code_has_its_anchor_on_the_site(site: Path) -> None:
+    codes = linked_codes()
+    assert len(codes) > 150
+    for code in codes:
+        page, _, anchor = docs_link(code).partition("#")
+        text = (site / page / "index.html").read_text(encoding="utf-8")
+        assert f'<a id="{anchor}">' in text, code
 
 
 def test_the_search_finds_nothing_for_a_word_that_no_page_has(search: Search) -> None:

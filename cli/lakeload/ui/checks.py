@@ -15,6 +15,7 @@ from rich.text import Text
 
 from lakeload.probes.runner import CheckVerdict, Failure, Probe, ProbeResult, Status
 from lakeload.ui import console
+from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.contract.spec import DestinationSpec
 
 MARKS = {
@@ -284,6 +285,7 @@ def _result_json(result: ProbeResult) -> dict[str, Any]:
             "request_id": failure.request_id,
             "causes": list(failure.causes),
             "hint": failure.hint,
+            "docs": docs_link(failure.code),
             "statement": failure.statement,
         },
     }

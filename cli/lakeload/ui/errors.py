@@ -19,7 +19,7 @@ from lakeload.config.problems import InvalidDocuments
 from lakeload.config.secret_names import looks_secret, masked, printable
 from lakeload.ui import console
 from lakeload.ui.problems import MAX_WIDTH, problems_json, problems_text, summary, wrapped
-from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, LakeloadError, docs_link
 from lakeload_jobs.contract.result import ErrorInfo
 
 _STYLES = {
@@ -98,6 +98,7 @@ def error_json(error: LakeloadError) -> dict[str, Any]:
         "hint": error.hint,
         "exit_code": int(error.exit_code),
         "retryable": error.retryable,
+        "docs": docs_link(type(error).__name__),
     }
     if isinstance(error, InvalidDocuments):
         document["problems"] = problems_json(error.problems)
@@ -111,8 +112,15 @@ def show_bug(error: BaseException) -> None:
     where = f"details are in {path}" if path else "its log file could not be written"
     message = f"lakeload has a bug ({name}); {where}"
     if console.json_wanted():
-        code = int(ExitCode.BUG)
-        console.show_json({"error": {"type": name, "message": message, "exit_code": code}})
+        document = {
+            "type": name,
+            "message": message,
+            "hint": "report it with the log file",
+            "exit_code": int(ExitCode.BUG),
+            "retryable": False,
+            "docs": docs_link("Bug"),
+        }
+        console.show_json({"error": document})
         return
     console.err.print(Text.assemble(("error:", "bold red"), f" {message}"), soft_wrap=True)
 

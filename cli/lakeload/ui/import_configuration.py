@@ -12,6 +12,7 @@ from lakeload.ui import console
 from lakeload.ui.errors import say
 from lakeload.ui.init import Initialized, show_files, show_next
 from lakeload.ui.init import to_document as files_document
+from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.core.sizes import counted
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def to_document(result: ImportResult) -> dict[str, Any]:
                 "code": problem.code,
                 "message": problem.message,
                 "hint": problem.hint,
+                "docs": docs_link(problem.code),
             }
             for problem in result.problems
         ],

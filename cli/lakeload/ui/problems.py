@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lakeload.config.problems import Problem, Severity, SourceLines
 from lakeload.config.secret_names import printable
+from lakeload_jobs.contract.errors import docs_link
 
 _STYLES: dict[Severity, str] = {
     "error": "bold red",
@@ -80,6 +81,7 @@ def problems_json(problems: Sequence[Problem]) -> list[dict[str, Any]]:
             "key": problem.key or None,
             "message": problem.message,
             "hint": problem.hint,
+            "docs": docs_link(problem.code),
         }
         for problem in problems
     ]

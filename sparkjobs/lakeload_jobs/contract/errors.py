@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import ClassVar
@@ -42,6 +43,21 @@ def shared_exit(codes: Iterable[int]) -> ExitCode:
     """Return the exit code of several failures: the one they share, else TABLE_FAILED."""
     found = set(codes)
     return ExitCode(found.pop()) if len(found) == 1 else ExitCode.TABLE_FAILED
+
+
+ERROR_CODES_PAGE = "error-codes/"
+"""The page of error types and codes, from the root of the documentation site."""
+
+
+def anchor(code: str) -> str:
+    """Return the anchor of an error type or code on its page: `NoFiles` is at `no-files`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+", "-", code)
+    return words.strip("-").lower()
+
+
+def docs_link(code: str) -> str:
+    """Return the link to the explanation of an error type or code, from the root of the site."""
+    return f"{ERROR_CODES_PAGE}#{anchor(code)}"
 
 
 class LakeloadError(Exception):

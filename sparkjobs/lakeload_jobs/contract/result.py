@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Self
 
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, docs_link
 from lakeload_jobs.contract.events import Stage
 
 TableStatus = Literal[
@@ -18,7 +18,8 @@ RunStatus = Literal["SUCCEEDED", "FAILED"]
 
 @dataclass(frozen=True)
 class ErrorInfo:
-    """A failure as data. `type` is the class, `stage` where it happened."""
+    """A failure as data. `type` is the class, `stage` where it happened, `docs` a link from the
+    root of the documentation site."""
 
     type: str
     message: str
@@ -26,6 +27,11 @@ class ErrorInfo:
     hint: str | None = None
     stage: Stage | None = None
     retryable: bool = False
+    docs: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.docs:
+            object.__setattr__(self, "docs", docs_link(self.type))
 
     @classmethod
     def of(cls, error: LakeloadError, stage: Stage | None = None) -> Self:

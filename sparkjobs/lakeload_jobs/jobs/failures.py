@@ -14,7 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadError
+from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadError, docs_link
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
@@ -73,6 +73,7 @@ def describe(error: BaseException, stage: Stage | None) -> ErrorInfo:
         exit_code=int(ExitCode.BUG),
         hint="the traceback is in spark.log; report it",
         stage=stage,
+        docs=docs_link("Bug"),
     )
 
 
@@ -194,6 +195,7 @@ def _python_error(causes: list[_Cause]) -> ErrorInfo | None:
                 message=f"a bug in lakeload: a Python worker failed with {_short(last)}",
                 exit_code=int(ExitCode.BUG),
                 hint="the traceback is in spark.log; report it",
+                docs=docs_link("Bug"),
             )
     return None
 

@@ -131,6 +131,7 @@ def test_an_expected_error_is_one_json_document_where_json_was_asked_for(
             "hint": "do y",
             "exit_code": 3,
             "retryable": True,
+            "docs": "error-codes/#refused",
         }
     }
 

@@ -163,6 +163,7 @@ def test_the_document_carries_errors_as_data() -> None:
         "hint": "mend it",
         "stage": None,
         "retryable": False,
+        "docs": "error-codes/#load-failed",
     }
 
 
