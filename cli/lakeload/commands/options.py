@@ -65,6 +65,15 @@ Sample = Annotated[
     bool, typer.Option("--sample", help="In a plan also the first three rows of each table.")
 ]
 
+Details = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--details",
+        metavar="GLOB",
+        help="In a plan the details of these tables; repeatable. Default: of all, up to ten.",
+    ),
+]
+
 Master = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="Spark master; overrides the pipeline."),

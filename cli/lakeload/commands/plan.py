@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from lakeload.commands.options import (
+    Details,
     JobId,
     Limit,
     Output,
@@ -26,13 +27,15 @@ def plan(
     reload: Reload = False,
     schema: Schema = None,
     sample: Sample = False,
+    details: Details = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show what `sync` would do, table by table; writes nothing.
 
     Shows targets, modes, input files, the first key, schema changes, and the remains
-    of abandoned attempts. Exit code 0; 2 when a configuration file or an option is
-    wrong; 3 when AWS, the lake, the input or the columns would prevent the load.
+    of abandoned attempts. More than ten tables are a line each: `--details` shows more.
+    Exit code 0; 2 when a configuration file or an option is wrong; 3 when AWS, the lake,
+    the input or the columns would prevent the load.
     """
     from lakeload.commands.spark_job import Context
     from lakeload.documents.load import load_pipeline
@@ -50,6 +53,6 @@ def plan(
     from lakeload.commands.sync_once import LoadJob
 
     context = Context(os.environ, StopRequests(), console.err, console.quiet())
-    show_plan(
-        LoadJob(document, tables, attempt, options), context, output, schema=schema, sample=sample
-    )
+    job = LoadJob(document, tables, attempt, options)
+    chosen = None if not details else select_tables(tables, details, "--details")
+    show_plan(job, context, output, schema=schema, sample=sample, details=chosen)

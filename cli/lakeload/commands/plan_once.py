@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -37,7 +38,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
 from lakeload.ui.progress import ProgressView
-from lakeload_jobs.contract.spec import REJECT_LIMIT, DestinationSpec
+from lakeload_jobs.contract.spec import REJECT_LIMIT, DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 
@@ -54,10 +55,12 @@ def show_plan(
     *,
     schema: bool | None = None,
     sample: bool = False,
+    details: Sequence[TableSpec] | None = None,
 ) -> NoReturn:
     """Inspect, show, exit with the plan's code.
 
-    `schema` None: the format says whether the columns are read, and False: they are not.
+    `schema` None: the format says whether the columns are read, and False: they are not. `details`
+    are the tables that get more than one line, None for all of a few.
     """
     destination = job.destination
     runtime = runtime_of(chosen_master(job.document, job.master))
@@ -96,6 +99,7 @@ def show_plan(
             readers=engines,
             file=file,
             warnings=destination_warnings(destination),
+            details=None if details is None else {table.source for table in details},
         )
     raise typer.Exit(exit_code_of(plans))
 

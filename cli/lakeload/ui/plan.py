@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -30,6 +30,9 @@ STYLES = {"LOAD": "green", "NO_OP": "green", "BLOCKED": "red", "FAIL": "red"}
 
 COLUMNS_SHOWN = 40
 """Columns of a new table that are listed; JSON has all."""
+
+MANY = 10
+"""More tables than these are a line each."""
 
 _VERBS = {
     "publish": "publish",
@@ -63,14 +66,21 @@ def show_text(
     readers: Sequence[str] = (),
     file: str = "pipeline.yml",
     warnings: Sequence[str] = (),
+    details: Collection[str] | None = None,
 ) -> None:
     """Write the tables and where they would go to stdout, the errors to stderr.
 
     `readers` are the engines that queries of these tables can be written for, from `file`;
-    `warnings` are about the whole destination.
+    `warnings` are about the whole destination. Tables in `details` have more than a line; None:
+    all, up to `MANY`. Those that would fail come first.
     """
+    plans = sorted(plans, key=lambda plan: exit_code_of([plan]) == ExitCode.OK)
     out.print(_grid(plans))
+    if len(plans) > MANY:
+        out.print(Text(_totals(plans), "bold"), soft_wrap=True)
     for plan in plans:
+        if len(plans) > MANY if details is None else plan.table not in details:
+            continue
         lines = _details(plan)
         if lines or plan.sample:
             out.print(Text(printable(plan.target), "bold"), soft_wrap=True)
@@ -84,6 +94,9 @@ def show_text(
         say(err, "warning", warning)
     if not quiet:
         say(err, "note", "nothing was written")
+        if details is None and len(plans) > MANY:
+            more = f"`lakeload plan {shlex.quote(file)} --details TABLE`"
+            say(err, "note", f"{more} shows what would change")
         for line in _reading(readers, file) if exit_code_of(plans) == ExitCode.OK else ():
             say(err, "note", line)
 
@@ -139,6 +152,13 @@ def _grid(plans: Sequence[TablePlan]) -> Table:
             Text(plan.action, STYLES[plan.action]),
         )
     return grid
+
+
+def _totals(plans: Sequence[TablePlan]) -> str:
+    """Say how many tables there are, by what would become of them."""
+    actions = [plan.action for plan in plans]
+    parts = (f"{actions.count(action)} {action}" for action in STYLES if action in actions)
+    return f"{len(plans)} tables: {', '.join(parts)}"
 
 
 def _details(plan: TablePlan) -> list[str]:

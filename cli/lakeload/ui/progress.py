@@ -29,6 +29,9 @@ STAGES: Mapping[Stage, str] = {
     "expire": "expiring snapshots",
     "orphans": "finding orphan files",
 }
+MANY = 10
+"""Of more tables than these a log has the end of each, and not its stages."""
+
 STYLES = {
     "LOADED": "green",
     "NO_OP": "green",
@@ -103,7 +106,8 @@ class ProgressView:
                 self._stage = self._doing
                 row.since = row.since or now
                 row.stage = words
-            self._line(f"{event.table}: {words}" if event.table else words, live=False)
+            if event.table is None or len(self._rows) <= MANY:
+                self._line(f"{event.table}: {words}" if event.table else words, live=False)
         elif event.kind == "progress":
             self._tasks = (event.done or 0, event.total or 0)
         elif event.kind == "table" and event.table and event.name:

@@ -21,6 +21,9 @@ from lakeload_jobs.contract.result import RowChanges, TableResult
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
 
+MANY = 10
+"""Of more tables than these the summary names no snapshots and folders; JSON has all."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -58,9 +61,13 @@ def to_document(summary: Summary) -> dict[str, Any]:
 
 def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
     """Write the table to stdout, what went wrong and what to do about it to stderr."""
+    many = len(summary.outcome.tables) > MANY
     if summary.outcome.tables:
         out.print(_grid(summary))
-        for line in [*_snapshots(summary), *_rejected(summary), *_folders(summary)]:
+        if many:
+            out.print(Text(_totals(summary), "bold"), soft_wrap=True, highlight=False)
+        snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
+        for line in [*snapshots, *_rejected(summary), *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     for table in summary.outcome.tables:
         for note in table.notes if not quiet else ():
@@ -105,7 +112,8 @@ def _grid(summary: Summary) -> Table:
     for name in ("rows", "files", "size", "seconds"):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("status", no_wrap=True)
-    for table in summary.outcome.tables:
+    # What needs attention is not below 200 lines of what does not.
+    for table in sorted(summary.outcome.tables, key=lambda table: table.error is None):
         grid.add_row(
             Text(table.target),
             f"{table.rows:,}",
@@ -115,6 +123,18 @@ def _grid(summary: Summary) -> Table:
             Text(table.status, STYLES.get(table.status, "")),
         )
     return grid
+
+
+def _totals(summary: Summary) -> str:
+    """Say how many tables there are, by status, and what they loaded."""
+    tables = summary.outcome.tables
+    statuses = [table.status for table in tables]
+    parts = [f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses))]
+    rows, size = sum(table.rows for table in tables), sum(table.bytes for table in tables)
+    return (
+        f"{len(tables)} tables: {', '.join(parts)}; {counted(rows, 'row')}, {format_size(size)} "
+        f"in {summary.seconds:,.1f} s"
+    )
 
 
 def _snapshots(summary: Summary) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from dataclasses import replace
 
 from rich.console import Console
@@ -48,11 +49,13 @@ ORDERS = TablePlan(
 )
 
 
-def shown(*plans: TablePlan, quiet: bool = False) -> tuple[list[str], list[str]]:
+def shown(
+    *plans: TablePlan, quiet: bool = False, details: Collection[str] | None = None
+) -> tuple[list[str], list[str]]:
     """Return the lines of stdout and stderr in 80 columns."""
     streams = [Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in "ab"]
     readers = ("athena", "spark", "trino")
-    show_text(plans, *streams, quiet=quiet, readers=readers, file="my shop.yml")
+    show_text(plans, *streams, quiet=quiet, readers=readers, file="my shop.yml", details=details)
     out, err = (stream.file.getvalue() for stream in streams)  # type: ignore[attr-defined]
     return [line.rstrip() for line in out.splitlines()], err.splitlines()
 
@@ -160,3 +163,34 @@ def test_plan_text_shows_the_reader_and_the_use_of_spark() -> None:
 def test_plan_text_shows_the_side_table() -> None:
     out, _ = shown(replace(ORDERS, side_table="shop.orders_rejected", max_rejected="0.1 %"))
     assert "  rejected records go to shop.orders_rejected, up to 0.1 %" in out
+
+
+def test_plan_of_many_tables_is_a_line_each_with_those_that_fail_first() -> None:
+    plans = [replace(ORDERS, table=f"t{n}", target=f"shop.t{n}") for n in range(200)]
+    plans[150] = replace(
+        plans[150], action="FAIL", error=ErrorInfo("LoadFailed", "it is not there", 3)
+    )
+
+    out, err = shown(*plans)
+    of_one, _ = shown(*plans, details={"t7"})
+
+    assert len(out) == 202
+    assert out[1].split()[0] == "t150"
+    assert out[2].split()[0] == "t0"
+    assert out[-1] == "200 tables: 199 LOAD, 1 FAIL"
+    assert err == [
+        "error: shop.t150: it is not there",
+        "note: nothing was written",
+        "note: `lakeload plan 'my shop.yml' --details TABLE` shows what would change",
+    ]
+    assert of_one[:202] == out
+    assert of_one[202:204] == [
+        "shop.t7",
+        "  Iceberg, exists; branch main at snapshot 7364552010188932144, 3,000,000 rows",
+    ]
+
+
+def test_plan_details_of_chosen_tables_leaves_the_others_at_a_line() -> None:
+    out, _ = shown(ORDERS, replace(ORDERS, table="t", target="shop.t"), details={"t"})
+    assert out[3] == "shop.t"
+    assert "supaflow_postgres.orders" not in out[3:]

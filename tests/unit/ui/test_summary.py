@@ -104,7 +104,7 @@ def test_files_that_are_too_many_to_be_named_are_counted() -> None:
 def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
     out, err = texts(summary(LOADED, FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
     assert max(map(len, out)) <= 80
-    assert "".join(line[:36].strip() for line in out[2:5]).startswith("shop.[red]xxx")
+    assert "".join(line[:36].strip() for line in out[1:4]).startswith("shop.[red]xxx")
     assert err[1:] == [
         f"error: shop.[red]{'x' * 90}: it\\x1b broke",
         " hint: mend it",
@@ -171,3 +171,15 @@ def test_records_that_were_set_aside_are_counted_with_their_table() -> None:
     out, _ = texts(summary(replace(LOADED, rejected=1_200, warnings=())))
     assert out[2] == "shop.orders: 1,200 records set aside in shop.orders_rejected"
     assert to_document(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3
+
+
+def test_summary_of_many_tables_has_failures_first_and_totals_last() -> None:
+    loaded = [replace(LOADED, target=f"shop.t{n}", warnings=()) for n in range(20)]
+    given = summary(*loaded, FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED")
+
+    out, _ = texts(given)
+
+    assert "FAILED" in out[1]
+    assert out[-1] == "21 tables: 1 FAILED, 20 LOADED; 60,000,000 rows, 1.8 GiB in 15.2 s"
+    assert max(map(len, out)) <= 80
+    assert not any(line.startswith("s3://") for line in out)
