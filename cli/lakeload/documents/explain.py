@@ -95,7 +95,6 @@ LATER_KEYS: dict[str, dict[str, str]] = {
     "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
     "Table": {
         "lookback": "incremental loading (`lookback`)",
-        "query": "JDBC (`query`)",
         "exclude": "JDBC (`exclude` of a table)",
         "detect_deletes": "handling deletes (`detect_deletes`)",
     },

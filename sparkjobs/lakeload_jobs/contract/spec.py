@@ -198,7 +198,8 @@ class SparkInput:
 
 @dataclass(frozen=True)
 class JdbcInput:
-    """A table of a database, by the names that it has there."""
+    """A table or view of a database, by the names that it has there, or a query: then `schema` and
+    `table` are ''."""
 
     database: DatabaseType
     host: str
@@ -207,6 +208,7 @@ class JdbcInput:
     """The database's name."""
     schema: str
     table: str
+    query: str | None = None
     user: str | None = None
     """None: as the driver finds it, as from `~/.pgpass` and the environment."""
     password: SecretReference | None = None

@@ -22,7 +22,8 @@ from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases import postgres as product
-from lakeload_jobs.sources.databases.adbc import ReadSplit, TaskIdentity
+from lakeload_jobs.sources.databases.adbc import ReadSplit
+from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
 VALUES = {

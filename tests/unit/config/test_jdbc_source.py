@@ -29,11 +29,12 @@ source:
 tables:
   - {table: public.orders, where: a > 0}
   - {table: 'sales."Line.Items"'}
+  - {table: open orders, query: select 1 as a}
 """
 
 
 def test_its_settings_become_what_the_job_is_given(tmp_path: Path) -> None:
-    orders, items = table_specs(pipeline(tmp_path, SHOP))
+    orders, items, query = table_specs(pipeline(tmp_path, SHOP))
 
     assert orders.input == JdbcInput(
         "POSTGRESQL",
@@ -48,12 +49,15 @@ def test_its_settings_become_what_the_job_is_given(tmp_path: Path) -> None:
     )
     assert isinstance(items.input, JdbcInput)
     assert (items.input.schema, items.input.table) == ("sales", "Line.Items")
+    assert isinstance(query.input, JdbcInput)
+    assert (query.input.table, query.input.query) == ("", "select 1 as a")
     assert from_json(TableSpec, json.loads(json.dumps(to_json(orders)))) == orders
 
 
 def test_the_target_is_the_table_in_the_schema_of_the_source(tmp_path: Path) -> None:
-    orders, items = table_specs(pipeline(tmp_path, SHOP))
+    orders, items, query = table_specs(pipeline(tmp_path, SHOP))
     assert (orders.target, items.target) == ("public.orders", "sales.Line_Items")
+    assert query.target == "open_orders"
 
     moved = SHOP.replace("name: shop", "name: shop\ndestination_prefix: erp", 1)
     assert table_specs(pipeline(tmp_path, moved))[0].target == "erp_public.orders"
@@ -65,6 +69,7 @@ def test_the_target_is_the_table_in_the_schema_of_the_source(tmp_path: Path) -> 
         ("db.example.com", "db2.example.com", False),
         ("/shop?", "/shop2?", False),
         ("public.orders", "public.orders2", False),
+        ("table: public.orders,", "table: public.orders, query: select 1,", False),
         ("user: loader", "user: other", True),
         ("SHOP_PASSWORD", "OTHER", True),
         ("verify-full", "verify-ca", True),

@@ -116,7 +116,7 @@ def test_source_settings_become_the_job_spec(tmp_path: Path) -> None:
 
     password = SecretReference("file", f"{tmp_path}/password.txt")
     assert orders.input == JdbcInput("jdbc:postgresql://db/shop", "SELECT 1", password)  # type: ignore[comparison-overlap]
-    assert items.input == replace(orders.input, query="TABLE public.items")  # type: ignore[call-arg]
+    assert items.input == replace(orders.input, query="TABLE public.items")  # type: ignore[arg-type]
     assert (orders.where, orders.target) == ("a > 0", "public_orders")
 
 
@@ -274,7 +274,7 @@ def test_file_source_settings_are_unchanged(tmp_path: Path) -> None:
 
     assert messages(problems_of(tmp_path, text)) == [
         "`path` is missing in `tables[0]`",
-        "JDBC (`query`) is not supported yet",
+        "unknown key `query` in `tables[0]`",
     ]
     nearly = (PIPELINE + TABLES).replace("type: FILES", "type: FILE")
     (problem,) = problems_of(tmp_path, nearly)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from lakeload.config.model import Called, Finding, refusal
+from lakeload.config.model import Called, Finding, refusal, refusals
 from lakeload.config.scalars import Text
 from lakeload.config.secret_names import (
     absolute_path,
@@ -120,15 +120,6 @@ def _checked_url(url: str) -> str:
 DatabaseAddress = Annotated[Text, Called("URL of a database"), AfterValidator(_checked_url)]
 
 
-def _table_name(given: str) -> str:
-    if len(_name_parts(given)) != 2:
-        raise refusal(
-            f"`{shown(given)}` does not name a schema and a table",
-            "write `schema.table`, as in `public.orders`; put names with a dot in double quotes",
-        )
-    return given
-
-
 def _name_parts(given: str) -> list[str]:
     """Return the parts of a name with dots between them; none where it is no such name."""
     parts: list[str] = []
@@ -142,9 +133,6 @@ def _name_parts(given: str) -> list[str]:
             break
         place += 1
     return []
-
-
-TableName = Annotated[Text, Called("schema.table"), AfterValidator(_table_name)]
 
 
 class JdbcSettings(SourceSettings):
@@ -165,18 +153,35 @@ class JdbcSettings(SourceSettings):
 class JdbcTable(TableSettings):
     """The input of one table."""
 
-    table: TableName
-    """The table in the database as `schema.table`, each name exactly as it is there."""
+    table: Text
+    """The table or view as `schema.table`, as in the database; any name for a `query`."""
+    query: Text | None = None
+    """A SELECT of the database, whose rows are loaded."""
+
+    @model_validator(mode="after")
+    def _names_a_table(self) -> JdbcTable:
+        if self.query is None and len(_name_parts(self.table)) != 2:
+            raise refusals(
+                [
+                    Finding(
+                        f"`{shown(self.table)}` does not name a schema and a table",
+                        "write `schema.table`, as in `public.orders`; put names with a dot in "
+                        "double quotes",
+                        ("table",),
+                    )
+                ]
+            )
+        return self
 
     @property
-    def source_schema(self) -> str:
-        """The schema in the database."""
-        return _name_parts(self.table)[0]
+    def source_schema(self) -> str | None:
+        """The schema in the database; None for a query."""
+        return _name_parts(self.table)[0] if self.query is None else None
 
     @property
     def source_table(self) -> str:
         """The table's name in its schema."""
-        return _name_parts(self.table)[1]
+        return _name_parts(self.table)[1] if self.query is None else self.table
 
 
 class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
@@ -193,8 +198,9 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             host=url.host,
             port=url.port,
             name=url.name,
-            schema=table.source_schema,
-            table=table.source_table,
+            schema=table.source_schema or "",
+            table=table.source_table if table.query is None else "",
+            query=table.query,
             user=source.user or url.user or None,
             parameters=dict(url.parameters) or None,
             max_connections=source.max_connections,
@@ -223,6 +229,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             "name": written.name,
             "schema": written.schema,
             "table": written.table,
+            **({} if written.query is None else {"query": written.query}),
         }
 
     def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:

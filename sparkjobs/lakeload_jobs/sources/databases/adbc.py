@@ -11,14 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, MachineNotReady, Refused
-from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
+from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.postgres import (
     LOST_HINT,
     Relation,
@@ -42,22 +41,6 @@ def check_installed() -> None:
             "reading PostgreSQL needs the package `adbc-driver-postgresql`",
             hint="install it with `pip install 'lakeload[postgres]'`",
         )
-
-
-@dataclass(frozen=True)
-class TaskIdentity:
-    """Who reads inside the tasks: references that each task resolves, never a secret."""
-
-    destination: DestinationSpec
-    label: str
-    on_executor: bool
-
-    def password(self, read: JdbcInput) -> Secret | None:
-        """Return the password, None where the document has none. Raises as `AwsSession` does."""
-        if read.password is None:
-            return None
-        aws = AwsSession(self.destination, label=self.label, on_executor=self.on_executor)
-        return aws.resolve(read.password)
 
 
 @dataclass(frozen=True)
@@ -88,7 +71,7 @@ class ReadSplit:
         were counted."""
         if not split.rows:
             return
-        name = f"{self.relation.schema}.{self.relation.name}"
+        name = self.relation.name
         schema, rows, ready = self.schema, 0, None
         with _errors(f"reading `{name}`"):
             # A batch is handed on when the next one has come: whoever takes the rows that were
@@ -115,6 +98,8 @@ class ReadSplit:
         return self.on_bad_value == "NULL" and any(column.bad for column in self.selected)
 
     def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        from adbc_driver_manager._reader import AdbcRecordBatchReader
+
         with closing(self._connect()) as connection:
             _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             _run(connection, f"SET TRANSACTION SNAPSHOT {literal(self.snapshot)}")
@@ -122,8 +107,10 @@ class ReadSplit:
                 size = str(_BATCH_BYTES)
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})
                 cursor.execute(select_sql(self.relation, self.selected, split))
-                with cursor.fetch_record_batch() as reader:
-                    yield from reader
+                # Arrow's own reader would lose the SQLSTATE of an error in the middle.
+                handle = cursor.fetch_arrow()
+                with closing(AdbcRecordBatchReader._import_from_c(handle.address)) as batches:
+                    yield from batches
 
     def _connect(self) -> Any:
         import adbc_driver_postgresql.dbapi as adbc
@@ -203,8 +190,3 @@ def _errors(doing: str) -> Iterator[None]:
         raise
     except manager.Error as error:
         raise failure(doing, error.sqlstate, str(error)) from None
-    except (OSError, pa.ArrowException) as error:
-        # A failure in the middle of the stream comes as Arrow has it, without a SQLSTATE.
-        raise LoadFailed(
-            f"{doing}: {safe_text(str(error), None)}", hint=LOST_HINT, retryable=True
-        ) from None

@@ -118,42 +118,66 @@ OTHER = Rule("", "string", _AS_TEXT)
 _RULES = {rule.type: rule for rule in RULES}
 
 _COLUMNS = """
-WITH RECURSIVE base AS (
-  SELECT a.attnum, a.attname, a.attnotnull, a.attrelid, a.atttypid, a.atttypmod,
-         t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typelem, t.typnamespace,
-         a.atttypmod AS modifier
-    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-   WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
-  UNION ALL
-  SELECT b.attnum, b.attname, b.attnotnull, b.attrelid, b.atttypid, b.atttypmod,
-         t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typelem, t.typnamespace,
+WITH RECURSIVE {0}, base AS (
+  SELECT f.*, t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typnamespace,
+         f.typmod AS modifier
+    FROM found f JOIN pg_catalog.pg_type t ON t.oid = f.typid
+   UNION ALL
+  SELECT b.place, b.name, b.required, b.typid, b.typmod, b.comment,
+         t.oid, t.typtype, t.typbasetype, t.typname, t.typcategory, t.typnamespace,
          CASE WHEN d.typtypmod >= 0 THEN d.typtypmod ELSE b.modifier END
     FROM base b JOIN pg_catalog.pg_type d ON d.oid = b.oid
     JOIN pg_catalog.pg_type t ON t.oid = d.typbasetype
    WHERE b.typtype = 'd'
 )
-SELECT attname::text, attnotnull, typname::text, typtype::text, typcategory::text, modifier,
-       typnamespace = 'pg_catalog'::regnamespace, pg_catalog.format_type(atttypid, atttypmod),
-       pg_catalog.col_description(attrelid, attnum)
-  FROM base WHERE typtype <> 'd' ORDER BY attnum
+SELECT name, required, typname::text, typtype::text, typcategory::text, modifier,
+       typnamespace = 'pg_catalog'::pg_catalog.regnamespace,
+       pg_catalog.format_type(typid, typmod), comment
+  FROM base WHERE typtype <> 'd' ORDER BY place
 """
+_COLUMNS_OF_TABLE = _COLUMNS.format("""
+found AS (
+  SELECT attnum::int8 AS place, attname::text AS name, attnotnull AS required, atttypid AS typid,
+         atttypmod AS typmod, pg_catalog.col_description(attrelid, attnum) AS comment
+    FROM pg_catalog.pg_attribute
+   WHERE attrelid = %s::oid AND attnum > 0 AND NOT attisdropped
+)""")
+_COLUMNS_OF_QUERY = _COLUMNS.format("""
+found AS (
+  SELECT place, name, false AS required, typid, typmod, NULL::text AS comment
+    FROM ROWS FROM (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::oid[]),
+                    pg_catalog.unnest(%s::int4[])) WITH ORDINALITY q(name, typid, typmod, place)
+)""")
+
+
+KINDS = {
+    "r": "table",
+    "p": "partitioned table",
+    "m": "materialized view",
+    "v": "view",
+    "f": "foreign table",
+}
+"""The kinds of relations that are read, by `pg_class.relkind`."""
+_QUERY = "query"
+_WITH_PAGES = ("r", "p", "m")
+"""Kinds whose rows are in pages of this server's."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table of the database. `kind` is that of `pg_class.relkind`."""
+    """What rows are read from: a table or view, by its name in messages, or a query.
 
-    oid: int
-    schema: str
+    `kind` is that of `pg_class.relkind`. `pages` are those of the table, or of the largest one of
+    its partitions; 0 where rows are not in pages that can be read one by one.
+    """
+
     name: str
+    sql: str
     kind: str
-    estimated_rows: int | None
-    bytes: int
-
-    @property
-    def sql(self) -> str:
-        """The quoted name."""
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
+    oid: int = 0
+    estimated_rows: int | None = None
+    bytes: int = 0
+    pages: int = 0
 
 
 def quoted(name: str) -> str:
@@ -231,6 +255,7 @@ _HINTS = {
     "57P05": "raise `idle_session_timeout` for this user",
     "25P03": "raise `idle_in_transaction_session_timeout` for this user",
     "40001": "on a read replica raise `max_standby_streaming_delay`, or read from the primary",
+    "42601": "check the query: it is one SELECT",
     "22012": "leave the column out with `columns.exclude`, or fix the view",
 }
 _RETRYABLE = ("08", "40", "53", "57", "55")
@@ -266,23 +291,49 @@ def failure(doing: str, state: str | None, text: str) -> LoadFailed:
     )
 
 
+_RELATION = """
+SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages
+  FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN LATERAL (
+    SELECT pg_catalog.sum(CASE WHEN l.reltuples >= 0 THEN l.reltuples::float8 END) AS rows,
+           COALESCE(pg_catalog.sum(pg_catalog.pg_relation_size(l.oid)), 0)::int8 AS bytes,
+           CASE WHEN pg_catalog.bool_and(COALESCE(a.amname = 'heap', false))
+                THEN pg_catalog.max(pg_catalog.pg_relation_size(l.oid))
+                     / pg_catalog.current_setting('block_size')::int8
+           END AS pages
+      FROM pg_catalog.pg_class l LEFT JOIN pg_catalog.pg_am a ON a.oid = l.relam
+     WHERE l.oid = c.oid AND c.relkind <> 'p'
+        OR l.relkind <> 'p' AND c.relkind = 'p'
+           AND l.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(c.oid) WHERE isleaf)
+  ) tree
+ WHERE n.nspname = %s AND c.relname = %s AND c.relkind = ANY(%s)
+"""
+
+
 def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relation:
-    """Return the table. Raises `LoadFailed` where there is none of that name."""
-    with failures(read, f"finding the table `{read.schema}.{read.table}`"):
-        row = connection.execute(
-            "SELECT c.oid::int8, c.relkind::text, c.reltuples::float8,"
-            " pg_catalog.pg_relation_size(c.oid)"
-            " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = %s AND c.relname = %s AND c.relkind = ANY(%s)",
-            (read.schema, read.table, list(KINDS)),
-        ).fetchone()
+    """Return what is read. Raises `LoadFailed` where there is no table or view of that name."""
+    if read.query is not None:
+        # The line break ends a comment at the end of the query.
+        text = read.query.strip().rstrip(";")
+        return Relation(_QUERY, f"({text}\n) AS {quoted(_QUERY)}", _QUERY)
+    name = f"{read.schema}.{read.table}"
+    with failures(read, f"finding the table `{name}`"):
+        row = connection.execute(_RELATION, (read.schema, read.table, list(KINDS))).fetchone()
         if row is not None:
-            oid, kind, rows, size = row
-            estimate = None if rows is None or rows < 0 else int(rows)
-            return Relation(oid, read.schema, read.table, kind, estimate, size or 0)
+            oid, kind, rows, size, pages = row
+            return Relation(
+                name,
+                f"{quoted(read.schema)}.{quoted(read.table)}",
+                kind,
+                oid,
+                None if rows is None else int(rows),
+                size or 0,
+                pages or 0,
+            )
         names = _names(connection, read.schema)
     raise LoadFailed(
-        f"the database `{read.name}` has no table `{read.schema}.{read.table}`",
+        f"the database `{read.name}` has no table `{name}`",
         hint=did_you_mean(read.table, names)
         or (
             "write the names as they are in the database, upper and lower case included"
@@ -290,10 +341,6 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
             else f"there is no schema `{read.schema}` with tables; check `table`"
         ),
     )
-
-
-KINDS = {"r": "table"}
-"""The kinds of relations that are read."""
 
 
 def _names(connection: psycopg.Connection[Any], schema: str) -> list[str]:
@@ -309,13 +356,37 @@ def _names(connection: psycopg.Connection[Any], schema: str) -> list[str]:
 def columns(
     connection: psycopg.Connection[Any], relation: Relation, read: JdbcInput
 ) -> tuple[CatalogColumn, ...]:
-    """Return the columns of a table, as the catalog describes them, in their order."""
-    with failures(read, f"reading the columns of `{relation.schema}.{relation.name}`"):
-        rows = connection.execute(_COLUMNS, (relation.oid,)).fetchall()
+    """Return the columns, as the catalog describes them, in their order.
+
+    Raises `LoadFailed` for a query that the server rejects or with two columns of one name.
+    """
+    with failures(read, f"reading the columns of `{relation.name}`"):
+        if relation.kind == _QUERY:
+            numbers = _result_columns(connection, relation)
+            rows = connection.execute(_COLUMNS_OF_QUERY, numbers).fetchall()
+        else:
+            rows = connection.execute(_COLUMNS_OF_TABLE, (relation.oid,)).fetchall()
     return tuple(
         _column(name, not_null, kind, group, category, modifier, own, declared, comment)
         for name, not_null, kind, group, category, modifier, own, declared, comment in rows
     )
+
+
+def _result_columns(
+    connection: psycopg.Connection[Any], relation: Relation
+) -> tuple[list[str], list[int], list[int]]:
+    """Return the names of the columns of a query, and the numbers of their types."""
+    cursor = connection.execute(f"SELECT * FROM {relation.sql} LIMIT 0".encode())  # noqa: S608
+    result = cursor.pgresult
+    assert result is not None  # noqa: S101
+    names = [column.name for column in cursor.description or ()]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        raise LoadFailed(
+            f"the query has two columns named `{twins[0]}`",
+            hint=f"give one of them another name: `AS {twins[0]}_2`",
+        )
+    places = range(result.nfields)
+    return names, [result.ftype(n) for n in places], [result.fmod(n) for n in places]
 
 
 def _column(
@@ -411,7 +482,7 @@ class Snapshot:
         From here on the transaction holds a lock that every reader holds: other sessions neither
         truncate nor rewrite the table.
         """
-        doing = f"counting the rows of `{relation.schema}.{relation.name}`"
+        doing = f"counting the rows of `{relation.name}`"
         with failures(self._read, doing):
             conditions = self._conditions(relation, most)
             found = []
@@ -425,16 +496,11 @@ class Snapshot:
         return tuple(found)
 
     def _conditions(self, relation: Relation, most: int) -> list[str]:
-        count = min(most, relation.bytes // _SPLIT_BYTES)
+        count = min(most, relation.bytes // _SPLIT_BYTES, relation.pages)
         if count < 2 or self.connection.info.server_version < _TID_RANGES:
             return [""]
-        row = self.connection.execute(
-            "SELECT pg_catalog.pg_relation_size(%s::oid)"
-            " / pg_catalog.current_setting('block_size')::int8",
-            (relation.oid,),
-        ).fetchone()
-        assert row is not None  # noqa: S101
-        bounds = [row[0] * number // count for number in range(1, count)]
+        # Of a partitioned table each partition is read in the same ranges of its own pages.
+        bounds = [relation.pages * number // count for number in range(1, count)]
         starts = [f"ctid >= '({page},0)'::tid" for page in bounds]
         ends = [f"ctid < '({page},0)'::tid" for page in bounds]
         inner = (f"{start} AND {end}" for start, end in zip(starts, ends[1:], strict=False))
@@ -476,24 +542,25 @@ def bad_values(
         return (), 0
     connection = snapshot.connection
     texts: list[str] = []
-    with failures(read, f"counting bad values of `{relation.schema}.{relation.name}`"):
+    with failures(read, f"counting bad values of `{relation.name}`"):
         key = key_of(connection, relation)
         total = " + ".join(f"pg_catalog.count(*) FILTER (WHERE {c.bad})" for c in checked)
         row = connection.execute(f"SELECT {total} FROM {relation.sql}".encode()).fetchone()  # noqa: S608
         assert row is not None  # noqa: S101
-        shown_key = [f"{quoted(name)}::text" for name in key] or ["ctid::text"]
+        names = key or (("ctid",) if relation.kind in _WITH_PAGES else ())
+        place = "".join(f", {quoted(name)}::text" for name in names)
         for column in checked:
             if len(texts) == _SHOWN:
                 break
             rows = connection.execute(
-                f"SELECT {column.shown}, {', '.join(shown_key)} FROM {relation.sql}"  # noqa: S608
+                f"SELECT {column.shown}{place} FROM {relation.sql}"  # noqa: S608
                 f" WHERE {column.bad} LIMIT {_SHOWN - len(texts)}".encode()
             )
-            for value, *place in rows:
-                at = zip(key or ("ctid",), place, strict=True)
+            for value, *texts_of_key in rows:
+                at = zip(names, texts_of_key, strict=True)
                 where = ", ".join(f"{name} = {text}" for name, text in at)
                 texts.append(
-                    f"reading `{relation.schema}.{relation.name}`, row with {where}: column "
+                    f"reading `{relation.name}`{where and f', row with {where}'}: column "
                     f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
                     f"{column.reason}"
                 )

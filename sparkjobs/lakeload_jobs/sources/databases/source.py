@@ -20,8 +20,9 @@ from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import postgres
-from lakeload_jobs.sources.databases.adbc import ReadSplit, TaskIdentity, check_installed
+from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
 from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
 

@@ -1,0 +1,230 @@
+"""What can be read of PostgreSQL, and the error of what cannot. No Spark: rows come as splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.spec import (
+    CONTRACT_VERSION,
+    DestinationSpec,
+    JdbcInput,
+    JobSpec,
+    TableSpec,
+)
+from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.source import connect_databases
+from tests.integration.databases.conftest import Database
+from tests.servers.postgres import PASSWORD, USER
+from tests.unit.launch.specs import SYNCED
+
+
+@contextmanager
+def opened(given: JdbcInput, **changes: Any) -> Iterator[Rows]:
+    """Open the rows of a table as a load does."""
+    table = TableSpec("t", "shop", "t", given, "0" * 64)
+    spec = JobSpec(
+        CONTRACT_VERSION, "shop", "job", "attempt", SYNCED, DestinationSpec("none", "us-east-1"),
+        (table,), "", "",
+    )  # fmt: skip
+    spec = replace(spec, **changes)
+    source = connect_databases(spec, AwsSession(spec.destination))(table, given)
+    with closing(source):
+        yield source.slice(cast("Any", None)).open(cast("Any", None), {}, splits=True)
+
+
+def read(given: JdbcInput, **changes: Any) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
+    with opened(given, **changes) as rows:
+        assert rows.splits is not None
+        batches = [batch for part in rows.splits.parts for batch in rows.splits.read(part)]
+        assert sum(batch.num_rows for batch in batches) == sum(rows.splits.counts or ())
+        return pa.Table.from_batches(batches, rows.splits.read.schema).to_pylist()  # type: ignore[attr-defined]
+
+
+def error_of(given: JdbcInput, **changes: Any) -> LakeloadError:
+    """Return the error of a load."""
+    with pytest.raises(LakeloadError) as raised:
+        read(given, **changes)
+    assert PASSWORD not in raised.value.message
+    return raised.value
+
+
+RELATIONS = """
+CREATE TABLE plain (id int PRIMARY KEY, day date);
+INSERT INTO plain SELECT n, '2024-01-01' FROM generate_series(1, 2000) n;
+CREATE VIEW a_view AS SELECT * FROM plain;
+CREATE MATERIALIZED VIEW a_stored_view AS SELECT * FROM plain;
+CREATE TABLE "a ""partitioned"" table" (id int, day date) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF "a ""partitioned"" table" FOR VALUES FROM (0) TO (100);
+CREATE TABLE p2 PARTITION OF "a ""partitioned"" table" FOR VALUES FROM (100) TO (9999)
+  PARTITION BY HASH (id);
+CREATE TABLE p3 PARTITION OF p2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE p4 PARTITION OF p2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO "a ""partitioned"" table" SELECT * FROM plain;
+CREATE TABLE parent (id int, day date); CREATE TABLE child () INHERITS (parent);
+INSERT INTO parent SELECT * FROM plain WHERE id <= 900;
+INSERT INTO child SELECT * FROM plain WHERE id > 900;
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("plain", 3),
+        ("a_view", 1),
+        ("a_stored_view", 3),
+        ('a "partitioned" table', 3),
+        ("parent", 3),
+    ],
+)
+def test_every_row_of_a_relation_is_read_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
+) -> None:
+    monkeypatch.setattr(product, "_SPLIT_BYTES", 8192)
+    database.run(RELATIONS)
+    given = replace(database.input, table=name)
+
+    with opened(given) as rows:
+        assert rows.splits is not None
+        assert len(rows.splits.parts) == parts
+    assert sorted(row["id"] for row in read(given)) == list(range(1, 2001))
+
+
+def test_a_foreign_table_is_read(database: Database) -> None:
+    database.run(
+        RELATIONS + "CREATE EXTENSION postgres_fdw; CREATE SERVER other FOREIGN DATA WRAPPER"
+        f" postgres_fdw OPTIONS (host '127.0.0.1', port '{database.input.port}',"
+        f" dbname '{database.input.name}'); CREATE USER MAPPING FOR {USER} SERVER other"
+        f" OPTIONS (user '{USER}', password {product.literal(PASSWORD)});"
+        " CREATE FOREIGN TABLE far (id int, day date) SERVER other OPTIONS (table_name 'plain')"
+    )
+
+    assert len(read(replace(database.input, table="far"))) == 2000
+
+
+def test_a_query_is_read_with_exact_types(database: Database) -> None:
+    database.run("CREATE DOMAIN price AS numeric(9,3); CREATE TYPE mood AS ENUM ('ok')")
+    query = (
+        "SELECT 1.5::price AS price, 'ok'::mood AS mood, '%s' AS text, '24:00'::time AS at,\n"
+        " 9999999999.99::numeric(12,2) AS n -- the end;\n;"
+    )
+    given = replace(database.input, schema="", table="", query=query)
+
+    with opened(given) as rows:
+        types = {field.name: field.dataType.simpleString() for field in rows.schema}
+    assert types == {
+        "price": "decimal(9,3)",
+        "mood": "string",
+        "text": "string",
+        "at": "string",
+        "n": "decimal(12,2)",
+    }
+    (row,) = read(given)
+    assert (str(row["price"]), row["mood"], row["text"]) == ("1.500", "ok", "%s")
+    assert (row["at"], str(row["n"])) == ("24:00:00.000000", "9999999999.99")
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "hint"),
+    [
+        ("SELECT 1 AS a, 2 AS a", "the query has two columns named `a`", "AS a_2"),
+        ("SELECT FROM WHERE", "syntax error", "check the query"),
+        ("DELETE FROM plain", "syntax error", "check the query"),
+        ("WITH d AS (DELETE FROM plain RETURNING 1) SELECT * FROM d", "SQLSTATE 0A000", None),
+        ("SELECT 1 / (id - 7) AS x FROM plain", "division by zero", "columns.exclude"),
+        ("SELECT nothing FROM plain", "nothing", "run again"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_an_error(
+    database: Database, query: str, message: str, hint: str | None
+) -> None:
+    database.run(RELATIONS)
+
+    error = error_of(replace(database.input, schema="", table="", query=query))
+
+    assert isinstance(error, LoadFailed)
+    assert message in error.message
+    assert not error.retryable
+    assert hint is None or hint in (error.hint or "")
+    assert database.run("SELECT count(*) FROM plain").fetchall() == [(2000,)]
+
+
+def test_missing_tables_and_schemas_are_named(database: Database) -> None:
+    database.run(RELATIONS)
+
+    error = error_of(replace(database.input, table="plan"))
+    assert "has no table `public.plan`" in error.message
+    assert error.hint == "did you mean `plain`?"
+    assert "there is no schema `Public`" in (
+        error_of(replace(database.input, schema="Public")).hint or ""
+    )
+    other = replace(database.input, name="no_such_database")
+    error = error_of(other)
+    assert isinstance(error, Refused)
+    assert "no_such_database" in error.message
+
+
+def test_missing_rights_are_named_and_excluded_columns_need_none(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = f"reader_{database.input.name}"
+    database.run(RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)}")
+    try:
+        given = replace(database.input, user=user, table="plain")
+        error = error_of(given)
+        assert "SQLSTATE 42501" in error.message
+        assert "GRANT SELECT" in (error.hint or "")
+        database.run(f"GRANT SELECT (id) ON plain TO {user}")
+        assert "SQLSTATE 42501" in error_of(given).message
+
+        database.run(f"ALTER ROLE {user} CONNECTION LIMIT 0")
+        error = error_of(given)
+        assert isinstance(error, Refused)
+        assert error.retryable
+    finally:
+        database.run(f"DROP OWNED BY {user}; DROP ROLE {user}")
+
+
+def test_a_lock_and_a_timeout_are_named_and_may_be_tried_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(product._SETTINGS, "lock_timeout", "100ms")
+    database.run(RELATIONS)
+    database.run("BEGIN; LOCK TABLE plain IN ACCESS EXCLUSIVE MODE")
+    error = error_of(replace(database.input, table="plain"))
+    database.run("ROLLBACK")
+    assert "SQLSTATE 55P03" in error.message
+    assert "holds a lock" in (error.hint or "")
+    assert error.retryable
+
+    slow = "SELECT n, pg_sleep(0.02) IS NULL AS s FROM generate_series(1, 1000) n"
+    given = replace(database.input, schema="", table="", query=slow)
+    error = error_of(replace(given, parameters={"options": "-c statement_timeout=300ms"}))
+    assert "SQLSTATE 57014" in error.message
+    assert "statement_timeout" in (error.hint or "")
+
+
+def test_a_column_that_is_dropped_after_the_plan_is_an_error(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run(RELATIONS)
+    columns = product.columns
+
+    def then_drop(*about: Any) -> Any:
+        found = columns(*about)
+        database.run("ALTER TABLE plain DROP COLUMN day CASCADE")
+        return found
+
+    monkeypatch.setattr(product, "columns", then_drop)
+    error = error_of(replace(database.input, table="plain"))
+    assert "SQLSTATE 42703" in error.message
+    assert "run again" in (error.hint or "")
