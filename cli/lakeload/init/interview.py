@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -24,7 +23,7 @@ from lakeload.init.documents import (
     format_traits,
     in_glue,
 )
-from lakeload.sources.files.settings import table_of
+from lakeload.sources.files.settings import named_format, table_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.names import did_you_mean
@@ -47,22 +46,11 @@ def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding |
     return None
 
 
-_FORMATS: dict[str, str] = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".json": "JSON",
-    ".jsonl": "NDJSON",
-    ".ndjson": "NDJSON",
-    ".parquet": "PARQUET",
-    ".orc": "ORC",
-    ".avro": "AVRO",
-}
 _AUTH: Mapping[str, tuple[str, ...]] = {
     "REST": ("CREDENTIAL", "TOKEN", "SIGV4", "NONE"),
     "NESSIE": ("NONE", "TOKEN"),
 }
 """How the types of catalog that leave a choice can be told who asks; the first is the default."""
-_COMPRESSED = (".gz", ".gzip", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 
 
 @dataclass(frozen=True)
@@ -117,14 +105,6 @@ def _identity(given: Given) -> str:
     return "KEYS" if given.get("endpoint_url") else "DEFAULT"
 
 
-def format_of(path: str) -> str | None:
-    """Return the format that a path's ending tells, None where it tells none."""
-    name = path.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return _FORMATS.get(PurePosixPath(name).suffix)
-
-
 _APPLIES: Mapping[str, Callable[[Given], bool]] = {
     "catalog": lambda given: format_traits(given).has_catalog,
     "glue_prefix": in_glue,
@@ -134,7 +114,7 @@ _DEFAULTS: Mapping[str, Callable[[Given], str | None]] = {
     "credentials": _identity,
     "profile": lambda given: None if given["credentials"] == "PROFILE" else "",
     "catalog_auth": lambda given: _AUTH[given["catalog"]][0],
-    "source": lambda given: format_of(given.get("path", "")),
+    "source": lambda given: named_format(given.get("path", "")),
     "table": lambda given: table_of(given.get("path", "")),
 }
 _MODELS: Mapping[str, type[BaseModel]] = {

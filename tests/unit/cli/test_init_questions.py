@@ -21,10 +21,9 @@ from lakeload.init.documents import Answers
 from lakeload.init.interview import (
     QUESTIONS,
     Question,
-    format_of,
     interview,
 )
-from lakeload.sources.files.settings import table_of
+from lakeload.sources.files.settings import named_format, table_of
 from lakeload_jobs.contract.errors import InvalidInput
 from tests.unit.cli.init_choices import (
     REQUIRED,
@@ -202,4 +201,4 @@ def at_a_terminal(arguments: list[str], answers: list[str], folder: Path) -> tup
 def test_init_path_determines_format_and_table(
     path: str, file_format: str | None, table: str
 ) -> None:
-    assert (format_of(path), table_of(path)) == (file_format, table)
+    assert (named_format(path), table_of(path)) == (file_format, table)

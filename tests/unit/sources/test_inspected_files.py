@@ -208,6 +208,24 @@ def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ('{"script": """\n for (x in y) {}\n"""}\n', "line 1: it is not JSON"),
+        ('{\n "a": 1, // first\n "b": 2\n}\n', "line 1: it is not JSON"),
+    ],
+)
+def test_inspect_broken_json_is_json_by_its_name_with_a_warning(
+    content: str, where: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(content, encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.format == "JSON"
+    assert any(where in text for text in table.warnings), table
+
+
+@pytest.mark.parametrize(
     ("content", "what"),
     [
         (b"SQLite format 3\0rest", "it is an SQLite database"),

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
 from lakeload.sources.files.encoding import suggest_encoding
+from lakeload.sources.files.settings import named_format
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
@@ -212,7 +213,7 @@ def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
     with open_text(files, file, codec) as text:
         start = _peek(text.stream, _DIALECT_BYTES + 1)
     whole = len(start) <= _DIALECT_BYTES
-    if layout := json_layout(start, whole=whole):
+    if layout := json_layout(start, whole=whole) or _named_json(file.path, start):
         if layout.is_large and layout.records:
             layout = _read_further(layout, file, files, codec)
         return _inspect_json(found, layout, files)
@@ -443,6 +444,14 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
     if "\n" not in text[:end] and rest.lstrip(" \t\r")[:1] == "\n":
         return JsonLayout("NDJSON", "each line is a value")
     return JsonLayout("JSON", "several values follow each other")
+
+
+def _named_json(path: str, start: bytes) -> JsonLayout | None:
+    """Return the layout of what is JSON by its name and first character, and cannot be read."""
+    named = named_format(path)
+    if named not in ("JSON", "NDJSON") or start.lstrip()[:1] not in (b"{", b"["):
+        return None
+    return JsonLayout(named, "its name says so")
 
 
 def _read_further(

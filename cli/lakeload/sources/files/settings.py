@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -89,6 +89,28 @@ def table_of(path: str) -> str:
         if re.search("[^\\W\\d_]", name):
             return name
     return "table"
+
+
+_ENDINGS: dict[str, FileFormat] = {
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".json": "JSON",
+    ".geojson": "JSON",
+    ".jsonl": "NDJSON",
+    ".ndjson": "NDJSON",
+    ".parquet": "PARQUET",
+    ".orc": "ORC",
+    ".avro": "AVRO",
+}
+_COMPRESSED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate")
+
+
+def named_format(path: str) -> FileFormat | None:
+    """Return the format that a path's ending says, None where it says none."""
+    name = path.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return _ENDINGS.get(PurePosixPath(name).suffix)
 
 
 def _s3_path(given: str, scheme: str, rest: str) -> str:
