@@ -16,7 +16,12 @@ from lakeload_jobs.contract.spec import Nested
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.core.types import timestamp_unit, type_rule
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER, PLACE_HELPER
+from lakeload_jobs.rows.tracking import (
+    BAD_VALUES_HELPER,
+    DELETED_HELPER,
+    HELPER_PREFIX,
+    PLACE_HELPER,
+)
 
 if TYPE_CHECKING:
     from lakeload_jobs.contract.spec import Nested, OnBadValue
@@ -208,15 +213,26 @@ def fills(now: T.DataType, table: T.DataType) -> bool:
     return now.simpleString() == table.simpleString()
 
 
-def cast_types(frame: DataFrame, types: Mapping[str, str], on_bad_value: OnBadValue) -> DataFrame:
+RECORD_HELPER = HELPER_PREFIX + "record"
+"""Struct: the values of a row before a cast that has rejected it, null for all other rows."""
+
+
+def cast_types(
+    frame: DataFrame,
+    types: Mapping[str, str],
+    on_bad_value: OnBadValue,
+    *,
+    keep_records: bool = False,
+) -> DataFrame:
     """Cast the columns that `columns.types` names, in place.
 
     A value becomes the same value of the other type, or is bad: nothing is rounded, cut off or
     taken for what it does not say. `timestamp(ms)` takes whole numbers of milliseconds, as do `s`,
     `us` and `ns`. A bad value fails the load (FAIL), becomes null and is counted in the helper
     column `BAD_VALUES_HELPER` (NULL), or has its row rejected in `REJECTED_HELPER` (QUARANTINE).
-    The helper column `PLACE_HELPER` says where a row is from; it ends here. Raises `InvalidInput`
-    for a type that Spark does not know or cannot cast to.
+    The helper column `PLACE_HELPER` says where a row is from; it ends here. With `keep_records`
+    rows that are rejected here are in `RECORD_HELPER` as they were. Raises `InvalidInput` for a
+    type that Spark does not know or cannot cast to.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     frame = frame.toDF(*_positions(len(kinds)))
@@ -240,10 +256,16 @@ def cast_types(frame: DataFrame, types: Mapping[str, str], on_bad_value: OnBadVa
     if on_bad_value == "NULL" and bad:
         values.append(sum(bad[1:], bad[0]).alias(BAD_VALUES_HELPER))
     if on_bad_value == "QUARANTINE":
-        found = _rejects(own, wrong, types, place)
+        row = F.struct(*(F.col(position).alias(name) for name, position in own.items()))
+        found = _rejects(row, own, wrong, types, place)
+        record = F.when(found.isNotNull(), row)
         if REJECTED_HELPER in positions:
-            found = F.coalesce(F.col(positions[REJECTED_HELPER]), found)
+            before = F.col(positions[REJECTED_HELPER])
+            found = F.coalesce(before, found)
+            record = F.when(before.isNull(), record)
         values.append(found.alias(REJECTED_HELPER))
+        if keep_records:
+            values.append(record.alias(RECORD_HELPER))
     return frame.select(*values)
 
 
@@ -251,6 +273,7 @@ _READ_HELPERS = (BAD_VALUES_HELPER, REJECTED_HELPER, PLACE_HELPER)
 
 
 def _rejects(
+    row: Column,
     positions: Mapping[str, str],
     wrong: Mapping[str, Column],
     types: Mapping[str, str],
@@ -259,7 +282,6 @@ def _rejects(
     """Return the helper column of rows with a value that is `wrong`: of the first such column."""
     kind = T.DataType.fromDDL(REJECT_TYPE)
     assert isinstance(kind, T.StructType)  # noqa: S101
-    row = F.struct(*(F.col(position).alias(name) for name, position in positions.items()))
     found = F.lit(None).cast(kind)
     for name, is_wrong in reversed(list(wrong.items())):
         value = F.coalesce(F.col(positions[name]).try_cast("string"), F.lit("?"))

@@ -66,7 +66,8 @@ SIDE_SCHEMA = pa.schema(
 class Reject:
     """A record that is no row of the table. `reason` is a clause; with a `column` it begins with
     the value. `raw` is the record's text, or its JSON where the format has no text; None for a
-    whole file, of which no record can be read."""
+    whole file, of which no record can be read. `exact` is what a record without text is read from
+    again."""
 
     source_file: str
     reason: str
@@ -77,6 +78,7 @@ class Reject:
     column_name: str | None = None
     column_value: str | None = None
     source_columns: str | None = None
+    exact: bytes | None = None
 
     def values(self) -> dict[str, Any]:
         """Return the fields of `REJECT`. Bytes that are no text are kept beside a text of them."""
@@ -84,7 +86,7 @@ class Reject:
         if self.raw is None:
             return {**found, "raw_record": None, "raw_bytes": None}
         try:
-            return {**found, "raw_record": self.raw.decode(), "raw_bytes": None}
+            return {**found, "raw_record": self.raw.decode(), "raw_bytes": self.exact}
         except UnicodeDecodeError:
             text = self.raw.decode(errors="backslashreplace")
             return {**found, "raw_record": text, "raw_bytes": self.raw}

@@ -132,9 +132,6 @@ def test_retry_rejected_spec_drops_file_settings(options: RunOptions, message: s
 
 
 def test_retry_rejected_spec_rejects_unsupported_tables() -> None:
-    files = replace(files_of(TABLES[0]), format="PARQUET")
-    with pytest.raises(InvalidInput, match="rejected records of PARQUET cannot be read again"):
-        retry_tables([replace(TABLES[0], input=files)], "job-1", RunOptions())
     with pytest.raises(InvalidInput, match="replaces all of its rows"):
         retry_tables([replace(TABLES[0], mode="OVERWRITE")], "job-1", RunOptions())
     with pytest.raises(InvalidInput, match="`--retry-rejected a b`: "):

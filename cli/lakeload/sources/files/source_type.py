@@ -30,7 +30,6 @@ from lakeload.sources.files.settings import (
     local_paths,
     option_findings,
 )
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RejectedInput, RunOptions
 from lakeload_jobs.contract.state import Bookmark
@@ -122,12 +121,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         yield from ()
 
     def retried(self, read: FilesInput, job: str) -> RejectedInput:
-        """Return the records in the place of the files, for text."""
-        if read.format not in TEXT_FORMATS:
-            raise InvalidInput(
-                f"`--retry-rejected`: rejected records of {read.format} cannot be read again",
-                hint=f"it works for {', '.join(TEXT_FORMATS)}; `--table` chooses tables",
-            )
+        """Return the records in the place of the files."""
         return RejectedInput(job, read)
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.batches import map_batches
+from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
+from lakeload_jobs.rows.row_id import Column as Array
+from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
@@ -26,6 +33,8 @@ from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
+from lakeload_jobs.sources.files.typed.columns import Column
+from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 
 NO_TYPES: Mapping[str, str] = {}
 NO_FILE = "no file can be read"
@@ -104,11 +113,63 @@ def open_files(
         frame = open_avro(reader, source, listed, paths, s3)
         names = tuple(frame.columns)
         if own := check_types(types, names):
-            frame = cast_types(with_places(frame), own, on_bad_value)
+            frame = cast_rows(with_places(frame), own, on_bad_value)
         return frame, names
 
     frame, names = read_listed(spark, source, listed, read)
     return FilesRows(DeferredFrame.made(frame), names, listed, filtered, source, s3)
+
+
+def cast_rows(
+    frame: DataFrame,
+    types: Mapping[str, str],
+    on_bad_value: OnBadValue,
+    columns: Sequence[Column] = (),
+) -> DataFrame:
+    """Cast as `cast_types` does. Rows that are rejected keep their exact form, except those with
+    types that only Spark has; `columns` are those of `frame` as the files have them."""
+    kinds = None
+    if on_bad_value == "QUARANTINE" and not any(column.only_spark for column in columns):
+        with suppress(PySparkException):
+            kinds = to_arrow_schema(frame.schema)
+    if kinds is None:
+        return cast_types(frame, types, on_bad_value)
+    known = {column.name: column for column in columns}
+    names = [name for name in frame.columns if name not in (*ROW_HELPERS, PLACE_HELPER)]
+    own = [known.get(name) or Column(name, kinds.field(name).type, "") for name in names]
+    cast = cast_types(frame, types, on_bad_value, keep_records=True)
+    schema = StructType([field for field in cast.schema if field.name != RECORD_HELPER])
+    return map_batches(cast, _KeepRecords(column_notes(own)), schema)
+
+
+@dataclass(frozen=True)
+class _KeepRecords:
+    """The function of tasks that puts the exact form of rejected rows in place of
+    `RECORD_HELPER`."""
+
+    notes: Mapping[bytes, bytes]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            records = batch.column(RECORD_HELPER)
+            kept = batch.drop_columns([RECORD_HELPER])
+            if records.null_count < len(records):
+                place = kept.schema.get_field_index(REJECTED_HELPER)
+                field, rejects = kept.schema.field(place), kept.column(place)
+                kept = kept.set_column(place, field, self._with_records(rejects, records))
+            yield kept
+
+    def _with_records(self, rejects: Array, records: Array) -> Array:
+        columns = {field.name: records.field(at) for at, field in enumerate(records.type)}
+        exact: list[bytes | None] = rejects.field("raw_bytes").to_pylist()
+        for row in pc.indices_nonzero(records.is_valid()).to_pylist():
+            exact[row] = record_bytes(columns, row, self.notes)
+        arrays = [
+            pa.array(exact, field.type) if field.name == "raw_bytes" else rejects.field(at)
+            for at, field in enumerate(rejects.type)
+        ]
+        fields = list(rejects.type)
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=rejects.is_null())
 
 
 def check_casts(frame: DataFrame, types: Mapping[str, str]) -> None:

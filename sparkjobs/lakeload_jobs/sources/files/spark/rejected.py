@@ -26,10 +26,14 @@ from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
 from lakeload_jobs.sources.files.source_bytes import python_codec
+from lakeload_jobs.sources.files.spark.reader import FilesRows
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
+from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
 from lakeload_jobs.sources.files.text.options import read_csv_options, read_json_options
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredText, stored_text
+from lakeload_jobs.sources.files.typed.exact import is_exact_record
+from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords
 
 
 def connect_rejected(
@@ -52,13 +56,7 @@ class RejectedSource:
 
     def slice(self, bookmark: Bookmark) -> RejectedSlice:
         """Return all of them, or nothing where another job has read them. Raises `AwsError`, and
-        `InvalidInput` for a format whose records are not read again."""
-        files = self.given.files
-        if files.format not in TEXT_FORMATS:
-            raise InvalidInput(
-                f"rejected records of format {files.format} cannot be read again",
-                hint="correct the files and load them again",
-            )
+        `InvalidInput` for records that are not kept as their format has them."""
         found = bookmark.rejected(self.given.job)
         records = found.read() if found.read is not None else None
         if records is not None and not records.num_rows:
@@ -68,6 +66,8 @@ class RejectedSource:
             records = records.filter(of_records(records))
             if not records.num_rows:
                 found, records = RejectedRecords("FILES"), None
+        if records is not None:
+            check_kept(records["raw_bytes"].to_pylist(), self.given)
         return RejectedSlice(self.spec, self.table, self.given, self.s3, found, records)
 
     def close(self) -> None:
@@ -115,38 +115,88 @@ class RejectedSlice:
     ) -> Rows:
         """Open them as the files of the table are opened. Raises as that does."""
         assert self.records is not None  # noqa: S101 - load_table opens no idle slice
-        files = self.given.files
-        stored = StoredFiles(texts=stored_texts(self.records.to_pylist(), files))
-        states = [
-            FileState(path, len(text.data), 0, root=root_of(path, files.paths))
-            for path, text in stored.texts.items()
-        ]
-        rows = open_text_files(
+        files, records = self.given.files, self.records.to_pylist()
+        if files.format in TEXT_FORMATS:
+            rows = self._open_texts(spark, earlier, StoredFiles(texts=stored_texts(records, files)))
+        else:
+            stored = StoredRecords(stored_records(records))
+            states = self._states(dict.fromkeys(stored.records, 0))
+            table = TypedTable(spark, self.spec, self.table, files, states, self.s3, stored=stored)
+            rows = open_typed_files(table, earlier)
+        # There is no file that could change.
+        return replace(rows, files=())
+
+    def _open_texts(
+        self, spark: SparkSession, earlier: Mapping[str, str], stored: StoredFiles
+    ) -> FilesRows:
+        return open_text_files(
             spark,
             self.spec,
             self.table,
-            files,
+            self.given.files,
             self.s3,
-            files=states,
+            files=self._states({path: len(text.data) for path, text in stored.texts.items()}),
             earlier=earlier,
             stored=stored,
         )
-        # There is no file that could change.
-        return replace(rows, files=())
+
+    def _states(self, sizes: Mapping[str, int]) -> tuple[FileState, ...]:
+        """Return the files that records stand for."""
+        return tuple(
+            FileState(path, size, 0, root=root_of(path, self.given.files.paths))
+            for path, size in sizes.items()
+        )
+
+
+def check_kept(kept: Sequence[bytes | None], given: RejectedInput) -> None:
+    """Raise `InvalidInput` where records are not kept as their format is read from; `kept` are
+    their `raw_bytes`."""
+    file_format = given.files.format
+    is_exact = [raw is not None and is_exact_record(raw) for raw in kept]
+    if file_format in TEXT_FORMATS:
+        if any(is_exact):
+            raise InvalidInput(
+                f"the rejected records of job `{given.job}` are not {file_format}",
+                hint="set `format` to the format of the files that this job loaded",
+            )
+        return
+    if not all(is_exact):
+        raise InvalidInput(
+            f"{is_exact.count(False):,} of {len(kept):,} rejected records of job `{given.job}` "
+            f"cannot be loaded as {file_format}: the column `raw_bytes` of the side table does "
+            "not contain them. An older version of lakeload rejected them, they have another "
+            "format, or they contain intervals of Spark",
+            hint="write these rows of `source_file` to a new file, and load that file",
+        )
+
+
+def stored_records(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[StoredRecord, ...]]:
+    """Return the records of each file of Parquet, ORC or Avro, in the order of their job."""
+    return {
+        path: tuple(
+            StoredRecord(record["raw_bytes"], record["row_group"], record["row_number"])
+            for record in own
+        )
+        for path, own in _by_file(records).items()
+    }
 
 
 def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
     """Return the text of the records of each file, in the order of their job."""
-    by_file: dict[str, list[Mapping[str, Any]]] = {}
-    for record in sorted(records, key=lambda record: record["_supa_index"]):
-        by_file.setdefault(record["source_file"], []).append(record)
     encoding = _encoding(given)
     found = {}
-    for path, own in sorted(by_file.items()):
+    for path, own in _by_file(records).items():
         names = json.loads(own[0]["source_columns"] or "[]")
         lines = [(record["source_line"] or 1, _bytes_of(record, encoding)) for record in own]
         found[path] = stored_text(names, lines)
     return found
+
+
+def _by_file(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    by_file: dict[str, list[Mapping[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: record["_supa_index"]):
+        by_file.setdefault(record["source_file"], []).append(record)
+    return dict(sorted(by_file.items()))
 
 
 def _encoding(given: FilesInput) -> str | None:

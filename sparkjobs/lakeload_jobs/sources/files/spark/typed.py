@@ -19,7 +19,6 @@ from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
-from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -31,6 +30,7 @@ from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.reader import (
     NO_FILE,
     FilesRows,
+    cast_rows,
     check_casts,
     check_options,
     check_types,
@@ -59,6 +59,7 @@ from lakeload_jobs.sources.files.typed.rows import (
     folder_columns,
     split_files,
 )
+from lakeload_jobs.sources.files.typed.stored import StoredRecords, stored_schemas
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -72,7 +73,8 @@ _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
 @dataclass(frozen=True)
 class TypedTable:
     """The Parquet, ORC or Avro files of one table, and how the table is loaded. `unreadable` are
-    files that are set aside for what was found when their rows were read."""
+    files that are set aside for what was found when their rows were read. `stored` has rejected
+    records, which are read in their place."""
 
     spark: SparkSession
     spec: JobSpec
@@ -81,6 +83,7 @@ class TypedTable:
     files: tuple[FileState, ...]
     s3: S3Source
     unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
+    stored: StoredRecords | None = None
 
     @property
     def sets_aside(self) -> bool:
@@ -110,7 +113,8 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     `InvalidInput` for settings that they do not bear out.
     """
     check_options(table.given)
-    table.s3.check_runtime(table.files)
+    if table.stored is None:
+        table.s3.check_runtime(table.files)
     all_files = _schemas(table)
     faults = [schema.fault for schema in all_files if schema.fault is not None]
     schemas = tuple(schema for schema in all_files if schema.fault is None)
@@ -118,13 +122,14 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     if faults and not schemas:
         return replace(_only_rejects(table, all_files, faults[0]), warnings=aside)
     named = _names(table, schemas)
-    base = folder_base(table.files, table.given.options)
+    # Rejected records have the values of their folders with those of their file.
+    base = None if table.stored else folder_base(table.files, table.given.options)
     folders = folder_columns(schemas, base)
     table = table.in_source_spelling({*named, *folders})
     in_files = [name for name in named if name not in folders]
-    columns = unite(schemas, [name for name in in_files if _is_read(table, name)])
+    united = unite(schemas, [name for name in in_files if _is_read(table, name)])
     known = types_of(named, earlier)
-    columns = tuple(_in_table(column, table, known) for column in columns)
+    columns = tuple(_in_table(column, table, known) for column in united)
     only_spark = _only_spark(table, schemas, columns)
     if only_spark and faults:
         raise faults[0]
@@ -134,7 +139,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     if not only_spark:
         try:
             arrow = to_arrow_schema(schema)
-            read = _reader(table, columns, arrow, places=bool(casts), sets_aside=bool(faults))
+            read = _reader(table, united, arrow, places=bool(casts), sets_aside=bool(faults))
             cores = table.spark.sparkContext.defaultParallelism
             splits = split_files(all_files, read, base=base, parallelism=cores)
         except NotDirect as reason:
@@ -149,7 +154,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     if casts:
         placed = with_places(frame)
         values = partial(check_casts, placed, casts)
-        frame = cast_types(placed, casts, table.spec.on_bad_value)
+        frame = cast_rows(placed, casts, table.spec.on_bad_value, united)
     return FilesRows(
         DeferredFrame.made(frame),
         names,
@@ -163,6 +168,8 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
 
 
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
+    if table.stored is not None:
+        return stored_schemas(table.stored, table.files)
     if table.given.format == "AVRO":
         schemas = read_avro_headers(table.files, table.opener, sets_aside=table.sets_aside)
     elif table.given.format == "ORC":
@@ -230,7 +237,8 @@ def _by_arrow(
     values: Callable[[], None] = _Values(table.spark, read, splits.parts, table.unreadable)
     if casts:
         values = partial(_check_read_and_cast, values, frame.frame, casts)
-        frame = DeferredFrame.made(cast_types(frame.frame, casts, table.spec.on_bad_value))
+        cast = cast_rows(frame.frame, casts, table.spec.on_bad_value, read.columns)
+        frame = DeferredFrame.made(cast)
         why = f"`columns.types` casts column `{next(iter(casts))}`"
     return FilesRows(
         frame,
@@ -373,7 +381,20 @@ def _reader(
         reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
         # Such as arrays of DuckDB with nulls among them, which only Spark reads.
         hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
-    return ReadTyped(schema, reader, on_loss, on_bad_value, places, hint, table.sets_aside)
+    if table.stored is not None:
+        reader = table.stored
+    in_files = {column.name for column in columns}
+    folders = (Column(own.name, own.type, "") for own in schema if own.name not in in_files)
+    return ReadTyped(
+        schema,
+        reader,
+        on_loss,
+        on_bad_value,
+        places,
+        hint,
+        table.sets_aside,
+        (*columns, *folders),
+    )
 
 
 def _casts(table: TypedTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
@@ -397,6 +418,8 @@ def _is_type(kind: str, own: DataType) -> bool:
 
 def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Sequence[Column]) -> str:
     """Return why Spark's reader has to read the files, as a clause; '' where it has not."""
+    if table.stored is not None:
+        return next((text for column in columns if (text := _sparks_variant(table, column))), "")
     old = next((schema.file.path for schema in schemas if schema.old_calendar), None)
     has_old_days = old is not None and any(_has_dates(column.kind) for column in columns)
     julian = f"`{old}` was written with dates of the Julian calendar" if has_old_days else ""
@@ -435,6 +458,12 @@ def _has_dates(kind: Kind) -> bool:
 
 def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -> None:
     """Raise `InvalidInput` where Spark's reader has to read the files, and cannot."""
+    if table.stored is not None:
+        raise InvalidInput(
+            f"the rejected records cannot be loaded: {why}, and only Spark can do that, which does "
+            "not read rejected records",
+            hint="leave the column out with `columns.exclude`, and remove it from `where`",
+        )
     if table.given.format != "PARQUET":
         raise InvalidInput(
             f"the {table.given.format} files cannot be read: {why}",

@@ -76,7 +76,8 @@ class Unit:
     of Avro.
 
     `size` is in stored bytes, `number` counts from 0. `group` is the row group by which messages
-    name rows, from 1; without one they count those of the file, of which `first_row` come before.
+    name rows, from 1; without one they count those of the file, of which `first_row` come before,
+    None where that is not known.
     `start` and `end` are where its bytes lie, where the format reads by them.
     """
 
@@ -84,7 +85,7 @@ class Unit:
     size: int
     number: int
     group: int | None = None
-    first_row: int = 0
+    first_row: int | None = 0
     start: int = 0
     end: int = 0
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
@@ -21,8 +22,11 @@ from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit, unreadable
+from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
+from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
+from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
+from lakeload_jobs.sources.files.typed.variant import variant_texts
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
@@ -62,12 +66,12 @@ class TypedPiece:
         """How many rows it has."""
         return sum(unit.rows for unit in self.units)
 
-    def place(self, row: int) -> tuple[int | None, int]:
+    def place(self, row: int) -> tuple[int | None, int | None]:
         """Return the row group of a row, None where the format has none, and the row's number in
-        it, or in the file, both from 1."""
+        it, or in the file, both from 1; None where it is not known."""
         for unit in self.units:
             if row < unit.rows:
-                return unit.group, unit.first_row + row + 1
+                return unit.group, None if unit.first_row is None else unit.first_row + row + 1
             row -= unit.rows
         raise IndexError(row)
 
@@ -118,7 +122,8 @@ class ReadTyped:
     `schema` are the columns to read, in their kinds. A bad value fails the load (FAIL), is null and
     counted in `BAD_VALUES_HELPER` (NULL), or its row is rejected, with the reason in
     `REJECTED_HELPER` (QUARANTINE). `places` adds `PLACE_HELPER`. `hint` is for what cannot be read.
-    `sets_aside`: files that cannot be read are set aside.
+    `sets_aside`: files that cannot be read are set aside. `columns` are those of `schema` as the
+    files have them, for records that are rejected.
     """
 
     schema: pa.Schema
@@ -128,6 +133,7 @@ class ReadTyped:
     places: bool = False
     hint: str = "check the file"
     sets_aside: bool = False
+    columns: tuple[FileColumn, ...] = ()
 
     @property
     def batch_schema(self) -> pa.Schema:
@@ -219,16 +225,61 @@ class ReadTyped:
         if self.on_bad_value == "NULL":
             arrays.append(_bad_counts(conversion.bad, rows))
         elif self.on_bad_value == "QUARANTINE":
-            rejects = _rejects(piece, first, {**batch.columns, **batch.in_nanos}, conversion.bad)
+            rejects = self._rejects(piece, first, batch, conversion.bad)
             arrays.append(reject_column(rows, rejects))
         if self.places:
             arrays.append(_places(piece, first, rows))
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
+    def _rejects(
+        self, piece: TypedPiece, first: int, batch: Batch, found: Sequence[BadValues]
+    ) -> dict[int, Reject]:
+        """Return the rows of a batch with a bad value, each with the first one, as they were read,
+        with all their digits."""
+        if not found:
+            return {}
+        columns = {**batch.columns, **batch.in_nanos}
+        kinds = {column.name: column.kind for column in self.columns}
+        folders = {
+            name: pa.repeat(pa.scalar(value, self.schema.field(name).type), batch.rows)
+            for name, value in piece.folders
+        }
+        notes = column_notes(self.columns)
+        rejects: dict[int, Reject] = {}
+        for bad in found:
+            for number, row in enumerate(bad.rows):
+                if row in rejects:
+                    continue
+                values = {
+                    name: json_value(column[row], kinds.get(name))
+                    for name, column in columns.items()
+                }
+                own = values.get(bad.column.partition(".")[0])
+                text = (
+                    bad.texts[number]
+                    if number < len(bad.texts)
+                    else own
+                    if isinstance(own, str)
+                    else json.dumps(own)
+                )
+                group, place = piece.place(first + row)
+                rejects[row] = Reject(
+                    piece.path,
+                    f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}",
+                    json.dumps(values, ensure_ascii=False).encode(),
+                    row_group=group,
+                    row_number=place,
+                    column_name=bad.column,
+                    column_value=text,
+                    exact=record_bytes({**batch.columns, **folders}, row, notes, batch.in_nanos),
+                )
+        return rejects
 
-def place_text(group: int | None, row: int) -> str:
-    """Return where in a file a row is, as messages say it."""
-    return f"row {row}" if group is None else f"row group {group}, row {row}"
+
+def place_text(group: int | None, row: int | None) -> str:
+    """Return where in a file a row is, as messages say it; '' where it is not known."""
+    places = ((group, "row group"), (row, "row"))
+    return "".join(f", {what} {number}" for number, what in places if number is not None)
 
 
 @dataclass
@@ -241,7 +292,9 @@ class Failures:
     hint: str = ""
     unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
 
-    def add(self, path: str, places: Sequence[tuple[int | None, int]], bad: BadValues) -> None:
+    def add(
+        self, path: str, places: Sequence[tuple[int | None, int | None]], bad: BadValues
+    ) -> None:
         """Note values of one column; `places` are the row group and row of each of `bad.texts`."""
         if not self.count:
             ways = "exclude the column" if bad.is_key else "set `on_bad_value: 'NULL'`"
@@ -250,7 +303,7 @@ class Failures:
         for (group, row), text in zip(places, bad.texts, strict=True):
             if len(self.texts) < BAD_SHOWN:
                 self.texts.append(
-                    f"reading `{path}`, {place_text(group, row)}: column `{bad.column}`: the "
+                    f"reading `{path}`{place_text(group, row)}: column `{bad.column}`: the "
                     f"value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}"
                 )
         self.count += len(bad.rows)
@@ -279,68 +332,57 @@ def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:
     return pa.array(counts, pa.int64())
 
 
-def _rejects(
-    piece: TypedPiece,
-    first: int,
-    columns: Mapping[str, Column],
-    found: Sequence[BadValues],
-) -> dict[int, Reject]:
-    """Return the rows of a batch with a bad value, each with the first one. `columns` are as they
-    were read, with all their digits."""
-    rejects: dict[int, Reject] = {}
-    for bad in found:
-        for number, row in enumerate(bad.rows):
-            if row in rejects:
-                continue
-            values = {name: json_value(column[row]) for name, column in columns.items()}
-            own = values.get(bad.column.partition(".")[0])
-            text = (
-                bad.texts[number]
-                if number < len(bad.texts)
-                else own
-                if isinstance(own, str)
-                else json.dumps(own)
-            )
-            group, place = piece.place(first + row)
-            rejects[row] = Reject(
-                piece.path,
-                f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}",
-                json.dumps(values, ensure_ascii=False).encode(),
-                row_group=group,
-                row_number=place,
-                column_name=bad.column,
-                column_value=text,
-            )
-    return rejects
-
-
-def json_value(value: Any) -> Any:
-    """Return an Arrow scalar as JSON has it: bytes in base64, and text for what it has no type
-    for."""
+def json_value(value: Any, kind: Kind | None = None) -> Any:
+    """Return an Arrow scalar as JSON has it: bytes in base64, VARIANT as the JSON that it stands
+    for where it is valid, and text for what JSON has no type for. `kind` is that of the column."""
     if not value.is_valid:
         return None
-    kind = value.type
+    own = value.type
     if isinstance(value, pa.ExtensionScalar):
         return json_value(value.value)
-    if pt.is_dictionary(kind):
+    if pt.is_dictionary(own):
         return json_value(value.value) if hasattr(value, "value") else str(value)
-    if pt.is_struct(kind):
-        return {field.name: json_value(value[field.name]) for field in kind}
-    if pt.is_map(kind):
+    if pt.is_struct(own):
+        if kind == VARIANT and (text := variant_texts(pa.array([value], own))[0][0]) is not None:
+            return json.loads(text, parse_float=_exact_number)
+        return {
+            field.name: json_value(value[field.name], _field_kind(kind, field.name))
+            for field in own
+        }
+    if pt.is_map(own):
+        key, item = _child_kind(kind, "key_type"), _child_kind(kind, "item_type")
         pairs = value.values
-        return [[json_value(pair["key"]), json_value(pair["value"])] for pair in pairs]
-    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        return [json_value(item) for item in value.values]
-    if pt.is_boolean(kind) or pt.is_integer(kind):
+        return [[json_value(pair["key"], key), json_value(pair["value"], item)] for pair in pairs]
+    if pt.is_list(own) or pt.is_large_list(own) or pt.is_fixed_size_list(own):
+        element = _child_kind(kind, "value_type")
+        return [json_value(item, element) for item in value.values]
+    if pt.is_boolean(own) or pt.is_integer(own):
         return value.as_py()
-    if pt.is_string(kind) or pt.is_large_string(kind):
+    if pt.is_string(own) or pt.is_large_string(own):
         return value.as_buffer().to_pybytes().decode(errors="backslashreplace")
-    if pt.is_floating(kind):
+    if pt.is_floating(own):
         number = float(value.as_py())
         return number if math.isfinite(number) else str(number)
-    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind):
+    if pt.is_binary(own) or pt.is_large_binary(own) or pt.is_fixed_size_binary(own):
         return b64encode(value.as_py()).decode()
     return str(pc.cast(value, pa.string()))
+
+
+def _exact_number(text: str) -> float | str:
+    """Return a number of JSON, as text where it has more digits than a double."""
+    number = float(text)
+    return number if Decimal(text) == Decimal(repr(number)) else text
+
+
+def _child_kind(kind: Kind | None, name: str) -> Kind | None:
+    return getattr(kind, name, None)
+
+
+def _field_kind(kind: Kind | None, name: str) -> Kind | None:
+    if kind is None or not pt.is_struct(kind):
+        return None
+    place = kind.get_field_index(name)
+    return None if place < 0 else kind.field(place).type
 
 
 _PLACE: Any = pa.struct(
@@ -358,11 +400,14 @@ def _places(piece: TypedPiece, first: int, rows: int) -> Column:
         here = min(rows, unit.rows - skipped)
         rows -= here
         if here:
-            row = unit.first_row + skipped + 1
+            numbers: Column = pa.nulls(here, pa.int64())
+            if unit.first_row is not None:
+                row = unit.first_row + skipped + 1
+                numbers = pa.array(range(row, row + here), pa.int64())
             arrays: list[Column] = [
                 pa.repeat(pa.scalar(piece.path), here),
                 pa.repeat(pa.scalar(unit.group, pa.int32()), here),
-                pa.array(range(row, row + here), pa.int64()),
+                numbers,
             ]
             found.append(pa.StructArray.from_arrays(arrays, fields=list(_PLACE)))
     return pa.concat_arrays(found)

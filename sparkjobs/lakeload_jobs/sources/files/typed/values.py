@@ -92,6 +92,8 @@ class Conversion:
                 return with_child(micros, own, self._exact(micros.values, nanos.values))
         if pt.is_string(nanos.type):
             return self._as_text(micros, nanos)
+        if self._truncates:
+            return micros
         whole = pc.multiply(micros.view(pa.int64()), 1000)
         lost = pc.not_equal(whole, nanos.view(pa.int64()))
         return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
