@@ -82,7 +82,28 @@ def test_a_load_leaves_no_password_anywhere(
         assert CANARIES.found_in(lake.read(key)) == [], f"in the object {key}"
 
 
-@pytest.mark.usefixtures("warm_spark")
+def test_a_plan_shows_columns_and_rights_without_spark(
+    lake: Lake, postgres: Postgres, source: dict[str, Any], tmp_path: Path
+) -> None:
+    name = source["url"].partition("?")[0].rpartition("/")[2]
+    with closing(postgres.connect(name)) as admin:
+        admin.execute("CREATE TABLE secret (id int); ANALYZE")
+    tables = ["orders", "secret", "missing"]
+    listed = [{"table": f"public.{table}"} for table in tables]
+    lake.write_pipeline(tmp_path, tables=listed, source=source)
+
+    command = ("plan", "pipeline.yml", "--output", "json", "-vv", "--log-file", "load.log")
+    ended = lakeload(lake, tmp_path, *command, SHOP_PASSWORD=CANARIES.values["password"])
+
+    orders, secret, missing = ended.document["tables"]
+    assert (orders["action"], orders["estimated_rows"], orders["bytes"]) == ("LOAD", 2, 8192)
+    assert orders["schema"]["columns"]["id"] == "int"
+    assert (orders["index"], orders["numbering"]) == ("dense", "counted in the database")
+    assert "SQLSTATE 42501" in secret["schema"]["error"]["message"]
+    assert "no table `public.missing`" in missing["error"]["message"]
+    _check_secrets(tmp_path, ended)
+
+
 @pytest.mark.parametrize(
     ("changes", "message", "hint"),
     [
@@ -108,7 +129,8 @@ def test_a_login_that_fails_is_reported_without_the_password(
 
     ended = _sync(lake, tmp_path)
 
-    assert ended.code == 1, ended.stdout + ended.stderr
+    assert ended.code == 3, ended.stdout + ended.stderr
+    assert not (tmp_path / "runs").exists() or not list(tmp_path.glob("runs/*/spark.log"))
     assert message in ended.stdout + ended.stderr
     assert hint in ended.stdout + ended.stderr
     assert not [key for key in _keys(lake) if key.endswith(".parquet")]

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
+from lakeload.sources.base import InputEstimate
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
@@ -47,6 +48,8 @@ class TableState(ABC):
     """The files of an incremental table that the job would load."""
     listed: tuple[FileState, ...] | None = field(default=None, kw_only=True)
     """The input of a table that is incremental or reads from S3, all of it."""
+    estimate: InputEstimate | None = field(default=None, kw_only=True)
+    """What the source estimates of it."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""
 
@@ -116,7 +119,7 @@ def with_input(
     """Return the state with what `SourceType.inspect` finds of the input."""
     given = state.table.input
     found = source_of(given).inspect(given, readers, options, known=known, bookmark=bookmark)
-    return replace(state, listed=found.listed, selection=found.selection)
+    return replace(state, listed=found.listed, selection=found.selection, estimate=found.estimate)
 
 
 def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:

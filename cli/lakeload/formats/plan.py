@@ -181,6 +181,8 @@ class TablePlan:
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
+    estimated_rows: int | None = None
+    """The rows of the source by the statistics of its database."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -216,11 +218,14 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
         missing=found.missing,
         error=error,
         warnings=state.warnings,
+        estimated_rows=state.estimate.rows if state.estimate else None,
         incremental=_incremental(state, reload=options.reload),
     )
 
 
 def _input(state: TableState) -> InputFound:
+    if state.estimate is not None:
+        return InputFound(bytes=state.estimate.bytes)
     if state.listed is None:
         return source_of(state.table.input).look(state.table.input)
     return InputFound(len(state.listed), sum(file.size for file in state.listed))

@@ -62,6 +62,14 @@ class InputFound:
 
 
 @dataclass(frozen=True)
+class InputEstimate:
+    """Rows and bytes of a table by the statistics of its database. `rows` None: not known there."""
+
+    rows: int | None
+    bytes: int
+
+
+@dataclass(frozen=True)
 class InputInspected:
     """What a load would find of its input. None where that is left to the job."""
 
@@ -69,6 +77,8 @@ class InputInspected:
     """All of it."""
     selection: Selection | None = None
     """What of it an incremental table would load."""
+    estimate: InputEstimate | None = None
+    """What the source itself estimates, without reading it."""
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,8 @@ def _details(plan: TablePlan) -> list[str]:
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
         lines.append(_reader(plan))
     if plan.action == "LOAD":
+        if plan.estimated_rows is not None:
+            lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
         if plan.side_table:
             lines.append(f"rejected records go to {plan.side_table}, up to {plan.max_rejected}")

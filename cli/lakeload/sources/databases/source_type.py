@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -21,15 +21,22 @@ from lakeload.config.secret_names import (
 )
 from lakeload.config.secret_setting import Secret
 from lakeload.sources.base import (
+    ColumnsRequest,
     InputFound,
+    InputInspected,
     Numbering,
+    SourceColumns,
     SourceSettings,
     SourceType,
     TableSettings,
 )
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
+
+if TYPE_CHECKING:
+    from lakeload_jobs.sources.files.listing import SourceReaders
 
 _EXAMPLE = "write it as `postgresql://db.example.com:5432/shop`"
 _DATABASES: dict[str, tuple[DatabaseType, int]] = {
@@ -254,6 +261,29 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         except ValidationError:
             return {}
         return {} if password is None else {"source.password": password}
+
+    def inspect(
+        self,
+        read: JdbcInput,
+        readers: SourceReaders,
+        options: RunOptions,
+        *,
+        known: bool,
+        bookmark: Callable[[], Bookmark] | None,
+    ) -> InputInspected:
+        """Log in and find the table."""
+        # With the drivers, which the documents alone do without.
+        from lakeload.sources.databases.inspection import estimate
+
+        return InputInspected(estimate=estimate(read, readers))
+
+    def read_columns(
+        self, read: JdbcInput, request: ColumnsRequest, readers: SourceReaders
+    ) -> SourceColumns | None:
+        """Read the columns from the catalog, and check that they may be selected."""
+        from lakeload.sources.databases.inspection import read_columns
+
+        return read_columns(read, request, readers)
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows."""

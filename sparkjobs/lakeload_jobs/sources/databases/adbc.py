@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +25,8 @@ from lakeload_jobs.sources.databases.postgres import (
     conninfo,
     failure,
     literal,
-    quoted,
     safe_text,
+    select_sql,
     session_settings,
 )
 from lakeload_jobs.sources.files.text.values import text_type
@@ -142,16 +142,6 @@ class ReadSplit:
             if self._counts_bad_values:
                 columns.append(bad.cast(pa.int64()))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
-    """Return the SELECT of a split: the columns, and behind them the number of values of a row
-    that are bad, where some can be."""
-    values = [f"{column.checked} AS {quoted(column.name)}" for column in selected]
-    if bad := [f"{column.bad}::int4" for column in selected if column.bad]:
-        values.append(f"{' + '.join(bad)} AS {quoted(BAD_VALUES_HELPER)}")
-    where = f" WHERE {split.condition}" if split.condition else ""
-    return f"SELECT {', '.join(values)} FROM {relation.sql}{where}"  # noqa: S608
 
 
 def _plain(column: Any) -> Column:

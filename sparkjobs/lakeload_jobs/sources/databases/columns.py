@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+
 Carried = Literal["VALUE", "TEXT", "HEX"]
 
 
@@ -56,3 +58,13 @@ class SelectedColumn:
         if not self.bad:
             return self.expression
         return f"CASE WHEN {self.bad} THEN NULL ELSE {self.expression} END"
+
+
+def is_read(table: TableSpec, columns: ColumnsSpec, column: SelectedColumn) -> bool:
+    """Whether a column is loaded, or may be in a condition: others are not selected. `columns` are
+    the settings of `table` with names as the source has them."""
+    name = column.name
+    if (not columns.include or name in columns.include) and name not in columns.exclude:
+        return True
+    escaped = name.replace("`", "``")
+    return any(escaped in text for text in (table.where, table.deleted_when) if text is not None)

@@ -17,6 +17,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFaile
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
 
 _MAX_DIGITS = 38
@@ -455,6 +456,28 @@ class Split:
 
     condition: str
     rows: int
+
+
+def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
+    """Return the SELECT of a split: the columns, and behind them the number of values of a row
+    that are bad, where some can be."""
+    values = [f"{column.checked} AS {quoted(column.name)}" for column in selected]
+    if bad := [f"{column.bad}::int4" for column in selected if column.bad]:
+        values.append(f"{' + '.join(bad)} AS {quoted(BAD_VALUES_HELPER)}")
+    where = f" WHERE {split.condition}" if split.condition else ""
+    return f"SELECT {', '.join(values)} FROM {relation.sql}{where}"  # noqa: S608
+
+
+def check_select(
+    connection: psycopg.Connection[Any],
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    read: JdbcInput,
+) -> None:
+    """Raise `LoadFailed` where the user may not read the columns, without reading a row."""
+    with failures(read, f"reading `{relation.name}`"):
+        statement = select_sql(relation, selected, Split("", 0))
+        connection.execute(f"{statement} LIMIT 0".encode())
 
 
 class Snapshot:

@@ -21,7 +21,7 @@ from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
-from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.columns import SelectedColumn, is_read
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -149,7 +149,8 @@ class JdbcSlice:
         columns = postgres.columns(snapshot.connection, relation, given)
         names = tuple(column.name for column in columns)
         table = _in_source_spelling(source.table, names)
-        read = tuple(column for column in postgres.select(columns) if _is_read(table, column.name))
+        selected = postgres.select(columns)
+        read = tuple(column for column in selected if is_read(table, table.columns, column))
         parts = snapshot.splits(relation, readers)
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
@@ -251,12 +252,3 @@ class JdbcRows:
 
 def _in_source_spelling(table: TableSpec, names: Collection[str]) -> TableSpec:
     return replace(table, columns=in_source_spelling(table.columns, names))
-
-
-def _is_read(table: TableSpec, name: str) -> bool:
-    """Whether a column is loaded, or may be asked for by a condition."""
-    columns = table.columns
-    if (not columns.include or name in columns.include) and name not in columns.exclude:
-        return True
-    escaped = name.replace("`", "``")
-    return any(escaped in text for text in (table.where, table.deleted_when) if text is not None)

@@ -452,7 +452,7 @@ class SourceReaders:
 
     def __init__(self, destination: DestinationSpec, session: AwsSession) -> None:
         self._destination = destination
-        self._session = session
+        self.session = session
         self._lock = threading.Lock()
         self._objects: dict[str, SourceObjects] = {}
 
@@ -468,7 +468,7 @@ class SourceReaders:
         with self._lock:
             key = repr(identity.credentials)
             if key not in self._objects:
-                reader = self._session.reading(source.credentials)
+                reader = self.session.reading(source.credentials)
                 self._objects[key] = SourceObjects(reader)
             return self._objects[key]
 

@@ -1,0 +1,64 @@
+"""Tables of a database as a load would find them, without Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+
+from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceColumns
+from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.rows.columns import in_source_spelling
+from lakeload_jobs.sources.databases import postgres
+from lakeload_jobs.sources.databases.columns import is_read
+from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
+
+_AT_ONCE = threading.Semaphore(2)
+"""Connections of one command: no source allows fewer (`max_connections`)."""
+
+
+def estimate(read: JdbcInput, readers: SourceReaders) -> InputEstimate:
+    """Return what the statistics of the database know of a table.
+
+    Raises `Refused` where it cannot be reached, and `LoadFailed` where it has no such table.
+    """
+    with _connected(read, readers) as connection:
+        relation = postgres.find_relation(connection, read)
+    return InputEstimate(relation.estimated_rows, relation.bytes)
+
+
+def read_columns(
+    read: JdbcInput, request: ColumnsRequest, readers: SourceReaders
+) -> SourceColumns | None:
+    """Return the columns of a table; None for a type in `columns.types` that only Spark knows.
+
+    Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
+    """
+    with _connected(read, readers) as connection:
+        postgres.check_encoding(connection, read)
+        relation = postgres.find_relation(connection, read)
+        found = postgres.columns(connection, relation, read)
+        names = tuple(column.name for column in found)
+        columns = in_source_spelling(request.table.columns, names)
+        selected = [
+            column for column in postgres.select(found) if is_read(request.table, columns, column)
+        ]
+        postgres.check_select(connection, relation, selected, read)
+    types = {column.name: column.type for column in selected}
+    try:
+        types |= {name: spark_name(text_type(kind)) for name, kind in (columns.types or {}).items()}
+    except UnknownType:
+        return None
+    return SourceColumns(names, types, relation.estimated_rows or 1)
+
+
+@contextmanager
+def _connected(read: JdbcInput, readers: SourceReaders) -> Iterator[psycopg.Connection[Any]]:
+    password = None if read.password is None else readers.session.resolve(read.password)
+    with _AT_ONCE, closing(postgres.connect(read, password)) as connection:
+        connection.execute("SET default_transaction_read_only = on")
+        yield connection
