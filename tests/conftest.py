@@ -14,6 +14,7 @@ import pytest
 from tests.environments import is_foreign
 
 pytest_plugins = [
+    "tests.json_documents",
     "tests.servers.sharing",
     "tests.servers.spark",
     "tests.servers.ministack",

@@ -6,11 +6,13 @@ docs/commands.md from the parser, docs/error-codes.md from the tables behind mes
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
+import json
 import pkgutil
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import yaml
 import lakeload
 import lakeload_jobs
 from lakeload.app import COMMANDS, app
+from lakeload.commands.schema import RESULTS, DocumentKind, json_schema, result_schema
 from lakeload.config.model import Finding
 from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError, anchor
 from tests import reference
@@ -535,7 +538,16 @@ def _signs() -> Iterator[str]:
         yield f"| {_cell(message)} | {sign['exit_code']} | {_cell(hint)} |"
 
 
-PAGES = {
+def _schema(name: str) -> str:
+    found = result_schema(name) if name in RESULTS else json_schema(name)
+    return json.dumps(found, indent=2) + "\n"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    **{
+        f"schemas/{kind.value}.json": functools.partial(_schema, kind.value)
+        for kind in DocumentKind
+    },
     "commands.md": commands_page,
     "error-codes.md": error_codes_page,
     "configuration.md": reference.reference_page,
@@ -545,4 +557,5 @@ PAGES = {
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(page(), encoding="utf-8")

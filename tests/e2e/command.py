@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.json_documents import check
 from tests.servers.class_data import cache_with_class_data
 from tests.servers.jars import CACHE
 from tests.servers.ministack import Lake
@@ -28,8 +29,9 @@ class Ended:
 
     @property
     def document(self) -> dict[str, Any]:
-        """stdout as the one JSON document it has to be."""
+        """stdout as the one JSON document it has to be, with the keys of its schema."""
         found: dict[str, Any] = json.loads(self.stdout)
+        check(found)
         return found
 
     @property

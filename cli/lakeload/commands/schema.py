@@ -1,12 +1,15 @@
-"""`lakeload schema`: JSON Schema for editors."""
+"""`lakeload schema`: JSON Schema of configuration files, for editors, and of results."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from lakeload.documents.destination import Destination
 from lakeload.documents.pipeline import pipeline_model
@@ -15,20 +18,78 @@ from lakeload.ui.console import show_json
 
 
 class DocumentKind(StrEnum):
-    """The two documents."""
+    """The two configuration files, and the commands whose results have a schema."""
 
     DESTINATION = "destination"
     PIPELINE = "pipeline"
+    INIT = "init"
+    IMPORT = "import"
+    INSPECT = "inspect"
+    VALIDATE = "validate"
+    TEST_CONNECTION = "test-connection"
+    DOCTOR = "doctor"
+    PLAN = "plan"
+    SYNC = "sync"
+    RECOVER = "recover"
+    RUNS = "runs"
+    RESET = "reset"
+    MAINTAIN = "maintain"
+    JARS = "jars"
+
+
+RESULTS: Mapping[str, tuple[str, ...]] = {
+    "init": ("json_documents:InitDocument",),
+    "import": ("json_documents:ImportDocument",),
+    "inspect": ("json_documents:InspectDocument",),
+    "validate": ("json_documents:ValidateDocument",),
+    "test-connection": ("json_documents:ConnectionDocument",),
+    "doctor": ("json_documents:DoctorDocument",),
+    "plan": ("plan:PlanDocument",),
+    "sync": ("json_documents:SyncDocument", "plan:PlanDocument"),
+    "recover": ("json_documents:RecoverDocument", "json_documents:ResolutionDocument"),
+    "runs": ("json_documents:RunsDocument", "json_documents:LocalRunsDocument"),
+    "reset": ("json_documents:ResetDocument",),
+    "maintain": ("json_documents:MaintainDocument",),
+    "jars": ("json_documents:JarsDocument",),
+}
+"""The types of the documents that a command prints, in `lakeload.ui`. They are imported when one
+is asked for: that of a plan imports much."""
 
 
 def schema(
-    kind: Annotated[DocumentKind, typer.Argument(help="The configuration file to describe.")],
+    kind: Annotated[
+        DocumentKind,
+        typer.Argument(
+            help="A configuration file (`destination`, `pipeline`), or the command whose "
+            "`--output json` to describe."
+        ),
+    ],
 ) -> None:
-    """Print the JSON Schema of a configuration file, for completion and checks in editors.
+    """Print the JSON Schema of a configuration file, or of a command's `--output json`.
 
-    Put `# yaml-language-server: $schema=FILE` on the first line of the file.
+    For completion and checks in editors, put `# yaml-language-server: $schema=FILE` on the first
+    line of a configuration file.
     """
-    show_json(json_schema(kind.value))
+    name = kind.value
+    show_json(result_schema(name) if name in RESULTS else json_schema(name))
+
+
+def result_schema(command: str) -> dict[str, Any]:
+    """Return the schema of what a command prints with `--output json`, errors included."""
+    found = []
+    for place in (*RESULTS[command], "json_documents:FailedDocument"):
+        module, _, name = place.partition(":")
+        found.append(getattr(importlib.import_module(f"lakeload.ui.{module}"), name))
+    mode: JsonSchemaMode = "serialization"
+    schemas, shared = TypeAdapter.json_schemas(
+        [(number, mode, TypeAdapter(kind)) for number, kind in enumerate(found)]
+    )
+    return {
+        "$schema": DIALECT,
+        "title": f"lakeload {command} --output json",
+        "anyOf": [schemas[number, mode] for number in range(len(found))],
+        **shared,
+    }
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,7 +98,7 @@ _ABOUT = ("title", "description", "default")
 _CHECKED = ("enum", "const", "pattern", "minimum", "maximum", "oneOf")
 
 
-def json_schema(kind: Literal["destination", "pipeline"]) -> dict[str, Any]:
+def json_schema(kind: str) -> dict[str, Any]:
     """Return the schema of a document as it is written, `${NAME}` included."""
     schema = Destination.model_json_schema() if kind == "destination" else _pipelines()
     definitions = schema.get("$defs", {})

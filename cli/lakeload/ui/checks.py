@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rich.live import Live
 from rich.table import Table
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from lakeload.probes.runner import CheckVerdict, Failure, Probe, ProbeResult, Status
 from lakeload.ui import console
+from lakeload.ui.json_documents import ConnectionDocument, ProbeDocument
 from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.contract.spec import DestinationSpec
 
@@ -251,7 +252,7 @@ def show_interrupted(verdict: CheckVerdict) -> None:
         console.note(text)
 
 
-def verdict_json(verdict: CheckVerdict, destination: DestinationSpec) -> dict[str, Any]:
+def verdict_json(verdict: CheckVerdict, destination: DestinationSpec) -> ConnectionDocument:
     """Return the documented JSON form (docs/test-connection.md); fields are only ever added."""
     return {
         "status": "passed" if verdict.passed else "failed",
@@ -265,7 +266,7 @@ def verdict_json(verdict: CheckVerdict, destination: DestinationSpec) -> dict[st
     }
 
 
-def _result_json(result: ProbeResult) -> dict[str, Any]:
+def _result_json(result: ProbeResult) -> ProbeDocument:
     probe, failure = result.probe, result.failure
     return {
         "name": probe.name,
@@ -277,8 +278,9 @@ def _result_json(result: ProbeResult) -> dict[str, Any]:
         "resource": probe.resource or None,
         "also_needs": [{"action": one.action, "resource": one.resource} for one in probe.also],
         "detail": result.detail or None,
-        "failure": failure
-        and {
+        "failure": None
+        if failure is None
+        else {
             "message": failure.message,
             "code": failure.code,
             "status": failure.status,
@@ -286,6 +288,6 @@ def _result_json(result: ProbeResult) -> dict[str, Any]:
             "causes": list(failure.causes),
             "hint": failure.hint,
             "docs": docs_link(failure.code),
-            "statement": failure.statement,
+            "statement": None if failure.statement is None else dict(failure.statement),
         },
     }

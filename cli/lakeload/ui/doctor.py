@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from lakeload.machine.doctor.model import CheckResult, CheckStatus, DoctorReport
 from lakeload.ui import console
+from lakeload.ui.json_documents import DoctorDocument
 from lakeload_jobs.core.sizes import counted
 
 _MARKS = {
@@ -42,7 +41,7 @@ def show_report(report: DoctorReport, file: Path | None, exit_code: int) -> None
     console.answer(_conclusion(report, file))
 
 
-def report_json(report: DoctorReport, file: Path | None, exit_code: int) -> dict[str, Any]:
+def report_json(report: DoctorReport, file: Path | None, exit_code: int) -> DoctorDocument:
     """Return the documented JSON form (docs/doctor.md); fields are only ever added."""
     return {
         "status": "ok" if report.healthy else "problem",
@@ -50,7 +49,13 @@ def report_json(report: DoctorReport, file: Path | None, exit_code: int) -> dict
         "seconds": round(report.seconds, 3),
         "exit_code": exit_code,
         "findings": [
-            {name: value or None for name, value in asdict(finding).items()}
+            {
+                "name": finding.name,
+                "status": finding.status.value,
+                "found": finding.found or None,
+                "why": finding.why or None,
+                "command": finding.command or None,
+            }
             for finding in report.findings
         ],
     }

@@ -10,7 +10,6 @@ import time
 import traceback
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,6 +17,7 @@ from rich.text import Text
 from lakeload.config.problems import InvalidDocuments
 from lakeload.config.secret_names import looks_secret, masked, printable
 from lakeload.ui import console
+from lakeload.ui.json_documents import ErrorDocument, TableErrorDocument
 from lakeload.ui.problems import MAX_WIDTH, problems_json, problems_text, summary, wrapped
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, docs_link
 from lakeload_jobs.contract.result import ErrorInfo
@@ -60,7 +60,7 @@ def show_trouble(
         say(err, " hint", error.hint)
 
 
-def trouble_document(target: str, error: LakeloadError) -> dict[str, Any]:
+def trouble_document(target: str, error: LakeloadError) -> TableErrorDocument:
     """Return the JSON form of a table's error."""
     return {"target": target, **error_json(error)}
 
@@ -90,9 +90,9 @@ def error_text(error: LakeloadError) -> Text:
     return text
 
 
-def error_json(error: LakeloadError) -> dict[str, Any]:
+def error_json(error: LakeloadError) -> ErrorDocument:
     """Return the documented JSON form of an error; fields are only ever added."""
-    document: dict[str, Any] = {
+    document: ErrorDocument = {
         "type": type(error).__name__,
         "message": error.message,
         "hint": error.hint,
@@ -112,7 +112,7 @@ def show_bug(error: BaseException) -> None:
     where = f"details are in {path}" if path else "its log file could not be written"
     message = f"lakeload has a bug ({name}); {where}"
     if console.json_wanted():
-        document = {
+        document: ErrorDocument = {
             "type": name,
             "message": message,
             "hint": "report it with the log file",

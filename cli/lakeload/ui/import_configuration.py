@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakeload.config.secret_names import printable, shown
 from lakeload.ui import console
 from lakeload.ui.errors import say
 from lakeload.ui.init import Initialized, show_files, show_next
 from lakeload.ui.init import to_document as files_document
+from lakeload.ui.json_documents import ImportDocument
 from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.core.sizes import counted
 
@@ -55,13 +56,14 @@ def show_json(result: ImportResult) -> None:
     console.show_json(to_document(result))
 
 
-def to_document(result: ImportResult) -> dict[str, Any]:
+def to_document(result: ImportResult) -> ImportDocument:
     """Return the JSON answer (docs/migrating.md)."""
     imported = result.imported
     files = files_document(result.written)
     return {
         "product": imported.product.title,
-        **{name: files[name] for name in ("dry_run", "files")},
+        "dry_run": files["dry_run"],
+        "files": files["files"],
         "settings": [
             {
                 "setting": printable(one.theirs) or None,
@@ -71,9 +73,11 @@ def to_document(result: ImportResult) -> dict[str, Any]:
             for here, one in _carried(imported)
         ],
         "not_carried_over": [
-            {**asdict(left), "setting": printable(left.setting)} for left in imported.left_out
+            {"setting": printable(left.setting), "reason": left.reason}
+            for left in imported.left_out
         ],
-        **{name: files[name] for name in ("variables", "next")},
+        "variables": files["variables"],
+        "next": files["next"],
         "problems": [
             {
                 "file": Path(problem.path).name,

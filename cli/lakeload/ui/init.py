@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.prompt import Prompt
 from rich.text import Text
@@ -12,6 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui import console
 from lakeload.ui.errors import say
+from lakeload.ui.json_documents import InitDocument
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.sizes import counted
 
@@ -106,12 +107,12 @@ def show_json(done: Initialized) -> None:
     _warn(done)
 
 
-def to_document(done: Initialized) -> dict[str, Any]:
+def to_document(done: Initialized) -> InitDocument:
     """Return the JSON answer (docs/init.md)."""
     return {
         "dry_run": done.dry_run,
         "files": [{"file": str(file.path), "action": file.action} for file in done.files],
-        "variables": [asdict(variable) for variable in done.variables],
+        "variables": [{"name": one.name, "about": one.about} for one in done.variables],
         "tables": [table.name for table in done.tables],
         "warnings": list(done.warnings),
         "next": [step.command for step in done.steps],

@@ -12,6 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.init.table_settings import TableFiles, shared_source, source_lines, table_lines
 from lakeload.ui.errors import error_json, say, show_trouble
+from lakeload.ui.json_documents import InspectDocument, InspectedDocument
 from lakeload_jobs.core.sizes import counted, format_size
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ _VALUE_WIDTH = 40
 _PATHS_SHOWN = 3
 
 
-def to_document(tables: Sequence[InspectedTable]) -> dict[str, Any]:
+def to_document(tables: Sequence[InspectedTable]) -> InspectDocument:
     """Return the JSON document of `inspect --output json`; keys are only ever added."""
     return {"tables": [_table_document(table) for table in tables]}
 
 
-def _table_document(table: InspectedTable) -> dict[str, Any]:
+def _table_document(table: InspectedTable) -> InspectedDocument:
     first = table.first
     return {
         "table": table.name,

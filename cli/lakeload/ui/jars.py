@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -22,6 +22,7 @@ from lakeload.config.secret_names import printable
 from lakeload.machine.appcds import Archive, ArchiveState
 from lakeload.machine.cache_state import CacheState
 from lakeload.machine.jars.pins import JARS, Jar, JarState
+from lakeload.ui.json_documents import ArchiveDocument, JarDocument, JarsDocument
 from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {
@@ -33,7 +34,7 @@ STYLES = {
 }
 
 
-def to_document(state: CacheState, exit_code: int = 0) -> dict[str, Any]:
+def to_document(state: CacheState, exit_code: int = 0) -> JarsDocument:
     """Return the JSON document of every `jars … --output json`; keys are only ever added."""
     return {
         "exit_code": exit_code,
@@ -127,7 +128,7 @@ def _purpose(features: Sequence[str]) -> str:
     return f"for loads with {' and '.join(features)}" if features else "for loads without jars"
 
 
-def _jar_document(item: JarState) -> dict[str, Any]:
+def _jar_document(item: JarState) -> JarDocument:
     jar = item.jar
     return {
         "set": jar.feature,
@@ -140,7 +141,7 @@ def _jar_document(item: JarState) -> dict[str, Any]:
     }
 
 
-def _archive_document(item: ArchiveState) -> dict[str, Any]:
+def _archive_document(item: ArchiveState) -> ArchiveDocument:
     archive = item.archive
     return {
         "file": str(archive.path),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.launch.run import Maintained
 from lakeload.ui.errors import say, show_trouble
+from lakeload.ui.json_documents import MaintainDocument
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Step
@@ -56,7 +56,7 @@ class Report:
     """spark.log, when Spark was started."""
 
 
-def to_document(report: Report) -> dict[str, Any]:
+def to_document(report: Report) -> MaintainDocument:
     """Return the JSON document of `maintain --output json`; keys are only ever added."""
     outcome = report.outcome
     return {

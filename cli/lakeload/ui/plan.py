@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import TypedDict
 
 from lakeload.config.secret_names import printable
 from lakeload.formats.plan import (
@@ -43,9 +43,20 @@ _VERBS = {
 """What would be done with a job that was left unfinished, by `Pending.action`."""
 
 
+class PlanDocument(TypedDict):
+    """`plan --output json` and `sync --dry-run --output json`."""
+
+    job_id: str
+    pipeline: str
+    synced: str
+    exit_code: int
+    tables: list[TablePlan]
+    warnings: list[str]
+
+
 def to_document(
     pipeline: str, attempt: Attempt, plans: Sequence[TablePlan], warnings: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> PlanDocument:
     """Return the JSON document of `plan --output json`; keys are only ever added."""
     return {
         "job_id": attempt.job_id,

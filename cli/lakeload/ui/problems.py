@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from lakeload.config.problems import Problem, Severity, SourceLines
 from lakeload.config.secret_names import printable
+from lakeload.ui.json_documents import ProblemDocument
 from lakeload_jobs.contract.errors import docs_link
 
 _STYLES: dict[Severity, str] = {
@@ -68,7 +68,7 @@ def summary(problems: Sequence[Problem]) -> str:
     )
 
 
-def problems_json(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+def problems_json(problems: Sequence[Problem]) -> list[ProblemDocument]:
     """Return the problems as the documented JSON objects; fields are only ever added."""
     return [
         {

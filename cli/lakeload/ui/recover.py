@@ -4,15 +4,27 @@ one JSON document."""
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.reports import DamagedJob, RecoveryReport, Resolution, ResolutionReport
+from lakeload.formats.reports import (
+    DamagedJob,
+    RecoveredTable,
+    RecoveryReport,
+    Resolution,
+    ResolutionReport,
+)
 from lakeload.ui.errors import error_json, say, show_trouble
+from lakeload.ui.json_documents import (
+    RecoverDocument,
+    RecoveredDocument,
+    ResolutionDocument,
+    ResolvedDocument,
+)
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import counted
@@ -29,22 +41,24 @@ STYLES = {
 LOST_SHOWN, FILES_SHOWN = 5, 20
 
 
-def to_document(report: RecoveryReport) -> dict[str, Any]:
+def to_document(report: RecoveryReport) -> RecoverDocument:
     """Return the JSON document of `recover --output json`; keys are only ever added."""
     return {
         "exit_code": int(report.exit_code),
         "dry_run": report.dry_run,
-        "tables": [
-            {
-                "target": table.target,
-                "status": table.status,
-                **to_json(table.document),
-                "errors": [error_json(error) for error in table.errors],
-                "warnings": [error_json(error) for error in table.warnings],
-            }
-            for table in report.tables
-        ],
+        "tables": [_table_document(table) for table in report.tables],
     }
+
+
+def _table_document(table: RecoveredTable) -> RecoveredDocument:
+    document = {
+        "target": table.target,
+        "status": table.status,
+        **to_json(table.document),
+        "errors": [error_json(error) for error in table.errors],
+        "warnings": [error_json(error) for error in table.warnings],
+    }
+    return cast(RecoveredDocument, document)
 
 
 def show_text(report: RecoveryReport, file: str, out: Console, err: Console) -> None:
@@ -68,7 +82,7 @@ def show_text(report: RecoveryReport, file: str, out: Console, err: Console) -> 
         say(err, "note", "nothing was written")
 
 
-def resolution_document(report: ResolutionReport, code: ExitCode) -> dict[str, Any]:
+def resolution_document(report: ResolutionReport, code: ExitCode) -> ResolutionDocument:
     """Return the JSON document of `recover --void` and `--accept`; keys are only ever added."""
     return {
         "exit_code": int(code),
@@ -137,7 +151,7 @@ def _show_files(
         out.print(Text(f"    and {len(files) - FILES_SHOWN:,} more", "dim"), soft_wrap=True)
 
 
-def _resolution(job: Resolution) -> dict[str, Any]:
+def _resolution(job: Resolution) -> ResolvedDocument:
     return {
         "target": job.table.target,
         "number": job.number,

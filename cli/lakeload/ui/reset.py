@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from rich.console import Console
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
-from lakeload.formats.reports import ResetReport
+from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.ui.errors import error_json, say, show_trouble
+from lakeload.ui.json_documents import ResetDocument, ResetTableDocument
 from lakeload_jobs.contract.codec import to_json
 
 
-def to_document(report: ResetReport) -> dict[str, Any]:
+def to_document(report: ResetReport) -> ResetDocument:
     """Return the JSON document of `reset --output json`; keys are only ever added."""
     return {
         "exit_code": int(report.exit_code),
         "done": report.done,
-        "tables": [
-            {
-                "target": table.target,
-                **to_json(table.document),
-                "error": error_json(table.error) if table.error else None,
-            }
-            for table in report.tables
-        ],
+        "tables": [_table_document(table) for table in report.tables],
     }
+
+
+def _table_document(table: ResetTable) -> ResetTableDocument:
+    document = {
+        "target": table.target,
+        **to_json(table.document),
+        "error": error_json(table.error) if table.error else None,
+    }
+    return cast(ResetTableDocument, document)
 
 
 def show_text(report: ResetReport, command: str, out: Console, err: Console) -> None:

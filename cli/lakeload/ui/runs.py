@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +14,7 @@ from lakeload.config.secret_names import printable
 from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
 from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
+from lakeload.ui.json_documents import LocalRunDocument, LocalRunsDocument, RunsDocument
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import counted, format_size, minute
 
@@ -27,18 +28,19 @@ OUTCOMES = {
 }
 
 
-def to_document(report: RunsReport, running: Sequence[LocalRun] = ()) -> dict[str, Any]:
+def to_document(report: RunsReport, running: Sequence[LocalRun] = ()) -> RunsDocument:
     """Return the JSON document of `runs --output json`; keys are only ever added."""
-    return {
+    document = {
         "exit_code": int(report.exit_code),
         "runs": [to_json(run.document) for run in report.runs],
         **to_json(report.document),
         "errors": [trouble_document(failed.target, failed.error) for failed in report.errors],
         "running": [_local_document(run) for run in running],
     }
+    return cast(RunsDocument, document)
 
 
-def local_document(runs: Sequence[LocalRun]) -> dict[str, Any]:
+def local_document(runs: Sequence[LocalRun]) -> LocalRunsDocument:
     """Return the JSON document of `runs --local --output json`."""
     return {"exit_code": 0, "runs": [_local_document(run) for run in runs]}
 
@@ -145,7 +147,7 @@ def _show_hint(report: RunsReport, command: str, err: Console) -> None:
         err.print(Text.assemble(("hint:", "green"), f" {hint}"), soft_wrap=True)
 
 
-def _local_document(run: LocalRun) -> dict[str, Any]:
+def _local_document(run: LocalRun) -> LocalRunDocument:
     return {
         "job_id": run.job_id,
         "attempt_id": run.attempt_id,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
 from lakeload.ui.errors import say, show_trouble
+from lakeload.ui.json_documents import SyncDocument
 from lakeload.ui.progress import STYLES
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
@@ -40,7 +40,7 @@ class Summary:
     """spark.log, when Spark was started."""
 
 
-def to_document(summary: Summary) -> dict[str, Any]:
+def to_document(summary: Summary) -> SyncDocument:
     """Return the JSON document of `sync --output json`; keys are only ever added."""
     outcome = summary.outcome
     return {
@@ -52,7 +52,7 @@ def to_document(summary: Summary) -> dict[str, Any]:
         "started_at": format_instant(summary.started_at),
         "seconds": round(summary.seconds, 3),
         "tables": [
-            {**to_json(table), "seconds": round(table.seconds, 3)} for table in outcome.tables
+            to_json(replace(table, seconds=round(table.seconds, 3))) for table in outcome.tables
         ],
         "error": to_json(outcome.error),
         "log": str(summary.log) if summary.log else None,

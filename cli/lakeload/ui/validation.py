@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
@@ -14,6 +13,7 @@ from lakeload.config.problems import Problem, Severity, has_errors, in_order
 from lakeload.config.secret_names import printable
 from lakeload.documents.load import Inspection
 from lakeload.ui import console
+from lakeload.ui.json_documents import ValidateDocument
 from lakeload.ui.problems import problems_json, problems_text, summary
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
@@ -95,7 +95,7 @@ def show_inspections(inspections: Sequence[Inspection], output: ValidationFormat
 
 def validation_json(
     inspections: Sequence[Inspection], problems: Sequence[Problem]
-) -> dict[str, Any]:
+) -> ValidateDocument:
     """Return the documented JSON answer; fields are only ever added."""
     return {
         "valid": not has_errors(problems),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -63,6 +64,11 @@ def texts(given: Summary, *, quiet: bool = False) -> tuple[list[str], list[str]]
     )  # type: ignore[return-value]
 
 
+def document_of(shown: Summary) -> dict[str, Any]:
+    """Return the JSON document."""
+    return dict(to_document(shown))
+
+
 def test_a_loaded_table_is_one_line_and_its_folder_another() -> None:
     out, err = texts(summary(LOADED))
     assert out == [
@@ -82,7 +88,7 @@ def test_summary_of_an_iceberg_table_shows_snapshot_and_changes() -> None:
         "the row of the table)",
         "shop.new: snapshot 7364552010188932144",
     ]
-    table = to_document(summary(UPSERTED))["tables"][0]
+    table = document_of(summary(UPSERTED))["tables"][0]
     assert table["snapshot_id"] == 7364552010188932144
     assert table["changes"] == {
         "inserted": 1_200_000,
@@ -91,14 +97,14 @@ def test_summary_of_an_iceberg_table_shows_snapshot_and_changes() -> None:
         "unchanged": 7_000,
         "ignored": 2,
     }
-    assert to_document(summary(LOADED))["tables"][0]["changes"] is None
+    assert document_of(summary(LOADED))["tables"][0]["changes"] is None
 
 
 def test_files_that_are_too_many_to_be_named_are_counted() -> None:
     many = replace(UPSERTED, files=(), file_count=512)
     out, _ = texts(summary(many))
     assert out[1].split()[2] == "512"
-    assert to_document(summary(many))["tables"][0]["file_count"] == 512
+    assert document_of(summary(many))["tables"][0]["file_count"] == 512
 
 
 def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
@@ -150,7 +156,7 @@ def test_summary_suggests_no_rerun_of_non_retryable_errors() -> None:
 
 
 def test_the_document_carries_errors_as_data() -> None:
-    document = to_document(summary(FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
+    document = document_of(summary(FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED"))
     assert document["status"] == "FAILED"
     assert document["exit_code"] == 1
     assert document["started_at"] == "2026-11-21T10:15:30.000001Z"
@@ -170,7 +176,7 @@ def test_the_document_carries_errors_as_data() -> None:
 def test_records_that_were_set_aside_are_counted_with_their_table() -> None:
     out, _ = texts(summary(replace(LOADED, rejected=1_200, warnings=())))
     assert out[2] == "shop.orders: 1,200 records set aside in shop.orders_rejected"
-    assert to_document(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3
+    assert document_of(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3
 
 
 def test_summary_of_many_tables_has_failures_first_and_totals_last() -> None:

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -90,7 +91,7 @@ def test_runs_text_verbose_shows_fences() -> None:
 
 def test_the_document_of_a_run_has_every_file() -> None:
     history = report((table_run("shop.orders", make_run("job-1", AT)),), (), ())
-    (run,) = runs_ui.to_document(history)["runs"]
+    (run,) = cast(list[Any], runs_ui.to_document(history)["runs"])
     assert run["author"] is None
     assert run["committed_at"] == "2026-11-21T10:15:00.000000Z"
     assert run["files"] == [
@@ -176,5 +177,5 @@ def test_rejected_records_stand_behind_the_state() -> None:
     out, err = console(), console()
     runs_ui.show_text(report((shown,), (), ()), "shop.yml", out, err, verbose=False)
     assert lines(out)[1].endswith("done, 12 rejected")
-    (document,) = runs_ui.to_document(report((shown,), (), ()))["runs"]
+    (document,) = cast(list[Any], runs_ui.to_document(report((shown,), (), ()))["runs"])
     assert (document["rejected"]["table"], document["rejected"]["rows"]) == ("orders_rejected", 12)
