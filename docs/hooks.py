@@ -23,6 +23,7 @@ OUTSIDE = (
 
 FOR_CONTRIBUTORS = (
     "decisions/",
+    "design-notes",
     "layout",
     "style",
     "CHANGELOG",

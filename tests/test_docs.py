@@ -189,7 +189,17 @@ def test_every_decision_is_in_the_index_with_its_title() -> None:
         number, _, title = (
             page.read_text(encoding="utf-8").splitlines()[0].strip("# ").partition(". ")
         )
-        assert f"| {number} | [{title}]({page.name}) |" in index
+        assert f"| {number} | [{title}]({page.name}) | accepted |" in index
+
+
+def test_every_decision_has_the_parts_of_the_template() -> None:
+    pages = list((ROOT / "docs/decisions").glob("[0-9]*.md"))
+    assert len(pages) >= 15
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences"], page.name
+        assert text.splitlines()[2] == "Status: accepted", page.name
 
 
 @each_page

@@ -95,7 +95,7 @@ def build_session(spec: JobSpec) -> SparkSession:
 
 def _make_session(context: SparkContext) -> None:
     """Make the session that Spark's builder takes over, without what jars register as extensions
-    (docs/decisions/0031)."""
+    (docs/design-notes.md)."""
     jvm: Any = context._jvm
     spark_session = jvm.org.apache.spark.sql.classic.SparkSession
     nothing, options = jvm.scala.Option.empty(), jvm.PythonUtils.toScalaMap({})

@@ -1,6 +1,6 @@
 """The emulator's process, with IAM's answers where the emulator's own differ from AWS's.
 
-Run as a script by `tests.servers.exact_aws`. What it changes (docs/decisions/0073):
+Run as a script by `tests.servers.exact_aws`. What it changes (docs/decisions/0005):
 
 - a call of Glue is checked against every resource that AWS's service authorization reference
   requires, not against one; and refused with HTTP 400, as Glue does;

@@ -29,7 +29,7 @@ class FormatRules(Protocol):
         """Yield what is wrong between the tables' modes and their settings."""
 
     def pipeline_notes(self, data: Mapping[str, Any]) -> Iterator[Finding]:
-        """Yield what is no mistake in a pipeline, and yet may surprise (docs/decisions/0088)."""
+        """Yield what is no mistake in a pipeline, and yet may surprise (docs/design-notes.md)."""
 
     def with_settings(
         self, spec: DestinationSpec, model: Destination, folder: Path

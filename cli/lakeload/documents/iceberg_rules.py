@@ -379,7 +379,7 @@ def _tracking(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def mode_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what is no mistake, and yet may surprise (docs/decisions/0088)."""
+    """Yield what is no mistake, and yet may surprise (docs/design-notes.md)."""
     given = data.get("tracking_columns", "ALL")
     listed = isinstance(given, tuple) and "_supa_job_id" not in given
     if listed or given == "NONE":

@@ -203,7 +203,7 @@ def next_steps(
 ) -> tuple[Step, ...]:
     """Return the next commands of lakeload; with `secrets` after the line that loads `.env`.
 
-    lakeload itself never reads `.env` (decision 0060).
+    lakeload itself never reads `.env` (docs/design-notes.md).
     """
     destination = shlex.quote(str(folder / DESTINATION))
     found = []

@@ -118,7 +118,7 @@ def test_json_is_one_document_with_stable_keys(base_identity: Lake, tmp_path: Pa
     failed = next(probe for probe in document["probes"] if probe["failure"])
     assert failed["name"] == "assume-role"
     assert set(failed["failure"]) == {
-        *("message", "code", "status", "request_id", "causes", "hint", "statement")
+        *("message", "code", "status", "request_id", "causes", "hint", "docs", "statement")
     }
     assert failed["failure"]["statement"]["Action"] == "sts:AssumeRole"
     assert (failed["failure"]["code"], failed["failure"]["status"]) == ("AccessDenied", 403)

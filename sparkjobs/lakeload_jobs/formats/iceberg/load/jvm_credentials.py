@@ -1,8 +1,9 @@
 """The base identity and the endpoints of the JVM's AWS clients, as system properties.
 
 Iceberg's role factory takes neither: it asks the SDK's own chain and knows no endpoint but S3's
-(docs/decisions/0081). System properties are this process's memory: they are in no file, no argument
-and no task; Spark shows them redacted. Executors of other JVMs have an identity of their own.
+(docs/design-notes.md). System properties are this process's memory: they are in no file, no
+argument and no task; Spark shows them redacted. Executors of other JVMs have an identity of their
+own.
 """
 
 from __future__ import annotations

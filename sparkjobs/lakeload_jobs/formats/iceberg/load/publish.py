@@ -207,7 +207,7 @@ def _append_again(given: Publish, transaction: Java) -> None:
     """Append the staged files to a head that has moved: a cherry-pick, without writing a file.
 
     Iceberg's own cherry-pick knows the branch `main` alone, and takes no summary. The link to the
-    staged snapshot tells expiry that its files are in use (docs/decisions/0080).
+    staged snapshot tells expiry that its files are in use (docs/design-notes.md).
     """
     table = transaction.table()
     picked = table.snapshot(given.staged.snapshot)

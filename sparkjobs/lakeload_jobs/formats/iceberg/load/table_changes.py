@@ -1,7 +1,7 @@
 """The namespace and the empty table of a first load.
 
 The table is there, empty, before any file of it is written: nobody ever has to tell files of a
-table that is about to be from files that a dead load left (docs/decisions/0080).
+table that is about to be from files that a dead load left (docs/design-notes.md).
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def replace_columns(spark: SparkSession, transaction: Java, made: Definition, ta
     every row. Raises `LoadFailed`.
 
     Columns that fit keep their identity; the others are dropped and added anew, null in the rows
-    that are there until the load is published (docs/decisions/0083). To be called only while no
+    that are there until the load is published (docs/design-notes.md). To be called only while no
     other load is under way (I12).
     """
     with _told(f"replacing the columns of `{target}`"):
