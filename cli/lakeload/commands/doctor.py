@@ -62,14 +62,14 @@ def _need(file: Path | None) -> Need:
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.spec import specs_of
     from lakeload.machine.doctor.model import Need
-    from lakeload.machine.jars.pins import SETS, features_of
+    from lakeload.machine.jars.pins import SETS, jar_sets_for
     from lakeload_jobs.contract.traits import format_of
 
     if file is None:
         return Need(features=SETS)
     document = load_either(file, os.environ)
     destination, tables = specs_of(document)
-    features = features_of(table.input for table in tables)
+    features = jar_sets_for(table.input for table in tables)
     need = Need(str(file), destination, (*features, *format_of(destination).jar_sets))
     if not isinstance(document, PipelineDocument):
         return need

@@ -133,7 +133,7 @@ def _wanted(
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.spec import table_specs
-    from lakeload.machine.jars.pins import SETS, features_of
+    from lakeload.machine.jars.pins import SETS, jar_sets_for
     from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
     from lakeload_jobs.contract.traits import FORMATS
 
@@ -146,7 +146,7 @@ def _wanted(
         if isinstance(document, PipelineDocument):
             inputs = [table.input for table in table_specs(document)]
             table_format = document.destination.model.table_format
-            on_class_path |= set(features_of(inputs, table_format))
+            on_class_path |= set(jar_sets_for(inputs, table_format))
             conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
         else:
             on_class_path |= set(FORMATS[document.model.table_format].jar_sets)

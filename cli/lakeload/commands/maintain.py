@@ -218,7 +218,7 @@ def _in_spark(
     from lakeload.launch.run import Launcher, launch_maintenance
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
-    from lakeload.machine.jars.pins import features_of
+    from lakeload.machine.jars.pins import jar_sets_for
     from lakeload.probes.connection import preflight
     from lakeload.ui.progress import ProgressView
 
@@ -226,7 +226,7 @@ def _in_spark(
     context = Context(os.environ, stop, console.err, console.quiet())
     installation = find_installation(context.environment)
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
-    features = features_of((), destination.table_format)
+    features = jar_sets_for(inputs=(), table_format=destination.table_format)
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )

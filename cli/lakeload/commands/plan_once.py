@@ -29,7 +29,7 @@ from lakeload.launch.run import Launcher
 from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import build_job_spec
 from lakeload.launch.stop import StopRequests
-from lakeload.machine.jars.pins import features_of
+from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.policy.iam import database_prefix, speaks_rest, uses_glue
 from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
@@ -129,7 +129,7 @@ def _with_schema(
     context.note(f"note: {STARTED}")
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
-    features = features_of((table.input for table in chosen), job.destination.table_format)
+    features = jar_sets_for((table.input for table in chosen), job.destination.table_format)
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )

@@ -23,7 +23,7 @@ from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
-from lakeload.machine.jars.pins import features_of
+from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.sources.files.rejected import NothingRejected
 from lakeload.ui.progress import ProgressView
@@ -84,7 +84,7 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         if done := outcome_without_spark(states):
             return Synced(done)
         warnings = _warnings(states, connections)
-        features = features_of((table.input for table in job.tables), job.destination.table_format)
+        features = jar_sets_for((table.input for table in job.tables), job.destination.table_format)
         settings, folder = prepared(
             job.document, settings, installation, features, job.attempt, context
         )

@@ -71,7 +71,9 @@ def _headers(given: Any) -> dict[str, SecretReference]:
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name):
             message = f"`{shown(name)}` is not the name of an HTTP header"
-            found.append(Finding(message, "write it as `X-Name`", (name,)))
+            found.append(
+                Finding(message, "write letters, digits and hyphens, as in `X-Request-Id`", (name,))
+            )
             continue
         try:
             read[name] = _reader(name)(value)

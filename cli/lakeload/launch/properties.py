@@ -123,9 +123,9 @@ class SparkSettings:
     conf: Mapping[str, str]
     """The document's `spark.conf` with `--conf` over it."""
     jars: tuple[Path, ...] = ()
-    """What Spark needs and does not have."""
+    """The jars that Spark does not include and this load needs."""
     archive: Path | None = None
-    """The class data of just the driver's class path, where there is any."""
+    """The AppCDS archive for exactly this class path of the driver; None where there is none."""
 
     @property
     def runtime(self) -> Runtime:
@@ -140,15 +140,16 @@ class LaunchRequest:
     settings: SparkSettings
     folder: RunFolder
     environment: Mapping[str, str] = field(default_factory=dict)
-    """The variables that JVMs on this machine are started with."""
+    """The environment variables of the driver, and of executors on this machine."""
     cores: int = 1
-    """Those of this machine."""
+    """The cores of this machine."""
     jvm_bytes: int | None = None
-    """The input whose rows pass through the JVM; None where that is not known."""
+    """The bytes of input that Spark's JVM reads; 0 where Python workers read all of it (`Splits`),
+    None where that is not known."""
     session_settings: Mapping[str, str] = field(default_factory=dict)
-    """What the tables' format needs of a session from its start."""
+    """Static Spark settings that the table format needs, such as catalogs and extensions."""
     executor_options: tuple[str, ...] = ()
-    """What else executors are started with."""
+    """Further JVM options of executors."""
 
 
 def spark_properties(request: LaunchRequest) -> dict[str, str]:

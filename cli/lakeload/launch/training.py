@@ -34,8 +34,8 @@ from lakeload_jobs.contract.traits import FORMATS
 _CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")
 """Java tells of each class that it leaves out."""
 
-SECONDS = 1800.0
-"""It takes a minute of CPU; one that hangs must not hang whoever waits for it."""
+TIME_LIMIT = 1800.0
+"""Seconds until a run is killed. It takes a minute of CPU; a hung one must not block its caller."""
 
 MEMORY = "1g"
 MASTER = "local[2]"
@@ -89,7 +89,7 @@ def _run(started: Submission, run: RunFolder) -> int | None:
     """Return the exit status; None where the time was up. Nothing is left running."""
     process = start(started, run.log)
     try:
-        return process.wait(SECONDS)
+        return process.wait(TIME_LIMIT)
     except subprocess.TimeoutExpired:
         return None
     finally:
@@ -122,7 +122,7 @@ def check_class_path(installation: Installation, environment: Mapping[str, str])
 def _no_archive(status: int | None, run: RunFolder, java_home: Path) -> MachineNotReady:
     what = "the run that makes the AppCDS archive"
     if status is None:
-        return MachineNotReady(f"{what} took longer than {SECONDS / 60:g} minutes and was ended")
+        return MachineNotReady(f"{what} took longer than {TIME_LIMIT / 60:g} minutes and was ended")
     if not any(java_home.glob("lib/server/classes*.jsa")):
         return MachineNotReady(
             f"{what} failed: the Java in `{java_home}` has no default archive",

@@ -79,7 +79,10 @@ def principal_arn(text: str, partition: str = "aws") -> str:
     session = _SESSION.fullmatch(text)
     arn = f"arn:{session[1]}:iam::{session[2]}:role/{session[3]}" if session else text
     if not _PRINCIPAL.fullmatch(arn):
-        raise InvalidInput(f"`{text}` is not the ARN of an account, a user or a role", hint=_HINT)
+        raise InvalidInput(
+            f"`{text}` is neither an account number nor the ARN of an account, a user or a role",
+            hint=_HINT,
+        )
     if arn.split(":")[1] != partition:
         raise InvalidInput(
             f"`{arn}` is of another partition of AWS than the bucket's, `{partition}`: no role "

@@ -330,11 +330,11 @@ def conditional_writes(connections: Connections) -> str | None:
     if destination.single_writer:
         return WHAT_IS_LOST
     raise ConditionalWritesUnsupported(
-        f"writing below `{objects.url(destination.prefix)}`: this store has no conditional writes, "
-        "so two concurrent writers could damage a table",
+        f"the store of `{objects.url(destination.prefix)}` has no conditional writes, so two "
+        "concurrent writers could damage a table",
         hint=(
             "use a store with conditional writes (`If-None-Match`), or set `single_writer: "
-            "true` and never run two writers at a time"
+            "true` in the destination and never run two loads of a table at a time"
         ),
     )
 

@@ -143,14 +143,13 @@ class ProbeResult:
     """What was found, or why the probe was skipped."""
     failure: Failure | None = None
     blocked_by: str = ""
-    """The probe that failed, or was skipped for such a reason, and without which this one says
-    nothing."""
+    """The probe that this one depends on, where that one failed or was itself blocked."""
 
 
 @dataclass(frozen=True)
 class CheckVerdict:
-    """The whole test. `left_behind` are URLs of probe objects that could not be removed, and
-    the probe database of Glue with the command that deletes it."""
+    """The results of all probes. `left_behind` names what the test could not remove: URLs of probe
+    objects, and the probe database of Glue with the command that deletes it."""
 
     results: tuple[ProbeResult, ...]
     left_behind: tuple[str, ...]

@@ -170,7 +170,11 @@ def _bad_file(causes: list[_Cause]) -> ErrorInfo | None:
             "`on_bad_value: 'NULL'`",
         )
     if any((cause.condition or "").startswith("FAILED_READ_FILE") for cause in causes):
-        return _failed("UnreadableFile", f"{where}: {inner}", hint="check the file and `format`")
+        return _failed(
+            "UnreadableFile",
+            f"{where}: {inner}",
+            hint="check that the file is complete, and that `format` and `options` are right",
+        )
     return None
 
 

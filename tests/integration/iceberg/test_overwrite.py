@@ -59,5 +59,5 @@ def test_overwrite_clears_the_bookmark_of_loaded_files(loads: Loads) -> None:
     stopped = loads.load(incremental)
 
     assert stopped.error is not None
-    assert "without `incremental`" in stopped.error.message
+    assert "without `source.incremental`" in stopped.error.message
     assert loads.rows() == [{"id": 1}, {"id": 2}]

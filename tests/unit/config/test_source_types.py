@@ -26,7 +26,7 @@ from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
 from lakeload.launch.run import refuse_without_any_input
 from lakeload.launch.spec import Attempt, check_options
-from lakeload.machine.jars.pins import features_of
+from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.policy.iam import source_policy
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import SOURCES
@@ -175,7 +175,7 @@ def test_source_without_files_passes_the_checks_before_spark(tmp_path: Path) -> 
 
     assert (plan.action, plan.index, plan.numbering) == ("LOAD", "sparse", "not counted")
     assert (plan.reader, plan.missing) == ("jvm", ())
-    assert features_of(table.input for table in tables) == ()
+    assert jar_sets_for(table.input for table in tables) == ()
     assert all(JDBC.size(table.input) is None for table in tables)  # type: ignore[arg-type]
     assert source_policy(destination, tables) is None
 

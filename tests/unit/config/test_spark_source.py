@@ -11,7 +11,7 @@ import yaml
 
 from lakeload.commands.schema import json_schema
 from lakeload.documents.spec import table_specs
-from lakeload.machine.jars.pins import features_of
+from lakeload.machine.jars.pins import jar_sets_for
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import SparkInput, TableSpec
 from tests.unit.config.documents import pipeline, problems_of
@@ -89,5 +89,5 @@ def test_source_mistakes_are_reported_at_their_lines(
 def test_spark_source_avro_needs_its_jar(tmp_path: Path) -> None:
     tables = table_specs(pipeline(tmp_path, XML.replace("format: xml", "format: avro")))
 
-    assert "avro" in features_of(table.input for table in tables)
-    assert features_of(table.input for table in table_specs(pipeline(tmp_path, XML))) == ()
+    assert "avro" in jar_sets_for(table.input for table in tables)
+    assert jar_sets_for(table.input for table in table_specs(pipeline(tmp_path, XML))) == ()

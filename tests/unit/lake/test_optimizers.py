@@ -110,5 +110,5 @@ def test_optimizer_denied_by_glue_is_reported() -> None:
 
 
 def test_optimizer_of_another_catalog_is_not_created() -> None:
-    with pytest.raises(InvalidInput, match="only tables of its own catalog"):
+    with pytest.raises(InvalidInput, match="tables of the Glue catalog only"):
         Glue(type="REST", glue_id=None)

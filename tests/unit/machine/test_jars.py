@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from lakeload.machine.jars.pins import SETS, Jar, features_of, look_at, look_at_all, pinned
+from lakeload.machine.jars.pins import SETS, Jar, jar_sets_for, look_at, look_at_all, pinned
 from lakeload_jobs.contract.spec import FilesInput
 
 CONTENT = b"PK jar " * 1000
@@ -40,10 +40,10 @@ def test_jars_are_needed_for_s3_avro_and_iceberg_alone() -> None:
     direct = FilesInput("AVRO", ("/data/a.avro",), {})
     avro = FilesInput("AVRO", ("/data/a.avro",), {"avroSchema": "{}"})
 
-    assert features_of([local, csv, lines, direct]) == ()
-    assert features_of([local, avro, s3, s3]) == ("avro", "s3")
-    assert features_of([local], "ICEBERG") == ("iceberg",)
-    assert features_of([s3, avro], "ICEBERG") == ("avro", "iceberg", "s3")
+    assert jar_sets_for([local, csv, lines, direct]) == ()
+    assert jar_sets_for([local, avro, s3, s3]) == ("avro", "s3")
+    assert jar_sets_for([local], "ICEBERG") == ("iceberg",)
+    assert jar_sets_for([s3, avro], "ICEBERG") == ("avro", "iceberg", "s3")
 
 
 def test_a_jar_is_present_missing_or_broken(tmp_path: Path) -> None:

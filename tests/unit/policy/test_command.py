@@ -282,7 +282,7 @@ def test_an_account_is_of_the_buckets_partition() -> None:
 
 
 def test_a_federated_user_is_no_principal_of_a_role() -> None:
-    with pytest.raises(InvalidInput, match="not the ARN of an account, a user or a role"):
+    with pytest.raises(InvalidInput, match="nor the ARN of an account, a user or a role"):
         principal_arn("arn:aws:sts::111122223333:federated-user/me")
 
 

@@ -77,7 +77,7 @@ def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
     return tuple(jars)
 
 
-def features_of(
+def jar_sets_for(
     inputs: Iterable[TableInput], table_format: TableFormat = "PARQUET"
 ) -> tuple[str, ...]:
     """Return which sets loads of these inputs into such tables need, each once, sorted."""

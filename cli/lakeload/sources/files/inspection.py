@@ -99,7 +99,7 @@ def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
             head = _peek(raw, 16)
         if kind := _binary_format(head):
             return _BINARY[kind](file, files)
-        if head.startswith(b"PK\x03\x04"):
+        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
             _check_archive(file, files)
         return _inspect_text(file, files)
     except LoadFailed as error:

@@ -42,8 +42,10 @@ class GlueOptimizers:
         catalog = catalog_of(destination)
         if catalog is None or not catalog_traits(catalog).in_glue:
             raise InvalidInput(
-                "Glue optimizes only tables of its own catalog, and these are in another",
-                hint="leave `--register-glue-optimizers` out: lakeload runs maintenance itself",
+                "Glue's optimizers work on tables of the Glue catalog only, and this destination "
+                "uses another catalog",
+                hint="leave `--register-glue-optimizers` out: `lakeload maintain` without it does "
+                "the same work",
             )
         self._session = session
         self._catalog = catalog.glue_id

@@ -156,11 +156,12 @@ def _state(bookmark: Bookmark, *, reload: bool) -> FilesState | None:
         ) from error
     if before is None and not bookmark.first_run and not reload:
         raise LoadFailed(
-            "this pipeline has loaded this table without `incremental`, so it is not known "
-            "which files are loaded",
+            "this pipeline has loaded this table without `source.incremental`, so it is not "
+            "known which files are loaded",
             hint=(
-                "`lakeload sync --reload` appends all existing files and remembers them; "
-                "to avoid duplicate rows, first empty the table with `lakeload reset`"
+                "empty the table with `lakeload reset --table NAME`, then run `lakeload sync "
+                "--table NAME --reload`, which loads all files and remembers them; without the "
+                "reset, the rows of files that are already loaded are duplicated"
             ),
         )
     return before

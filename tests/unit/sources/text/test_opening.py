@@ -82,7 +82,8 @@ def test_deflate_is_known_by_its_ending(tmp_path: Path) -> None:
         (lzma.compress(DATA)[:-9], "the xz file is damaged"),
         (zstd(DATA)[:-9], "the zst file is damaged"),
         (zipped(DATA)[:-9], "the zip file is damaged"),
-        (zipped(DATA, "b.csv"), "the zip file contains 2 files, and lakeload reads only one"),
+        (zipped(DATA, "b.csv"), "contains 2 files, and lakeload reads zip files with exactly one"),
+        (b"PK\x05\x06" + bytes(18), "the zip file contains no files"),
         (b"\x04\x22\x4d\x18....", "files compressed with lz4 are not supported"),
     ],
 )

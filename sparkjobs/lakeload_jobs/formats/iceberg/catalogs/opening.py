@@ -65,8 +65,8 @@ def _nessie(
     destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
 ) -> IcebergCatalog:
     raise InvalidInput(
-        "Nessie's native interface can only be used from Spark",
-        hint="`sync`, `plan` and `maintain` start Spark; this command cannot use that catalog",
+        "this command does not start Spark, and Nessie's native interface works only through Spark",
+        hint="use `sync`, `plan` or `maintain`, which start Spark",
     )
 
 

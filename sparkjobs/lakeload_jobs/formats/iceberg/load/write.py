@@ -98,11 +98,11 @@ class IcebergWriter:
     def stage(self, counted: Counted | None) -> StagedIceberg:
         """Write the rows to a branch of their own."""
         load = self.load
-        # Rows that were read once lie on Spark's disks: to look at them again reads no source.
+        # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
         frame = self.ready.rows.frame
         bad = count_bad_values(frame) if counted is None else counted.bad_values
         rejected = count_rejected(frame) if counted is None else counted.rejected
-        given = Stage(
+        request = Stage(
             spark=load.spark,
             spec=load.spec,
             table=load.table,
@@ -113,12 +113,12 @@ class IcebergWriter:
             replaces=load.replaces,
         )
         try:
-            staged = stage(given)
+            staged = stage(request)
             return StagedIceberg(
-                load, self.ready, given, staged, bad, rejected_rows(given, rejected)
+                load, self.ready, request, staged, bad, rejected_rows(request, rejected)
             )
         except BaseException:
-            _drop(load, given.branch)
+            _drop(load, request.branch)
             raise
 
 

@@ -286,9 +286,9 @@ def _document(data: bytes, key: str) -> dict[str, Any]:
         raise _damaged(key, "it has no `format`")
     if (found := document.pop("format")) > FORMAT:
         raise NewerFormat(
-            f"`{key}` has format {found} and this lakeload reads up to {FORMAT}: it was written by "
-            "a newer lakeload",
-            hint="upgrade lakeload here: `pip install --upgrade lakeload`",
+            f"the record `{key}` was written by a newer lakeload: it has record format {found}, "
+            f"but this one reads formats up to {FORMAT}",
+            hint="upgrade lakeload on this machine, as with `pip install --upgrade lakeload`",
         )
     if "kind" not in document:
         raise _damaged(key, "it has no `kind`")

@@ -48,6 +48,7 @@ _MAGIC = (
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "zst"),
     (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),  # one without members
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"\xff\x06\x00\x00sNaPpY", "snappy"),
 )
@@ -232,10 +233,15 @@ def _member(packed: IO[bytes], file: FileState) -> Bytes:
         for member in archive.infolist()
         if not member.is_dir() and not member.filename.startswith("__MACOSX/")
     ]
-    if len(members) != 1:
+    if not members:
+        raise UnreadableFile(
+            file.path, "the zip file contains no files", hint="remove it, or export it again"
+        )
+    if len(members) > 1:
         raise UnreadableFile(
             file.path,
-            f"the zip file contains {len(members)} files, and lakeload reads only one",
+            f"the zip file contains {len(members)} files, and lakeload reads zip files with "
+            "exactly one",
             hint="unpack it, and use the files or their folder as `path`",
         )
     if members[0].flag_bits & 1:

@@ -365,7 +365,9 @@ def option_text(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return json.dumps(value, ensure_ascii=False)
+        # Of anything else, such as a variable that is not set, the validation says what is wrong.
+        plain = all(type(one) in (str, int, float, bool) for one in value)
+        return json.dumps(value, ensure_ascii=False) if plain else value
     return str(value) if isinstance(value, int) else value
 
 
