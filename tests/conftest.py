@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.servers.nessie",
     "tests.servers.rest_catalog",
     "tests.servers.postgres",
+    "tests.servers.mariadb",
     "tests.servers.maven_repository",
     "tests.servers.standalone_spark",
 ]

@@ -37,7 +37,7 @@ TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
-DatabaseType = Literal["POSTGRESQL"]
+DatabaseType = Literal["POSTGRESQL", "MYSQL"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 

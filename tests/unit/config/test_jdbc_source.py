@@ -14,6 +14,7 @@ from lakeload.documents.spec import table_specs
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
+from lakeload_jobs.sources.databases import mysql
 from lakeload_jobs.sources.databases.postgres import RULES
 from tests.unit.config.documents import pipeline, problems_of
 
@@ -123,4 +124,50 @@ def test_the_page_has_the_table_of_types() -> None:
     page = (Path(__file__).parents[3] / "docs/databases.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     shown = [(row[1].strip().strip("`"), row[2].strip().strip("`")) for row in rows]
-    assert shown == [(rule.type, rule.target) for rule in RULES]
+    postgres = [(rule.type, rule.target) for rule in RULES]
+    assert shown == postgres + [(rule.type, rule.target) for rule in mysql.RULES]
+
+
+MARIADB = """\
+version: 1
+name: shop
+destination: {version: 1, bucket: my-data-lake, region: us-east-1}
+source: {type: JDBC, url: "mysql://loader@db.example.com/shop?sslmode=verify-ca"}
+tables:
+  - {table: 'crm."Line.Items"'}
+"""
+
+
+def test_mysql_and_mariadb_are_one_database(tmp_path: Path) -> None:
+    (table,) = table_specs(pipeline(tmp_path, MARIADB))
+
+    assert table.input == JdbcInput(
+        "MYSQL",
+        "db.example.com",
+        3306,
+        "shop",
+        "crm",
+        "Line.Items",
+        user="loader",
+        parameters={"sslmode": "verify-ca"},
+    )
+    assert table.target == "crm.Line_Items"
+    for scheme in ("mariadb:", "jdbc:mysql:", "jdbc:mariadb:"):
+        other = table_specs(pipeline(tmp_path, MARIADB.replace("mysql:", scheme)))[0]
+        assert other.fingerprint == table.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("loader@", "", "source", "`user` is missing"),
+        ("sslmode=verify-ca", "application_name=a", "source.url", "which lakeload does not know"),
+        ("table: 'crm", "query: select 1, table: 'crm", "tables[0].query", "not supported yet"),
+    ],
+)
+def test_what_only_mysql_lacks_is_found(
+    old: str, new: str, key: str, message: str, tmp_path: Path
+) -> None:
+    problems = problems_of(tmp_path, MARIADB.replace(old, new, 1))
+
+    assert any(problem.key == key and message in problem.message for problem in problems), problems

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-import psycopg
-
 from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceColumns
-from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.databases import postgres
+from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import is_read
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
 
+_DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
+"""The module of each database; they have the functions that are called here."""
 _AT_ONCE = threading.Semaphore(2)
 """Connections of one command: no source allows fewer (`max_connections`)."""
 
@@ -26,8 +26,9 @@ def estimate(read: JdbcInput, readers: SourceReaders) -> InputEstimate:
 
     Raises `Refused` where it cannot be reached, and `LoadFailed` where it has no such table.
     """
+    database = _DATABASES[read.database]
     with _connected(read, readers) as connection:
-        relation = postgres.find_relation(connection, read)
+        relation = database.find_relation(connection, read)
     return InputEstimate(relation.estimated_rows, relation.bytes)
 
 
@@ -38,16 +39,18 @@ def read_columns(
 
     Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
     """
+    database = _DATABASES[read.database]
     with _connected(read, readers) as connection:
-        postgres.check_encoding(connection, read)
-        relation = postgres.find_relation(connection, read)
-        found = postgres.columns(connection, relation, read)
+        if database is postgres:
+            postgres.check_encoding(connection, read)
+        relation = database.find_relation(connection, read)
+        found = database.columns(connection, relation, read)
         names = tuple(column.name for column in found)
         columns = in_source_spelling(request.table.columns, names)
         selected = [
-            column for column in postgres.select(found) if is_read(request.table, columns, column)
+            column for column in database.select(found) if is_read(request.table, columns, column)
         ]
-        postgres.check_select(connection, relation, selected, read)
+        database.check_select(connection, relation, selected, read)
     types = {column.name: column.type for column in selected}
     try:
         types |= {name: spark_name(text_type(kind)) for name, kind in (columns.types or {}).items()}
@@ -57,8 +60,9 @@ def read_columns(
 
 
 @contextmanager
-def _connected(read: JdbcInput, readers: SourceReaders) -> Iterator[psycopg.Connection[Any]]:
+def _connected(read: JdbcInput, readers: SourceReaders) -> Iterator[Any]:
     password = None if read.password is None else readers.session.resolve(read.password)
-    with _AT_ONCE, closing(postgres.connect(read, password)) as connection:
-        connection.execute("SET default_transaction_read_only = on")
+    with _AT_ONCE, closing(_DATABASES[read.database].connect(read, password)) as connection:
+        if read.database == "POSTGRESQL":
+            connection.execute("SET default_transaction_read_only = on")
         yield connection

@@ -42,10 +42,16 @@ _EXAMPLE = "write it as `postgresql://db.example.com:5432/shop`"
 _DATABASES: dict[str, tuple[DatabaseType, int]] = {
     "postgresql": ("POSTGRESQL", 5432),
     "postgres": ("POSTGRESQL", 5432),
+    "mysql": ("MYSQL", 3306),
+    "mariadb": ("MYSQL", 3306),
 }
 """The databases by the scheme of their URLs, with the port that each has by default."""
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-_PARAMETERS = ("sslmode", "sslrootcert", "application_name", "connect_timeout", "options")
+_PARAMETERS: dict[DatabaseType, tuple[str, ...]] = {
+    "POSTGRESQL": ("sslmode", "sslrootcert", "application_name", "connect_timeout", "options"),
+    "MYSQL": ("sslmode", "sslrootcert", "connect_timeout"),
+}
+"""The parameters that a URL can have; they mean what they mean to libpq."""
 _NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
 
@@ -87,11 +93,11 @@ def parse_url(url: str) -> DatabaseUrl:
         raise refusal(f"`{shown(url)}` does not name one host and one database", _EXAMPLE)
     return DatabaseUrl(
         database, parts.hostname, port or default, name, unquote(parts.username or ""),
-        _parameters(parts.query),
+        _parameters(parts.query, _PARAMETERS[database]),
     )  # fmt: skip
 
 
-def _parameters(query: str) -> dict[str, str]:
+def _parameters(query: str, allowed: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if looks_secret(name):
@@ -102,11 +108,11 @@ def _parameters(query: str) -> dict[str, str]:
             )
         if name == "user":
             raise refusal("the parameter `user` belongs below `source`", "write `user: NAME` there")
-        if name not in _PARAMETERS:
+        if name not in allowed:
             raise refusal(
                 f"the URL has the parameter `{shown(name)}`, which lakeload does not know",
-                did_you_mean(name, _PARAMETERS)
-                or f"the parameters are {', '.join(f'`{one}`' for one in _PARAMETERS)}",
+                did_you_mean(name, allowed)
+                or f"the parameters are {', '.join(f'`{one}`' for one in allowed)}",
             )
         if name == "sslmode" and value not in _TLS_MODES:
             raise refusal(
@@ -148,7 +154,7 @@ class JdbcSettings(SourceSettings):
     type: Literal["JDBC"]
     """`JDBC`: tables of a database."""
     url: DatabaseAddress
-    """The database, as `postgresql://HOST:PORT/DATABASE`. Without a password."""
+    """The database, as `postgresql://HOST:PORT/DATABASE` or `mysql://…`. Without a password."""
     user: Text | None = None
     """The user who reads. Default: the one in the URL, or as libpq finds it."""
     password: Secret = None
@@ -240,12 +246,24 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         }
 
     def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:
-        """Yield a user that is given twice."""
+        """Yield a user that is given twice or missing, and queries that cannot be read."""
         try:
             settings = JdbcSettings.model_validate(source)
         except ValidationError:
             return
         url = parse_url(settings.url)
+        if url.database == "MYSQL" and not (settings.user or url.user):
+            yield Finding(
+                "`user` is missing", "write `user: NAME` below `source`", ("source",), "missing-key"
+            )
+        for i, table in tables:
+            if url.database == "MYSQL" and table.query is not None:
+                yield Finding(
+                    "`query` is not supported yet for MySQL and MariaDB",
+                    "create a view, and name it in `table`",
+                    ("tables", i, "query"),
+                    "not-supported-yet",
+                )
         if settings.user and url.user and settings.user != url.user:
             yield Finding(
                 f"`user` is `{shown(settings.user)}`, and the URL names `{shown(url.user)}`",
@@ -286,11 +304,11 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         return read_columns(read, request, readers)
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
-        """Return what counts the rows."""
-        return "counted in the database"
+        """Return what counts the rows; those of MySQL are read once."""
+        return "not counted" if read.database == "MYSQL" else "counted in the database"
 
     def only_jvm(self, read: JdbcInput) -> bool:
-        """Return False: ADBC reads all types."""
+        """Return False: rows are read without Spark."""
         return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +14,15 @@ from pyspark.sql.types import DataType, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
-from lakeload_jobs.sources.databases import postgres
+from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
-from lakeload_jobs.sources.databases.columns import SelectedColumn, is_read
+from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -32,10 +33,14 @@ _LEAST = 2
 
 def connect_databases(
     spec: JobSpec, aws: AwsSession
-) -> Callable[[TableSpec, JdbcInput], JdbcSource]:
+) -> Callable[[TableSpec, JdbcInput], JdbcSource | MysqlSource]:
     """Return what makes the source of a table. The tables of a run share the connections."""
     budget = _Budget(min(spec.concurrency, len(spec.tables)))
-    return lambda table, given: JdbcSource(spec, table, given, aws, budget)
+    sources: dict[DatabaseType, type[JdbcSource | MysqlSource]] = {
+        "POSTGRESQL": JdbcSource,
+        "MYSQL": MysqlSource,
+    }
+    return lambda table, given: sources[given.database](spec, table, given, aws, budget)
 
 
 class _Budget:
@@ -46,10 +51,11 @@ class _Budget:
         self._open = 0
         self._changed = threading.Condition()
 
-    def take(self, most: int) -> int:
+    def take(self, most: int, share: int | None = None) -> int:
         """Wait until no more than `most` are open with those of one more table, and return how
-        many these are."""
-        share = max(_LEAST, most // self._tables)
+        many these are: `share`, or as many as each table can have."""
+        if share is None:
+            share = max(_LEAST, most // self._tables)
         with self._changed:
             self._changed.wait_for(lambda: self._open + share <= most)
             self._open += share
@@ -137,11 +143,7 @@ class JdbcSlice:
         without the driver.
         """
         source, spec, given = self.source, self.source.spec, self.source.given
-        if spec.reader == "JVM":
-            raise InvalidInput(
-                "a source of type JDBC cannot be read with `spark.reader: JVM`",
-                hint="leave `spark.reader` out",
-            )
+        _check_reader(spec)
         check_installed()
         snapshot, readers = source.new_snapshot()
         postgres.check_encoding(snapshot.connection, given)
@@ -156,6 +158,143 @@ class JdbcSlice:
         identity = TaskIdentity(spec.destination, spec.label, remote)
         reader = ReadSplit(given, identity, relation, snapshot.id, read, spec.on_bad_value)
         return _rows(spark, spec, table, names, Splits(parts, reader, _counts(parts)), snapshot)
+
+
+class MysqlSource:
+    """One table of MySQL or MariaDB. Sessions have no snapshot in common there, so that one task
+    reads the table, once, in one transaction."""
+
+    incremental = False
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        table: TableSpec,
+        given: JdbcInput,
+        aws: AwsSession,
+        budget: _Budget,
+    ) -> None:
+        self.spec = spec
+        self.table = table
+        self.given = given
+        self._aws = aws
+        self._budget = budget
+        self._connections = 0
+
+    def slice(self, bookmark: Bookmark) -> MysqlSlice:
+        """Return all of the table: nothing is remembered."""
+        return MysqlSlice(self)
+
+    def columns(self) -> tuple[mysql.Relation, tuple[CatalogColumn, ...]]:
+        """Return the table and its columns. Raises as connecting does, and `LoadFailed`."""
+        if not self._connections:
+            self._connections = self._budget.take(self.given.max_connections, 1)
+        reference = self.given.password
+        password = None if reference is None else self._aws.resolve(reference)
+        with closing(mysql.connect(self.given, password)) as connection:
+            relation = mysql.find_relation(connection, self.given)
+            return relation, mysql.columns(connection, relation, self.given)
+
+    def close(self) -> None:
+        """Give its connections back."""
+        self._budget.give_back(self._connections)
+        self._connections = 0
+
+
+@dataclass(frozen=True)
+class MysqlSlice:
+    """All rows of the table."""
+
+    source: MysqlSource
+    idle: bool = False
+    records_anyway: bool = False
+    must_record: bool = False
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    bytes: int | None = None
+    change: StateChange | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: nothing is remembered of what was read."""
+
+    def open(
+        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
+    ) -> Rows:
+        """Read the catalog. The rows are read later, by one task.
+
+        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
+        be read, and `InvalidInput` for settings that it does not bear out.
+        """
+        source, spec, given = self.source, self.source.spec, self.source.given
+        _check_reader(spec)
+        relation, columns = source.columns()
+        names = tuple(column.name for column in columns)
+        table = _in_source_spelling(source.table, names)
+        selected = mysql.select(columns)
+        read = tuple(column for column in selected if is_read(table, table.columns, column))
+        remote = not spec.runtime.tasks_share_driver
+        identity = TaskIdentity(spec.destination, spec.label, remote)
+        reader = mysql.ReadTable(given, identity, relation, read, spec.on_bad_value)
+        once = Splits((None,), reader)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        rows = MysqlRows(split_frame(spark, once, schema), names, once, relation.warnings)
+        casts = _casts(table, schema, names)
+        if not casts:
+            return rows
+        frame = cast_types(rows.frame, casts, spec.on_bad_value)
+        return replace(rows, deferred=DeferredFrame.made(frame), splits=None)
+
+
+@dataclass(frozen=True)
+class MysqlRows:
+    """The rows of a table that is read once (`sources.base.Rows`)."""
+
+    deferred: DeferredFrame
+    names: tuple[str, ...]
+    splits: Splits | None
+    warnings: tuple[str, ...]
+    why_no_splits: str = "`columns.types` casts a column"
+    counts: tuple[int, ...] | None = None
+    reader: Reader = "direct"
+    repeatable: bool = False
+    count_reads_all_columns: bool = False
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark gets them."""
+        return self.deferred.frame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.deferred.schema
+
+    def check_unchanged(self) -> None:
+        """Do nothing: the read was one transaction, which has ended."""
+
+    def check_values(self) -> None:
+        """Do nothing: the read has reported all bad values, in the transaction."""
+
+    def finish(self, ends: Sequence[Any]) -> StateChange | None:
+        """Return None: nothing is remembered."""
+
+
+def _check_reader(spec: JobSpec) -> None:
+    if spec.reader == "JVM":
+        raise InvalidInput(
+            "a source of type JDBC cannot be read with `spark.reader: JVM`",
+            hint="leave `spark.reader` out",
+        )
+
+
+def _casts(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:
+    """Return the types of `columns.types` that columns do not have already."""
+    kinds = {field.name: field.dataType for field in schema}
+    return {
+        name: kind
+        for name, kind in check_types(table.columns.types or {}, names).items()
+        if name in kinds and DataType.fromDDL(kind) != kinds[name]
+    }
 
 
 def _counts(parts: Sequence[postgres.Split]) -> tuple[int, ...]:
@@ -173,12 +312,7 @@ def _rows(
     reader: Any = splits.read
     schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
     deferred = split_frame(spark, splits, schema)
-    kinds = {field.name: field.dataType for field in schema}
-    casts = {
-        name: kind
-        for name, kind in check_types(table.columns.types or {}, names).items()
-        if name in kinds and DataType.fromDDL(kind) != kinds[name]
-    }
+    casts = _casts(table, schema, names)
     if not casts:
         return JdbcRows(deferred, names, splits, reader, snapshot)
     frame = deferred.frame

@@ -1,0 +1,538 @@
+"""MySQL and MariaDB: connections, the table of types, and the rows of one consistent read.
+
+PyMySQL is the driver of everything. It converts nothing: every value crosses as the text that the
+server writes, or as bytes, and becomes one of the column's type here.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pymysql
+import pymysql.cursors
+from pymysql.constants import CR, ER
+
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.files.text.values import text_type
+
+if TYPE_CHECKING:
+    Connection = pymysql.Connection[pymysql.cursors.Cursor]
+
+_MAX_DIGITS = 38
+_CONNECT_SECONDS = 15
+_SETTINGS = {
+    "time_zone": "'+00:00'",
+    # Else `char` may come with its blanks, and quotes may mean other things.
+    "sql_mode": "''",
+    "sql_auto_is_null": "0",
+    # For rows that are written to the lake more slowly than the server sends them.
+    "net_write_timeout": "3600",
+    "lock_wait_timeout": "60",
+    "innodb_lock_wait_timeout": "60",
+}
+"""Of each session."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What becomes of the columns of one type: a row of docs/databases.md.
+
+    `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
+    """
+
+    type: str
+    target: str
+    expression: str = "{0}"
+    bad: str = ""
+    reason: str = ""
+
+
+_NOT_A_DATE = "it is not a date of the years 1 to 9999"
+_NO_DATE = (
+    # A month of 0 has no last day; `ALLOW_INVALID_DATES` lets a 31 February in.
+    "({0} IS NOT NULL AND (YEAR({0}) = 0 OR DAYOFMONTH({0}) = 0"
+    " OR COALESCE(DAYOFMONTH({0}) > DAYOFMONTH(LAST_DAY({0})), TRUE)))"
+)
+# As text a `float` has 6 digits only.
+_ALL_DIGITS = "{0} * 1E0"
+_NUMBER = "CAST({0} AS UNSIGNED)"
+
+RULES: tuple[Rule, ...] = (
+    Rule("tinyint", "tinyint"),
+    Rule("tinyint unsigned", "smallint"),
+    Rule("smallint", "smallint"),
+    Rule("smallint unsigned", "int"),
+    Rule("mediumint", "int"),
+    Rule("mediumint unsigned", "int"),
+    Rule("int", "int"),
+    Rule("int unsigned", "bigint"),
+    Rule("bigint", "bigint"),
+    Rule("bigint unsigned", "decimal(20,0)"),
+    Rule("decimal", "decimal(p,s)"),
+    Rule("float", "float", _ALL_DIGITS),
+    Rule("double", "double", _ALL_DIGITS),
+    Rule("bit(1)", "boolean", _NUMBER),
+    Rule("bit", "decimal(20,0)", _NUMBER),
+    Rule("year", "smallint"),
+    Rule("date", "date", bad=_NO_DATE, reason=_NOT_A_DATE),
+    Rule("datetime", "timestamp_ntz", bad=_NO_DATE, reason=_NOT_A_DATE),
+    Rule("timestamp", "timestamp", bad=_NO_DATE, reason=_NOT_A_DATE),
+    Rule("time", "string"),
+    Rule("char", "string"),
+    Rule("varchar", "string"),
+    Rule("tinytext", "string"),
+    Rule("text", "string"),
+    Rule("mediumtext", "string"),
+    Rule("longtext", "string"),
+    Rule("enum", "string"),
+    Rule("set", "string"),
+    Rule("json", "string"),
+    Rule("binary", "binary"),
+    Rule("varbinary", "binary"),
+    Rule("tinyblob", "binary"),
+    Rule("blob", "binary"),
+    Rule("mediumblob", "binary"),
+    Rule("longblob", "binary"),
+    Rule("geometry", "binary"),
+)
+"""The table of types. `geometry` stands for all spatial types."""
+OTHER = Rule("", "string", "CAST({0} AS CHAR)")
+"""What every other type follows: its text, as the server writes it."""
+_RULES = {rule.type: rule for rule in RULES}
+_GEOMETRIES = (
+    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
+    *("multipolygon", "geometrycollection", "geomcollection"),
+)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view. `engine` is '' for a view."""
+
+    schema: str
+    name: str
+    engine: str
+    estimated_rows: int | None
+    bytes: int | None
+
+    @property
+    def sql(self) -> str:
+        """The quoted name."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not as one expects of a table."""
+        if self.engine in ("", "InnoDB"):
+            return ()
+        return (
+            f"`{self.schema}.{self.name}` has the engine {self.engine}, which has no consistent "
+            "read: a change during the read may be loaded in part",
+        )
+
+
+def quoted(name: str) -> str:
+    """Return an identifier as SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) -> Connection:
+    """Connect with the settings of every session. `streams`: rows come as they are read.
+
+    Raises `Refused` where the server cannot be reached or rejects the login.
+    """
+    parameters = read.parameters or {}
+    cursors: Any = pymysql.cursors
+    try:
+        connection = pymysql.connect(
+            host=read.host,
+            port=read.port,
+            user=read.user,
+            password="" if password is None else password.reveal(),
+            database=read.name,
+            charset="utf8mb4",
+            connect_timeout=int(parameters.get("connect_timeout", _CONNECT_SECONDS)),
+            autocommit=True,
+            conv={},
+            cursorclass=cursors.SSCursor if streams else cursors.Cursor,
+            program_name="lakeload",
+            **_tls(parameters),
+        )
+    except (pymysql.Error, RuntimeError, OSError) as error:
+        raise _not_connected(read, error) from None
+    try:
+        with failures("preparing the session"):
+            values = ", ".join(f"SESSION {name} = {value}" for name, value in _SETTINGS.items())
+            fetch(connection, f"SET {values}")
+            fetch(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _tls(parameters: dict[str, str]) -> dict[str, Any]:
+    """Return the settings of TLS: `sslmode` and `sslrootcert` mean what they mean to libpq."""
+    mode, root = parameters.get("sslmode", "prefer"), parameters.get("sslrootcert")
+    if mode == "disable":
+        return {"ssl_disabled": True}
+    if mode in ("allow", "prefer"):
+        return {}
+    try:
+        context = ssl.create_default_context(cafile=None if root == "system" else root)
+    except OSError as error:
+        raise Refused(
+            f"`sslrootcert`: the file `{root}` cannot be read as certificates: {error.strerror}",
+            hint="set `sslrootcert` in `url` to a file with the authority's certificate",
+        ) from error
+    context.check_hostname = mode == "verify-full"
+    if mode == "require" and root is None:
+        context.verify_mode = ssl.CERT_NONE
+    return {"ssl": context}
+
+
+def fetch(connection: Connection, statement: str, *values: str) -> tuple[tuple[Any, ...], ...]:
+    """Run a statement, with text in the place of each `%s`, and return its rows, as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values or None)
+        return tuple(cursor.fetchall())
+
+
+_LOGIN = (ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, 1698)
+_BUSY = (ER.CON_COUNT_ERROR, ER.TOO_MANY_USER_CONNECTIONS, ER.USER_LIMIT_REACHED)
+
+
+def _not_connected(read: JdbcInput, error: Exception) -> Refused:
+    number, text = _number(error), safe_text(error)
+    if number in _LOGIN:
+        hint = "check `user` and `password` in `source`, and that the user may connect from here"
+    elif number == ER.BAD_DB_ERROR:
+        hint = "check the database in `url`"
+    elif number in _BUSY:
+        hint = "run again when fewer sessions are connected, or raise the limit on the server"
+    elif isinstance(error, RuntimeError):
+        hint = "set `sslmode=require` in `url`: without TLS this login needs another package"
+    else:
+        hint = "check `url` in `source`, the network, and TLS of the server"
+    return Refused(
+        f"connecting to MySQL at {read.host}:{read.port} failed: {text}",
+        hint=hint,
+        retryable=number not in (*_LOGIN, ER.BAD_DB_ERROR),
+    )
+
+
+def _number(error: Exception) -> int:
+    number = error.args[0] if error.args else 0
+    return number if isinstance(number, int) else 0
+
+
+def safe_text(error: Exception) -> str:
+    """Return a driver's message on one line; the server's messages hold no password."""
+    text = error.args[1] if len(error.args) > 1 else str(error)
+    return " ".join(str(text).split())[:300]
+
+
+LOST_HINT = "run again: nothing was committed"
+_LOST = (
+    CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, 0, ER.SERVER_SHUTDOWN, 1927,
+    ER.NET_READ_ERROR, ER.NET_WRITE_INTERRUPTED, ER.NET_ERROR_ON_WRITE,
+)  # fmt: skip
+"""The connection has ended: the server was stopped, or an operator has killed the session."""
+_TIMED_OUT = (1969, 3024, 1317)
+"""`max_statement_time` of MariaDB, `max_execution_time` of MySQL, a killed statement."""
+_LOCKED = (ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK)
+_HINTS = {
+    ER.TABLEACCESS_DENIED_ERROR: "grant it: `GRANT SELECT ON {0} TO …`",
+    ER.COLUMNACCESS_DENIED_ERROR: "grant it, or leave the column out with `columns.exclude`",
+    ER.NO_SUCH_TABLE: "the table was dropped or renamed: run again",
+    ER.BAD_FIELD_ERROR: "the columns of the table have changed: run again",
+    **dict.fromkeys(_TIMED_OUT, "raise the limit of statements for this user"),
+    **dict.fromkeys(_LOCKED, "another session holds a lock on the table: run again later"),
+    **dict.fromkeys(_BUSY, "lower `max_connections` in `source`, or raise it on the server"),
+}
+
+
+@contextmanager
+def failures(doing: str, relation: Relation | None = None) -> Iterator[None]:
+    """Raise errors of the driver as `LoadFailed`, by their number."""
+    try:
+        yield
+    except LakeloadError:
+        raise
+    except (pymysql.Error, OSError) as error:
+        number = _number(error)
+        if number in _LOST or isinstance(error, OSError | pymysql.InterfaceError):
+            raise LoadFailed(
+                f"{doing}: the connection to MySQL was lost", hint=LOST_HINT, retryable=True
+            ) from None
+        hint = _HINTS.get(number)
+        raise LoadFailed(
+            f"{doing}: {safe_text(error)} (error {number})",
+            hint=hint.format(relation.sql if relation else "…") if hint else None,
+            retryable=number in (*_TIMED_OUT, *_LOCKED, *_BUSY),
+        ) from None
+
+
+def find_relation(connection: Connection, read: JdbcInput) -> Relation:
+    """Return the table. Raises `LoadFailed` where the user sees none of that name."""
+    with failures(f"finding the table `{read.schema}.{read.table}`"):
+        rows = fetch(
+            connection,
+            "SELECT table_name, engine, table_rows, data_length"
+            " FROM information_schema.tables WHERE table_schema = %s",
+            read.schema,
+        )
+    for name, engine, count, size in rows:
+        # The server compares names without case.
+        if name == read.table:
+            return Relation(
+                read.schema,
+                read.table,
+                engine or "",
+                None if count is None else int(count),
+                None if size is None else int(size),
+            )
+    names = [name for name, *_ in rows]
+    raise LoadFailed(
+        f"the user sees no table `{read.schema}.{read.table}`",
+        hint=did_you_mean(read.table, names)
+        or "write the names as they are in the database, upper and lower case included, and grant "
+        f"the user `SELECT` on {quoted(read.schema)}.{quoted(read.table)}",
+    )
+
+
+def columns(
+    connection: Connection, relation: Relation, read: JdbcInput
+) -> tuple[CatalogColumn, ...]:
+    """Return the columns of a table, as the catalog describes them, in their order."""
+    with failures(f"reading the columns of `{relation.schema}.{relation.name}`", relation):
+        rows = fetch(
+            connection,
+            "SELECT table_name, column_name, data_type, column_type, numeric_precision,"
+            " numeric_scale, is_nullable, column_comment FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+            relation.schema,
+            relation.name,
+        )
+    return tuple(
+        CatalogColumn(
+            name,
+            _type(kind.lower(), declared, precision),
+            declared,
+            None if precision is None else int(precision),
+            None if scale is None else int(scale),
+            nullable == "YES",
+            comment or "",
+        )
+        for table, name, kind, declared, precision, scale, nullable, comment in rows
+        if table == relation.name
+    )
+
+
+def _type(kind: str, declared: str, precision: str | None) -> str:
+    if kind in _GEOMETRIES:
+        return "geometry"
+    if kind == "bit" and precision == "1":
+        return "bit(1)"
+    # Only numbers: a value of an enum may be called so.
+    if kind.endswith("int") and re.search(r"\bunsigned\b", declared):
+        return f"{kind} unsigned"
+    return kind
+
+
+def select(found: Sequence[CatalogColumn]) -> tuple[SelectedColumn, ...]:
+    """Return how columns are selected, each as its type's rule says."""
+    return tuple(map(_selected, found))
+
+
+def _selected(column: CatalogColumn) -> SelectedColumn:
+    rule, name = _RULES.get(column.type, OTHER), quoted(column.name)
+    target = rule.target
+    if column.type == "decimal":
+        digits = column.precision or _MAX_DIGITS + 1
+        target = f"decimal({digits},{column.scale})" if digits <= _MAX_DIGITS else "string"
+    return SelectedColumn(
+        name=column.name,
+        expression=rule.expression.format(name),
+        type=target,
+        carried="TEXT",
+        bad=rule.bad.format(name),
+        reason=rule.reason,
+        shown=name,
+    )
+
+
+def check_select(
+    connection: Connection,
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    read: JdbcInput,
+) -> None:
+    """Raise `LoadFailed` where the user may not read the columns."""
+    with failures(f"reading `{relation.schema}.{relation.name}`", relation):
+        fetch(connection, f"{select_sql(relation, selected, counts_bad=False)} LIMIT 0")
+
+
+def key_of(connection: Connection, relation: Relation) -> tuple[str, ...]:
+    """Return the columns of the primary key; none where the table has none."""
+    rows = fetch(
+        connection,
+        "SELECT table_name, column_name FROM information_schema.statistics WHERE table_schema = %s"
+        " AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index",
+        relation.schema,
+        relation.name,
+    )
+    return tuple(name for table, name in rows if table == relation.name)
+
+
+_SHOWN = 10
+_TEXT_SHOWN = 60
+_FIRST_ROWS, _BATCH_BYTES = 1000, 8 << 20
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """Reads one table in one transaction; it travels to the task.
+
+    With `on_bad_value` FAIL bad values raise `BadValuesFound`, before a row is read; else they are
+    null, and counted in `BAD_VALUES_HELPER`.
+    """
+
+    read: JdbcInput
+    identity: TaskIdentity
+    relation: Relation
+    selected: tuple[SelectedColumn, ...]
+    on_bad_value: OnBadValue
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the batches, helpers included."""
+        fields: list[Any] = [(column.name, text_type(column.type)) for column in self.selected]
+        if self._counts_bad_values:
+            fields.append((BAD_VALUES_HELPER, pa.int64()))
+        return pa.schema(fields)
+
+    def __call__(self, _: object) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. Raises `LakeloadError`, also where they are not as many as were counted
+        in the same transaction."""
+        name = f"{self.relation.schema}.{self.relation.name}"
+        password = self.identity.password(self.read)
+        with closing(connect(self.read, password, streams=True)) as connection:
+            with failures(f"counting the rows of `{name}`", self.relation):
+                fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                counted = self._check(connection)
+            rows = 0
+            with failures(f"reading `{name}`", self.relation):
+                for batch in self._batches(connection):
+                    rows += batch.num_rows
+                    yield batch
+            if rows != counted:
+                raise LoadFailed(
+                    f"reading `{name}`: {counted:,} rows were counted, and {rows:,} were read in "
+                    "the same transaction",
+                    hint=LOST_HINT,
+                    retryable=True,
+                )
+
+    @property
+    def _checked(self) -> tuple[SelectedColumn, ...]:
+        return tuple(column for column in self.selected if column.bad)
+
+    @property
+    def _counts_bad_values(self) -> bool:
+        return self.on_bad_value == "NULL" and bool(self._checked)
+
+    def _check(self, connection: Connection) -> int:
+        """Return the number of rows. Raises `BadValuesFound`."""
+        sums = "".join(f", COALESCE(SUM({column.bad}), 0)" for column in self._checked)
+        ((counted, *bad),) = fetch(connection, f"SELECT COUNT(*){sums} FROM {self.relation.sql}")  # noqa: S608
+        total = sum(map(int, bad))
+        if total and self.on_bad_value == "FAIL":
+            texts = self._bad_texts(connection)
+            more = [f"and {total - len(texts):,} more"] if total > len(texts) else []
+            raise BadValuesFound("; ".join([*texts, *more]), hint="set `on_bad_value: 'NULL'`")
+        return int(counted)
+
+    def _bad_texts(self, connection: Connection) -> list[str]:
+        """Return sentences about the first bad values."""
+        texts: list[str] = []
+        key = key_of(connection, self.relation)
+        shown_key = "".join(f", CAST({quoted(name)} AS CHAR)" for name in key)
+        for column in self._checked:
+            rows = fetch(
+                connection,
+                f"SELECT CAST({column.shown} AS CHAR){shown_key} FROM {self.relation.sql}"  # noqa: S608
+                f" WHERE {column.bad} LIMIT {_SHOWN - len(texts)}",
+            )
+            for value, *place in rows:
+                at = ", ".join(f"{name} = {text}" for name, text in zip(key, place, strict=True))
+                row = f", row with {at}" if at else ""
+                texts.append(
+                    f"reading `{self.relation.schema}.{self.relation.name}`{row}: column "
+                    f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
+                    f"{column.reason}"
+                )
+            if len(texts) == _SHOWN:
+                break
+        return texts
+
+    def _batches(self, connection: Connection) -> Iterator[pa.RecordBatch]:
+        schema, count = self.schema, _FIRST_ROWS
+        cursor: Any = connection.cursor()
+        try:
+            cursor.execute(select_sql(self.relation, self.selected, self._counts_bad_values))
+            while rows := cursor.fetchmany(count):
+                batch = pa.RecordBatch.from_arrays(
+                    [
+                        _values(column, field.name, field.type)
+                        for column, field in zip(zip(*rows, strict=True), schema, strict=True)
+                    ],
+                    schema=schema,
+                )
+                count = max(1, min(count * 2, batch.num_rows * _BATCH_BYTES // (batch.nbytes + 1)))
+                yield batch
+        finally:
+            # PyMySQL would read all rows that are left, even from a connection that is lost.
+            if cursor._result is not None:
+                cursor._result.unbuffered_active = False
+
+
+def select_sql(relation: Relation, selected: Sequence[SelectedColumn], counts_bad: bool) -> str:
+    """Return the SELECT of a table: the columns, and with `counts_bad` behind them the number of
+    values of a row that are bad."""
+    values = [column.checked for column in selected]
+    if counts_bad:
+        values.append(" + ".join(column.bad for column in selected if column.bad))
+    return f"SELECT {', '.join(values)} FROM {relation.sql}"  # noqa: S608
+
+
+def _values(values: Sequence[Any], name: str, kind: Kind) -> Column:
+    """Return the values of a column, which are text or bytes."""
+    if kind == pa.binary():
+        values = [value.encode() if isinstance(value, str) else value for value in values]
+        return pa.array(values, pa.binary())
+    try:
+        text = pa.array(values, pa.string())
+        # Text without a zone is of no zone; as an instant it is in UTC, as the session is.
+        plain = pa.timestamp("us") if kind == pa.timestamp("us", "UTC") else kind
+        return text.cast(plain).cast(kind)
+    except pa.ArrowException as error:
+        raise LoadFailed(
+            f"column `{name}`: a value was read that is no `{kind}`: {error}",
+            hint="run again: the type of the column may have changed",
+            retryable=True,
+        ) from error

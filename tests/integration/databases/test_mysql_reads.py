@@ -1,0 +1,272 @@
+"""Reads of MariaDB without Spark: one consistent read, its failures, and what they say."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.secrets import Secret, SecretReference
+from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
+from lakeload_jobs.sources.databases import mysql as product
+from lakeload_jobs.sources.databases.identity import TaskIdentity
+from tests.servers.free_ports import free_ports
+from tests.servers.mariadb import PASSWORD, USER, MariaDb
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database with the table `t` of 1000 rows."""
+
+    server: MariaDb
+    read: JdbcInput
+
+    def run(self, *statements: str) -> None:
+        """Run statements as the administrator."""
+        self.server.run(*statements, database=self.read.name)
+
+    def reader(self, table: str = "t", **changes: Any) -> product.ReadTable:
+        """Return what reads a table, as a load makes it."""
+        given = replace(self.read, table=table, **changes)
+        with closing(product.connect(given, identity().password(given))) as connection:
+            relation = product.find_relation(connection, given)
+            columns = product.columns(connection, relation, given)
+        return product.ReadTable(given, identity(), relation, product.select(columns), "FAIL")
+
+
+def identity() -> TaskIdentity:
+    """Return who reads."""
+    return TaskIdentity(DestinationSpec("bucket", "us-east-1"), "test", False)
+
+
+def rows(reader: product.ReadTable) -> pa.Table:
+    """Return all rows."""
+    return pa.Table.from_batches(list(reader(None)), reader.schema)
+
+
+@pytest.fixture(scope="module")
+def maria(mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """The database of all tests; those that change it have tables of their own."""
+    name, secret = mariadb.new_database(), tmp_path_factory.mktemp("secret") / "password"
+    secret.write_text(PASSWORD, encoding="utf-8")
+    mariadb.run("CREATE TABLE t AS SELECT seq AS id FROM seq_1_to_1000", database=name)
+    password = SecretReference("file", str(secret))
+    place = ("MYSQL", "127.0.0.1", mariadb.port, name, name, "t")
+    given = JdbcInput(*place, user=USER, password=password)  # type: ignore[arg-type]
+    return Database(mariadb, given)
+
+
+def test_all_rows_are_those_of_the_moment_of_the_count(
+    maria: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maria.run("CREATE TABLE changes AS SELECT seq AS id FROM seq_1_to_1000")
+    count = product.ReadTable._check
+
+    def then_change(self: product.ReadTable, connection: Any) -> int:
+        counted = count(self, connection)
+        maria.run("DELETE FROM changes WHERE id <= 500", "UPDATE changes SET id = id + 5000")
+        return counted
+
+    monkeypatch.setattr(product.ReadTable, "_check", then_change)
+
+    found = rows(maria.reader("changes")).sort_by("id")
+
+    assert found["id"].to_pylist() == list(range(1, 1001))
+
+
+def test_rows_that_are_not_as_many_as_were_counted_fail(maria: Database) -> None:
+    # A view that has 5 rows less when it is read the first time.
+    maria.run(
+        "CREATE FUNCTION calls() RETURNS int NOT DETERMINISTIC NO SQL"
+        " BEGIN SET @calls = IFNULL(@calls, 0) + 1; RETURN @calls; END",
+        "CREATE VIEW changing AS SELECT id FROM t WHERE calls() > 5",
+    )
+
+    with pytest.raises(LoadFailed, match="995 rows were counted, and 1,000 were read") as raised:
+        rows(maria.reader("changing"))
+
+    assert raised.value.retryable
+
+
+def test_a_table_without_transactions_has_a_warning(maria: Database) -> None:
+    maria.run("CREATE TABLE aria (id int) ENGINE = Aria", "CREATE VIEW v AS SELECT 1 AS one")
+
+    assert "the engine Aria, which has no consistent read" in str(
+        maria.reader("aria").relation.warnings
+    )
+    assert (maria.reader().relation.warnings, maria.reader("v").relation.warnings) == ((), ())
+    assert rows(maria.reader("v")).to_pylist() == [{"one": 1}]
+
+
+def test_a_name_is_the_exact_one(maria: Database) -> None:
+    maria.run("CREATE TABLE `Ca``se \"%s\" 'q'` (`a``b %s` int, `é\\` int)")
+    maria.run("CREATE TABLE `ca``se \"%s\" 'q'` (other int)")
+
+    assert rows(maria.reader("Ca`se \"%s\" 'q'")).schema.names == ["a`b %s", "é\\"]
+    with pytest.raises(LoadFailed, match="the user sees no table") as raised:
+        maria.reader("T")
+    assert "t" in (raised.value.hint or "")
+
+
+def test_the_key_has_the_order_of_the_primary_key(maria: Database) -> None:
+    maria.run("CREATE TABLE keyed (a int, b int, c int UNIQUE, PRIMARY KEY (b, a))")
+    with closing(product.connect(maria.read, Secret(PASSWORD))) as connection:
+        found = [product.key_of(connection, maria.reader(name).relation) for name in ("keyed", "t")]
+    assert found == [("b", "a"), ()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "retryable"),
+    [
+        ({"user": "nobody"}, "Access denied for user 'nobody'", False),
+        ({"name": "absent"}, "Unknown database 'absent'", False),
+        ({"host": "127.0.0.2"}, "connecting to MySQL at 127.0.0.2", True),
+        ({"host": "no-such-host.invalid"}, "no-such-host.invalid", True),
+        ({"parameters": {"sslmode": "verify-ca"}}, "certificate verify failed", True),
+        ({"parameters": {"sslmode": "verify-full", "sslrootcert": "/no/such"}}, "/no/such", False),
+    ],
+)
+def test_a_server_that_is_not_reached_says_why(
+    maria: Database, changes: dict[str, Any], message: str, retryable: bool
+) -> None:
+    with pytest.raises(Refused) as raised:
+        product.connect(replace(maria.read, **changes), Secret(PASSWORD))
+
+    assert message in raised.value.message
+    assert raised.value.retryable is retryable
+    assert PASSWORD not in repr((raised.value.message, raised.value.hint))
+
+
+def test_a_wrong_password_is_not_in_the_message(maria: Database) -> None:
+    with pytest.raises(Refused, match="Access denied for user 'admin'") as raised:
+        product.connect(maria.read, Secret("hunter2"))
+    error = raised.value
+    assert "hunter2" not in repr((error.message, error.hint, error.__context__))
+
+
+def test_a_port_without_a_server_is_refused(maria: Database) -> None:
+    (port,) = free_ports(1)
+    with pytest.raises(Refused, match=f"127.0.0.1:{port} failed"):
+        product.connect(replace(maria.read, port=port), Secret(PASSWORD))
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full", "disable"])
+def test_tls_is_as_asked(maria: Database, mode: str) -> None:
+    parameters = {"sslmode": mode}
+    if mode.startswith("verify"):
+        parameters["sslrootcert"] = maria.server.ca
+    given = replace(maria.read, parameters=parameters)
+
+    with closing(product.connect(given, Secret(PASSWORD))) as connection:
+        ((_, cipher),) = product.fetch(connection, "SHOW STATUS LIKE 'Ssl_cipher'")
+
+    assert bool(cipher) is (mode != "disable")
+
+
+def test_what_travels_to_tasks_has_no_password(maria: Database) -> None:
+    assert PASSWORD.encode() not in pickle.dumps(maria.reader())
+
+
+@pytest.fixture
+def reader_user(maria: Database, tmp_path: Path) -> JdbcInput:
+    """A user who may read one column of `t` and nothing else."""
+    secret = tmp_path / "password"
+    secret.write_text("pw")
+    user = f"u{maria.server.port}"
+    maria.run(f"CREATE OR REPLACE USER {user} IDENTIFIED BY 'pw' WITH MAX_USER_CONNECTIONS 1")
+    maria.run("CREATE TABLE IF NOT EXISTS other (id int, secret int)")
+    maria.run(f"GRANT SELECT (id) ON other TO {user}")
+    return replace(maria.read, user=user, password=SecretReference("file", str(secret)))
+
+
+def test_missing_grants_are_named(maria: Database, reader_user: JdbcInput) -> None:
+    own = Database(maria.server, reader_user)
+    with pytest.raises(LoadFailed, match="the user sees no table") as raised:
+        own.reader("t")
+    assert "grant the user `SELECT` on" in (raised.value.hint or "")
+
+    allowed = own.reader("other")
+    assert rows(allowed).schema.names == ["id"]
+    wider = replace(allowed, selected=maria.reader("other").selected)
+    with pytest.raises(LoadFailed, match=r"SELECT command denied .*\(error 114[23]\)"):
+        rows(wider)
+
+
+def test_too_many_connections_are_worth_another_attempt(
+    maria: Database, reader_user: JdbcInput
+) -> None:
+    with (
+        closing(product.connect(reader_user, Secret("pw"))),
+        pytest.raises(Refused, match="max_user_connections") as raised,
+    ):
+        product.connect(reader_user, Secret("pw"))
+    assert raised.value.retryable
+
+
+def failure_of(reader: product.ReadTable) -> LakeloadError:
+    """Return what reading fails with."""
+    with pytest.raises(LakeloadError) as raised:
+        rows(reader)
+    return raised.value
+
+
+def test_a_dropped_table_or_column_fails(maria: Database) -> None:
+    maria.run("CREATE TABLE brief (id int, note text)")
+    reader = maria.reader("brief")
+    maria.run("ALTER TABLE brief DROP COLUMN note", "INSERT INTO brief VALUES (1)")
+    assert "Unknown column 'note'" in failure_of(reader).message
+    maria.run("DROP TABLE brief")
+    assert failure_of(reader).hint == "the table was dropped or renamed: run again"
+
+
+def test_a_locked_table_fails_after_a_while(
+    maria: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(product._SETTINGS, "lock_wait_timeout", "1")
+    reader = maria.reader()
+    with closing(maria.server.connect(maria.read.name)) as other, other.cursor() as cursor:
+        cursor.execute("LOCK TABLES t WRITE")
+        error = failure_of(reader)
+    assert error.retryable
+    assert error.hint == "another session holds a lock on the table: run again later"
+
+
+def test_a_limit_of_statements_fails(maria: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(product._SETTINGS, "max_statement_time", "0.2")
+    maria.run("CREATE VIEW slow AS SELECT id, SLEEP(0.01) AS s FROM t")
+    error = failure_of(maria.reader("slow"))
+    assert error.retryable
+    assert error.hint == "raise the limit of statements for this user"
+
+
+def test_a_killed_session_fails_for_another_attempt(maria: Database) -> None:
+    maria.run("CREATE TABLE long_one AS SELECT REPEAT('x', 5000) AS v FROM seq_1_to_20000")
+    batches = maria.reader("long_one")(None)
+    next(batches)
+    with closing(maria.server.connect()) as admin, admin.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id FROM information_schema.processlist WHERE db = '{maria.read.name}'"
+        )
+        for (number,) in cursor.fetchall():
+            cursor.execute(f"KILL {number}")
+    with pytest.raises(LoadFailed, match="the connection to MySQL was lost") as raised:
+        list(batches)
+    assert raised.value.retryable
+
+
+def test_rows_that_are_no_longer_wanted_are_not_read(maria: Database) -> None:
+    maria.run("CREATE VIEW endless AS SELECT a.id FROM t a, t b, t c")
+    reader = maria.reader("endless")
+    with closing(product.connect(maria.read, Secret(PASSWORD), streams=True)) as connection:
+        batches = reader._batches(connection)
+        next(batches)
+        started = time.monotonic()
+        batches.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - started < 5
