@@ -63,8 +63,7 @@ def commands_page() -> str:
     rows = [f"| [`lakeload {name}`](#lakeload-{name}) | {_summary(name)} |" for name in COMMANDS]
     parts = [
         "# Commands and options\n",
-        "Made from the command line itself by `python -m tests.pages`. Each command shows the same "
-        "with\n`--help`.\n",
+        "All commands and options of lakeload. Each command shows the same with `--help`.\n",
         "| command | does |\n|---|---|",
         *rows,
         "",
@@ -145,8 +144,8 @@ def _cell(text: str) -> str:
 _INTRODUCTION = """\
 # Error codes
 
-Made from the tables behind lakeload's messages by `python -m tests.pages`. [Troubleshooting] has
-the same by symptom.
+Use this page to find the meaning of an error, of a code of AWS or a catalog, and what to do next.
+[Troubleshooting] begins with the symptom instead.
 
 [Troubleshooting]: troubleshooting.md
 
@@ -213,7 +212,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "CatalogConflict": (
         "Glue has a table or database of this name that is not this table: another location, "
         "format, partition key or type.",
-        "See [what is rejected](glue.md#what-is-refused); drop or rename the other table.",
+        "See [what is rejected](glue.md#rejected-tables); drop or rename the other table.",
     ),
     "Conflict": (
         "Another job committed first, and this one loaded nothing.",

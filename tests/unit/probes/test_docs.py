@@ -66,7 +66,7 @@ def test_every_probe_is_in_its_table_with_level_and_action() -> None:
 def test_every_probe_of_a_rest_catalog_is_in_its_table_with_its_privilege() -> None:
     every = ConnectionTest(REST, ConnectionOptions()).probes
     probes = [probe for probe in every if probe.name.startswith("catalog")]
-    told = rows("catalogs.md", "## What the connection test asks")
+    told = rows("catalogs.md", "## Checks of the connection test")
     assert [row[0] for row in told] == [f"`{probe.name}`" for probe in probes]
     for probe, (name, _, level, privilege) in zip(probes, told, strict=True):
         assert level == probe.level, name
