@@ -279,7 +279,7 @@ PROBLEMS: Mapping[str, str] = {
     "append-only": "The mode needs Iceberg tables; Parquet tables are only appended to.",
     "cannot-load": "Nothing can be loaded through Nessie's REST interface. Write `api: NATIVE`.",
     "catalog-path": "`uri` lacks the path of Open Catalog. Add `/polaris/api/catalog`.",
-    "changed-files": "`on_changed_file` has no effect without `incremental: true`.",
+    "changed-files": "`on_changed_file` and `content_hash` need `incremental: true`.",
     "character": "The file has a character that YAML does not allow. Remove it.",
     "contradiction": "Two settings exclude each other. Keep one.",
     "cross-region": "Catalog and bucket are in different regions. Use a bucket of that region.",

@@ -180,6 +180,9 @@ class FilesInput:
     on_changed_file: OnChangedFile | None = None
     """`incremental`: what becomes of a file that has changed since it was loaded. None: LOAD, and
     FAIL where records of the older version were set aside."""
+    content_hash: bool = False
+    """`incremental`: keep a hash of each file's content, by which a file that was only written
+    again is known."""
     type: Literal["FILES"] = "FILES"
     """Tells inputs apart; those written before there were others have none."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -22,6 +24,8 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
+from lakeload_jobs.sources.files.content import content_hashes
+from lakeload_jobs.sources.files.spark import source as file_source
 from lakeload_jobs.sources.registry import Sources
 from tests.inputs import files_of
 from tests.integration.formats.worlds import World, incremental, load
@@ -100,6 +104,57 @@ def test_changed_file_is_loaded_rejected_or_skipped_by_setting(world: World) -> 
     assert load(world, table).rows == 1
     assert ids(world) == [1, 1, 4]
     assert world.left() == []
+
+
+def test_changed_file_with_a_kept_content_hash_is_known_by_its_content(world: World) -> None:
+    path = Path(world.file("a.parquet", [{"id": 1}]))
+    plain = incremental(world)
+    table = replace(plain, input=replace(files_of(plain), content_hash=True))
+    fails = replace(table, input=replace(files_of(table), on_changed_file="FAIL"))
+    load(world, table)
+    first = path.stat().st_mtime_ns
+    os.utime(path, ns=(first + 10**9, first + 10**9))
+
+    same = load(world, fails)
+    idle = load(world, fails)
+    world.file("b.parquet", [{"id": 2}])
+    os.utime(path, ns=(first + 2 * 10**9, first + 2 * 10**9))
+    beside = load(world, fails)
+    os.utime(path, ns=(first + 3 * 10**9, first + 3 * 10**9))
+    without = load(world, plain)
+    world.file("a.parquet", [{"id": 3}])
+    other = world.run(world.spec(fails)).tables[0]
+
+    noted = "no new files (1 known, 1 of them rewritten with the same content)"
+    assert (same.error, same.status, same.notes, same.warnings) == (None, "NO_OP", (noted,), ())
+    assert (idle.status, idle.notes) == ("NO_OP", ("no new files (1 known)",))
+    assert (beside.error, beside.status, beside.rows) == (None, "LOADED", 1)
+    assert (without.status, without.rows) == ("LOADED", 1)
+    assert other.error is not None
+    assert f"`{path}` has changed since it was loaded" in other.error.message
+    assert ids(world) == [1, 1, 2]
+    assert world.left() == []
+
+
+def test_content_hash_of_a_file_that_changes_meanwhile_is_not_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(world.file("a.parquet", [{"id": 1}]))
+    plain = incremental(world)
+    table = replace(plain, input=replace(files_of(plain), content_hash=True))
+
+    def hash_another_version(*arguments: Any) -> tuple[str, ...]:
+        world.file(path.name, [{"id": 2}])
+        return content_hashes(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_source, "content_hashes", hash_another_version)
+        failed = load(world, table)
+
+    assert failed.error is not None
+    assert "the source changed while it was read" in failed.error.message
+    assert load(world, table).rows == 1
+    assert ids(world) == [2]
 
 
 def test_a_new_column_is_added_and_a_lost_one_is_null(world: World) -> None:

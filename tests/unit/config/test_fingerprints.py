@@ -176,6 +176,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "options": ({}, ALWAYS),
         "incremental": (True, ALWAYS),
         "on_changed_file": ("SKIP", ALWAYS),
+        "content_hash": (True, NEVER),
         "credentials": (_KEYS, NEVER),
         "folder": ("/elsewhere", NEVER),
     },

@@ -87,7 +87,7 @@ class RejectedSourceType(FilesSourceType):
         same = StateChange(mark.state, mark.state)
         return InputInspected(
             selection=NothingRejected(
-                (), 0, 0, (), same, Evidence(), False, (), "", found, given.job
+                (), 0, 0, (), same, Evidence(), moves_state=False, found=found, job=given.job
             )
         )
 

@@ -173,6 +173,9 @@ class Source(SourceSettings):
     """What becomes of a file that has changed since it was loaded, with `incremental`: its new
     version is loaded as well, the table fails, or the new version is remembered and not loaded.
     Default: `LOAD`, and `FAIL` where records of the older version were set aside."""
+    content_hash: bool = False
+    """Keep a hash of each file's content, with `incremental`: a file that was only written again is
+    not loaded again. Each file is read one more time for it."""
     credentials: Credentials | None = None
     """Identity that reads `s3://` paths. Default: the destination's credentials."""
 

@@ -66,6 +66,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             dict(options.values()),
             source.incremental,
             on_changed_file=source.on_changed_file,
+            content_hash=source.content_hash,
         )
 
     def resolved(self, written: FilesInput, source: Source, folder: Path) -> FilesInput:
@@ -101,14 +102,15 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Yield patterns where names belong, and options that the format's reader does not have."""
         yield from _globs(tables)
         given = source if isinstance(source, dict) else {}
-        if "on_changed_file" in given and not given.get("incremental"):
-            yield Finding(
-                "`on_changed_file` is about files that were loaded before, and without "
-                "`incremental` all files are loaded each time",
-                "set `incremental: true`, or leave `on_changed_file` out",
-                ("source", "on_changed_file"),
-                "changed-files",
-            )
+        for name in ("on_changed_file", "content_hash"):
+            if given.get(name) and not given.get("incremental"):
+                yield Finding(
+                    f"`{name}` is about files that were loaded before, and without "
+                    "`incremental` all files are loaded each time",
+                    f"set `incremental: true`, or leave `{name}` out",
+                    ("source", name),
+                    "changed-files",
+                )
         file_format = given.get("format")
         if isinstance(given.get("options"), dict):
             yield from _options(given["options"], file_format, ("source", "options"))
@@ -184,6 +186,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     ) -> InputInspected:
         """List the files; what is only on this machine and not incremental is left to the job."""
         # With AWS's client, which the documents alone do without.
+        from lakeload_jobs.sources.files.content import content_hashes
         from lakeload_jobs.sources.files.listing import list_files
         from lakeload_jobs.sources.files.selection import choose_files
 
@@ -199,6 +202,9 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             listed,
             reload=options.reload,
             on_changed_file=read.on_changed_file,
+            contents=(lambda files: content_hashes(files, read, readers))
+            if read.content_hash
+            else None,
         )
         return InputInspected(listed, selection)
 

@@ -126,7 +126,8 @@ class FileState:
     `path` is an absolute path of this machine or `s3://bucket/key`; `size` in bytes, -1 for a file
     that is gone; `modified` in ns since 1970; `etag` as S3 names it, None for local files. `root`
     is the folder a path of the table names, '' for a file that was named itself. `left_rejects`:
-    the load of this version set some of its records aside.
+    the load of this version set some of its records aside. `content` is a hash of its bytes, None
+    where none was kept (sources.files.content).
     """
 
     path: str
@@ -135,6 +136,7 @@ class FileState:
     etag: str | None = None
     root: str = field(default="", compare=False)
     left_rejects: bool = field(default=False, compare=False)
+    content: str | None = field(default=None, compare=False)
 
     @property
     def partitioned(self) -> bool:

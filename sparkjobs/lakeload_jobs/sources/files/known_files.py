@@ -19,7 +19,8 @@ class LoadedFolder:
 
     `sizes` in bytes, `modified` in ns since 1970. `etags` is empty where files have none: there may
     be 100,000 files, and each takes about 60 bytes this way. `left_rejects` are the places of files
-    of which records were set aside; folders that were noted before it was known have none.
+    of which records were set aside, and `contents` the hashes of files, '' for one without; folders
+    that were noted without either have none.
     """
 
     folder: str
@@ -28,6 +29,7 @@ class LoadedFolder:
     modified: tuple[int, ...]
     etags: tuple[str, ...] = ()
     left_rejects: tuple[int, ...] = ()
+    contents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,13 @@ class KnownFiles:
         """The paths of files whose latest version left rejected records."""
         latest = {file.path: file.left_rejects for file in self.files}
         return frozenset(path for path, left in latest.items() if left)
+
+    @property
+    def contents(self) -> frozenset[tuple[str, int, str]]:
+        """Path, size and hash of each version of which a hash was kept."""
+        return frozenset(
+            (file.path, file.size, file.content) for file in self.files if file.content is not None
+        )
 
 
 def known_files(noted: Sequence[Evidence]) -> KnownFiles:
@@ -72,11 +81,13 @@ def _noted(folder: str, files: Sequence[FileState]) -> Any:
             modified=tuple(file.modified for file in files),
             etags=tuple(f.etag or "" for f in files) if any(f.etag for f in files) else (),
             left_rejects=tuple(at for at, file in enumerate(files) if file.left_rejects),
+            contents=tuple(f.content or "" for f in files) if any(f.content for f in files) else (),
         )
     )
-    if not noted["left_rejects"]:
-        # Without rejected records a note is as it has always been.
-        del noted["left_rejects"]
+    for name in ("left_rejects", "contents"):
+        # Without them a note is as it has always been.
+        if not noted[name]:
+            del noted[name]
     return noted
 
 
@@ -93,10 +104,16 @@ def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
             ) from error
         prefix = f"{folder.folder}/" if folder.folder else ""
         etags = folder.etags or [""] * len(folder.names)
+        contents = folder.contents or [""] * len(folder.names)
         rejects = frozenset(folder.left_rejects)
-        for at, (name, size, modified, etag) in enumerate(
-            zip(folder.names, folder.sizes, folder.modified, etags, strict=True)
+        for at, (name, size, modified, etag, content) in enumerate(
+            zip(folder.names, folder.sizes, folder.modified, etags, contents, strict=True)
         ):
             yield FileState(
-                f"{prefix}{name}", size, modified, etag or None, left_rejects=at in rejects
+                f"{prefix}{name}",
+                size,
+                modified,
+                etag or None,
+                left_rejects=at in rejects,
+                content=content or None,
             )

@@ -5,7 +5,7 @@ The same for a load and for `plan`, which stops here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -22,6 +22,9 @@ from lakeload_jobs.sources.files.bookmark import (
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.known_files import KnownFiles, by_folder, known_files
 
+Contents = Callable[[Sequence[FileState]], Sequence[str]]
+"""Returns the hashes of listed files."""
+
 _MANY_RECORDS = 50
 _FILES_PER_RECORD = 2_000
 """Repeating known files may cost about so many for each record that need not be read any more."""
@@ -30,8 +33,9 @@ _FILES_PER_RECORD = 2_000
 @dataclass(frozen=True)
 class Selection:
     """The files a job loads. `known` counts the listed files that were loaded before, `loaded` all
-    that ever were; `again` are files of `files` of which an older version was loaded, and `skipped`
-    new versions that are remembered and not loaded.
+    that ever were; `again` are files of `files` of which an older version was loaded, `skipped` new
+    versions that are remembered and not loaded, and `same` those that have the content of a version
+    that was loaded.
 
     `moves_state`: although nothing is new, a record without rows would spare the next run a look
     at all records. `folder` is that of the document.
@@ -46,18 +50,22 @@ class Selection:
     moves_state: bool
     skipped: tuple[str, ...] = ()
     folder: str = ""
+    same: tuple[str, ...] = ()
 
-    def noted(self, rejected_from: Collection[str]) -> Evidence:
-        """Return what the load notes when records of these files were set aside."""
-        if not rejected_from:
+    def noted(self, rejected_from: Collection[str], contents: Sequence[str] = ()) -> Evidence:
+        """Return what the load notes when records of these files were set aside, and with the
+        hashes `contents` of all files."""
+        if not rejected_from and not contents:
             return self.evidence
+        kept: Sequence[str | None] = contents or [None] * len(self.files)
         named = (
             replace(
                 file,
                 path=known_name(file.path, self.folder),
                 left_rejects=file.path in rejected_from,
+                content=content,
             )
-            for file in self.files
+            for file, content in zip(self.files, kept, strict=True)
         )
         return replace(self.evidence, inputs=by_folder(named))
 
@@ -65,7 +73,8 @@ class Selection:
     def sentence(self) -> str:
         """What is new, for people."""
         new = f"{len(self.files):,} new file" + "s" * (len(self.files) != 1)
-        return f"{new if self.files else 'no new files'} ({self.known:,} known)"
+        same = f", {len(self.same):,} of them rewritten with the same content" if self.same else ""
+        return f"{new if self.files else 'no new files'} ({self.known:,} known{same})"
 
     @property
     def idle(self) -> bool:
@@ -85,10 +94,12 @@ def choose_files(
     *,
     reload: bool = False,
     on_changed_file: OnChangedFile | None = None,
+    contents: Contents | None = None,
 ) -> Selection:
     """Choose those of the listed files that no job of this pipeline has loaded; all for `reload`.
     `on_changed_file` says what becomes of new versions of files that one has loaded. None loads
-    them, unless records of the older version were set aside.
+    them, unless records of the older version were set aside. `contents` returns the hashes of files
+    that may only have been written again, which are no new versions; without it all are.
 
     Known names are those of files below `folder`, without it, and the whole path of all others.
     Reads the evidence of earlier loads only where the state alone cannot tell
@@ -105,10 +116,15 @@ def choose_files(
         known = known_files(bookmark.evidence(before.since))
     resolved = resolve(compared, known.files if known else ())
     skipped: tuple[FileState, ...] = ()
+    same: tuple[FileState, ...] = ()
     left_rejects = known.left_rejects if known else frozenset()
-    if resolved.again and not reload:
-        _check_changed(resolved.again, names, on_changed_file, left_rejects)
-        skipped = resolved.again if on_changed_file == "SKIP" else ()
+    again = resolved.again
+    if known is not None and contents is not None and not reload:
+        same = _with_known_content(again, names, known, contents)
+        again = tuple(file for file in again if file not in frozenset(same))
+    if again and not reload:
+        _check_changed(again, names, on_changed_file, left_rejects)
+        skipped = again if on_changed_file == "SKIP" else ()
     since = before.since if before else bookmark.next_number
     if repeat := known is not None and _worth_repeating(known):
         since = bookmark.next_number
@@ -119,21 +135,44 @@ def choose_files(
         since=since,
         known=known.files if known else None,
     )
-    new = [file for file in resolved.new if file not in skipped]
+    left_out = {*skipped, *same}
+    new = [file for file in resolved.new if file not in left_out]
     load = here if reload else new
     repeated = known.files if known and repeat else ()
     # What is not loaded leaves the rows and the rejected records of the older version as they were.
-    remembered = (replace(file, left_rejects=file.path in left_rejects) for file in skipped)
+    remembered = (
+        replace(file, left_rejects=file.path in left_rejects) for file in (*skipped, *same)
+    )
     return Selection(
         files=tuple(names[file.path] for file in load),
         known=len(here) - len(new),
         loaded=before.loaded if before else 0,
-        again=() if skipped else _paths(resolved.again, names),
+        again=() if skipped else _paths(again, names),
         state=StateChange(bookmark.state, state_json(after)),
         evidence=Evidence(by_folder(load), by_folder((*repeated, *remembered))),
         moves_state=known is not None and after != before,
         skipped=_paths(skipped, names),
         folder=folder,
+        same=_paths(same, names),
+    )
+
+
+def _with_known_content(
+    changed: Sequence[FileState],
+    names: Mapping[str, FileState],
+    known: KnownFiles,
+    contents: Contents,
+) -> tuple[FileState, ...]:
+    """Return those of the changed files that have the content of a version that was loaded, with
+    its hash. A file is read only where such a version has its size."""
+    kept = known.contents
+    sizes = {(path, size) for path, size, _ in kept}
+    asked = [file for file in changed if (file.path, file.size) in sizes]
+    found = contents([names[file.path] for file in asked]) if asked else ()
+    return tuple(
+        replace(file, content=content)
+        for file, content in zip(asked, found, strict=True)
+        if (file.path, file.size, content) in kept
     )
 
 

@@ -5,7 +5,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
@@ -18,6 +18,7 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import Rows, UnreadableFile, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
+from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
@@ -69,11 +70,15 @@ class FilesSource:
             listed,
             reload=spec.options.reload,
             on_changed_file=given.on_changed_file,
+            contents=self._contents if given.content_hash else None,
         )
         return FilesSlice(spec, self.table, given, self.s3, selection, self.unreadable)
 
     def close(self) -> None:
         """Do nothing: files are opened by those who read them."""
+
+    def _contents(self, files: Sequence[FileState]) -> tuple[str, ...]:
+        return content_hashes(files, self.given, self.s3.readers)
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,9 @@ class FilesSlice:
 
     @property
     def must_record(self) -> bool:
-        """Whether new versions are skipped: they are remembered."""
-        return self.selection is not None and bool(self.selection.skipped)
+        """Whether new versions are not loaded: they are remembered."""
+        found = self.selection
+        return found is not None and bool(found.skipped or found.same)
 
     @property
     def sentence(self) -> str:
@@ -123,8 +129,17 @@ class FilesSlice:
         return self.selection.state if self.selection else None
 
     def noted(self, rejected_from: Collection[str]) -> Evidence | None:
-        """Return the files, as they were listed."""
-        return self.selection.noted(rejected_from) if self.selection else None
+        """Return the files, as they were listed. Where their content is hashed, raises `AwsError`
+        and `LoadFailed` for one that has changed since."""
+        if self.selection is None:
+            return None
+        files, readers = self.selection.files, self.s3.readers
+        if not self.given.content_hash or not files:
+            return self.selection.noted(rejected_from)
+        contents = content_hashes(files, self.given, readers)
+        # So what was hashed is what was loaded.
+        check_unchanged(files, self.given, readers)
+        return self.selection.noted(rejected_from, contents)
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
