@@ -104,6 +104,36 @@ def test_a_plan_shows_columns_and_rights_without_spark(
     _check_secrets(tmp_path, ended)
 
 
+def test_a_connection_test_names_the_missing_grant(
+    lake: Lake, postgres: Postgres, source: dict[str, Any], tmp_path: Path
+) -> None:
+    name = source["url"].partition("?")[0].rpartition("/")[2]
+    with closing(postgres.connect(name)) as admin:
+        admin.execute("CREATE SCHEMA inner_schema; CREATE TABLE inner_schema.secret (id int)")
+    listed = [{"table": "public.orders"}, {"table": "inner_schema.secret"}]
+    lake.write_pipeline(tmp_path, tables=listed, source=source)
+
+    command = ("test-connection", "pipeline.yml", "--output", "json")
+    ended = lakeload(lake, tmp_path, *command, SHOP_PASSWORD=CANARIES.values["password"])
+
+    assert ended.code == 3, ended.stdout + ended.stderr
+    found = {probe["name"]: probe for probe in ended.document["probes"]}
+    assert found["source-login"]["detail"] == "PostgreSQL 17.6, TLSv1.3"
+    statuses = {name: probe["status"] for name, probe in found.items() if "source" in name}
+    assert statuses == {
+        "source-login": "passed",
+        "source-snapshot": "passed",
+        "source-table:public.orders": "passed",
+        "source-table:inner_schema.secret": "failed",
+    }
+    user = source["user"]
+    assert found["source-table:inner_schema.secret"]["failure"]["hint"] == (
+        f'let its owner run `GRANT USAGE ON SCHEMA "inner_schema" TO "{user}"; '
+        f'GRANT SELECT ON "inner_schema"."secret" TO "{user}"`'
+    )
+    _check_secrets(tmp_path, ended)
+
+
 @pytest.mark.parametrize(
     ("changes", "message", "hint"),
     [

@@ -12,14 +12,17 @@ from typing import Annotated
 import typer
 
 from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppable
-from lakeload.documents.load import load_destination
-from lakeload.documents.spec import destination_spec
+from lakeload.documents.load import load_either
+from lakeload.documents.spec import specs_of
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
 
 
 def test_connection(
-    file: Annotated[Path, typer.Argument(help="A destination, or a pipeline for its destination.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A destination, or a pipeline for its destination and its database."),
+    ],
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Skip the checks that write.")
     ] = False,
@@ -42,7 +45,7 @@ def test_connection(
     ] = "0s",
     output: Output = OutputFormat.TEXT,
 ) -> None:
-    """Test identity, role, bucket and permissions, and show how to fix failures.
+    """Test identity, role, bucket, permissions and the database of a pipeline; show fixes.
 
     Writes and removes its own objects below `_lakeload/probe/` of the prefix,
     and its own Glue database if the destination uses Glue.
@@ -51,14 +54,14 @@ def test_connection(
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
 
-    destination = destination_spec(load_destination(file, os.environ))
+    destination, tables = specs_of(load_either(file, os.environ))
     options = ConnectionOptions(
         timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),
         wait=parse_seconds("--wait", wait),
         read_only=read_only,
         skip=frozenset(skip or ()),
     )
-    test = ConnectionTest(destination, options)
+    test = ConnectionTest(destination, options, tables=tables)
     try:
         with stoppable(), ChecksView(test.probes) as view, closing(test.run()) as results:
             for result in results:

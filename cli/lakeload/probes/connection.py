@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
@@ -16,9 +16,10 @@ from lakeload.probes.glue import ProbeIcebergTables, ProbeTables
 from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
 from lakeload.probes.sts import ProbeIdentity
+from lakeload.sources.registry import source_of
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, Refused
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import (
     Interface,
     catalog_of,
@@ -27,6 +28,7 @@ from lakeload_jobs.contract.traits import (
     vends,
 )
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 
@@ -154,9 +156,12 @@ class ConnectionTest:
         destination: DestinationSpec,
         options: ConnectionOptions,
         session: AwsSession | None = None,
+        *,
+        tables: Sequence[TableSpec] = (),
     ) -> None:
         """Prepare the probes; nothing is called yet. `session` is whose identity is tested, by
-        default one of the test's own. Raises `InvalidInput` for an unknown skip."""
+        default one of the test's own; `tables` are those whose source is checked as well. Raises
+        `InvalidInput` for an unknown skip."""
         self._options = options
         self._destination = destination
         self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
@@ -177,6 +182,7 @@ class ConnectionTest:
         find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
         # By then STS and S3 have told the time, whatever else they said.
         in_order = [*identity.probes(), find_bucket, identity.clock(), *s3, *of_catalog]
+        in_order += _source_probes(tables, SourceReaders(destination, session))
         self.probes = tuple(
             _knowing_surroundings(probe, destination)
             for probe in in_order
@@ -204,6 +210,24 @@ class ConnectionTest:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
         return CheckVerdict(tuple(self._results), self._left_behind, seconds)
+
+
+def _source_probes(tables: Sequence[TableSpec], readers: SourceReaders) -> list[Probe]:
+    """Return the checks of the source, of which a pipeline has one."""
+    if not tables:
+        return []
+    inputs = [(table, table.input) for table in tables]
+    found = source_of(tables[0].input).checks(inputs, readers)
+    return [
+        Probe(
+            name=check.name,
+            proves=check.proves,
+            needs=check.needs,
+            run=check.run,
+            explain=lambda error: (),
+        )
+        for check in found
+    ]
 
 
 def _knowing_surroundings(probe: Probe, destination: DestinationSpec) -> Probe:

@@ -114,6 +114,17 @@ class SampleRows:
     rows: tuple[tuple[str | None, ...], ...]
 
 
+@dataclass(frozen=True)
+class SourceCheck:
+    """One check of `test-connection`: `run` returns a detail worth showing, '' for none, or raises
+    a `LakeloadError`. `needs` are checks without whose success this one proves nothing."""
+
+    name: str
+    proves: str
+    run: Callable[[], str]
+    needs: tuple[str, ...] = ()
+
+
 S = TypeVar("S", bound=SourceSettings)
 T = TypeVar("T", bound=TableSettings)
 I = TypeVar("I")  # noqa: E741
@@ -230,6 +241,12 @@ class SourceType(ABC, Generic[S, T, I]):
         Raises what the load would raise for input that cannot be read.
         """
         return None
+
+    def checks(
+        self, tables: Sequence[tuple[TableSpec, I]], readers: SourceReaders
+    ) -> tuple[SourceCheck, ...]:
+        """Return what `test-connection` checks of the source of these tables."""
+        return ()
 
     def read_sample(
         self, read: I, files: Sequence[FileState] | None, readers: SourceReaders

@@ -12,11 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakeload.sources.databases.inspection import checks
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
-from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
+from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, TableSpec
 from lakeload_jobs.sources.databases import mysql as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.files.listing import SourceReaders
 from tests.servers.free_ports import free_ports
 from tests.servers.mariadb import PASSWORD, USER, MariaDb
 
@@ -103,6 +106,19 @@ def test_a_table_without_transactions_has_a_warning(maria: Database) -> None:
     )
     assert (maria.reader().relation.warnings, maria.reader("v").relation.warnings) == ((), ())
     assert rows(maria.reader("v")).to_pylist() == [{"one": 1}]
+
+
+def test_a_source_is_checked_without_a_load(maria: Database) -> None:
+    maria.run("CREATE TABLE checked (a int, b text)")
+    destination = DestinationSpec("bucket", "us-east-1")
+    readers = SourceReaders(destination, AwsSession(destination))
+    read = replace(maria.read, table="checked")
+    table = TableSpec("checked", "shop", "checked", read, "")
+
+    details = {check.name: check.run() for check in checks([(table, read)], readers)}
+
+    assert "MariaDB, TLSv1" in details.pop("source-login")
+    assert details == {"source-table:checked": "2 columns"}
 
 
 def test_a_name_is_the_exact_one(maria: Database) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
-from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceColumns
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
+from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceCheck, SourceColumns
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.columns import is_read
+from lakeload_jobs.sources.databases.columns import SelectedColumn, is_read
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
 
@@ -39,24 +40,71 @@ def read_columns(
 
     Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
     """
-    database = _DATABASES[read.database]
     with _connected(read, readers) as connection:
-        if database is postgres:
-            postgres.check_encoding(connection, read)
-        relation = database.find_relation(connection, read)
-        found = database.columns(connection, relation, read)
-        names = tuple(column.name for column in found)
-        columns = in_source_spelling(request.table.columns, names)
-        selected = [
-            column for column in database.select(found) if is_read(request.table, columns, column)
-        ]
-        database.check_select(connection, relation, selected, read)
+        relation, names, selected = _selected(connection, request.table, read)
+    columns = in_source_spelling(request.table.columns, names)
     types = {column.name: column.type for column in selected}
     try:
         types |= {name: spark_name(text_type(kind)) for name, kind in (columns.types or {}).items()}
     except UnknownType:
         return None
     return SourceColumns(names, types, relation.estimated_rows or 1)
+
+
+def checks(
+    tables: Sequence[tuple[TableSpec, JdbcInput]], readers: SourceReaders
+) -> tuple[SourceCheck, ...]:
+    """Return the checks of the database of some tables."""
+    first = tables[0][1]
+    database = _DATABASES[first.database]
+
+    def log_in() -> str:
+        with _connected(first, readers) as connection:
+            return str(database.describe_session(connection))
+
+    def export() -> str:
+        password = None if first.password is None else readers.session.resolve(first.password)
+        with closing(postgres.Snapshot(first, password)):
+            return ""
+
+    def select(table: TableSpec, read: JdbcInput) -> str:
+        with _connected(read, readers) as connection:
+            _, _, selected = _selected(connection, table, read)
+        return f"{len(selected)} columns"
+
+    login = "source-login"
+    proves = "a read-only transaction can export its snapshot"
+    snapshot = SourceCheck("source-snapshot", proves, export, (login,))
+    return (
+        SourceCheck(login, "the database accepts the user", log_in),
+        *((snapshot,) if database is postgres else ()),
+        *(
+            SourceCheck(
+                f"source-table:{table.source}",
+                "the columns that are loaded can be selected",
+                partial(select, table, read),
+                (login,),
+            )
+            for table, read in tables
+        ),
+    )
+
+
+def _selected(
+    connection: Any, table: TableSpec, read: JdbcInput
+) -> tuple[Any, tuple[str, ...], list[SelectedColumn]]:
+    """Return the table, the names of its columns, and those that a load selects. Raises
+    `LoadFailed` where it may not."""
+    database = _DATABASES[read.database]
+    if database is postgres:
+        postgres.check_encoding(connection, read)
+    relation = database.find_relation(connection, read)
+    found = database.columns(connection, relation, read)
+    names = tuple(column.name for column in found)
+    columns = in_source_spelling(table.columns, names)
+    selected = [column for column in database.select(found) if is_read(table, columns, column)]
+    database.check_select(connection, relation, selected, read)
+    return relation, names, selected
 
 
 @contextmanager

@@ -25,13 +25,14 @@ from lakeload.sources.base import (
     InputFound,
     InputInspected,
     Numbering,
+    SourceCheck,
     SourceColumns,
     SourceSettings,
     SourceType,
     TableSettings,
 )
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 
@@ -302,6 +303,14 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         from lakeload.sources.databases.inspection import read_columns
 
         return read_columns(read, request, readers)
+
+    def checks(
+        self, tables: Sequence[tuple[TableSpec, JdbcInput]], readers: SourceReaders
+    ) -> tuple[SourceCheck, ...]:
+        """Return the checks of the login, of snapshots and of the right to read each table."""
+        from lakeload.sources.databases.inspection import checks
+
+        return checks(tables, readers)
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; those of MySQL are read once."""

@@ -387,6 +387,13 @@ def check_select(
         fetch(connection, f"{select_sql(relation, selected, counts_bad=False)} LIMIT 0")
 
 
+def describe_session(connection: Connection) -> str:
+    """Return the version of the server and how the connection is encrypted."""
+    ((version,),) = fetch(connection, "SELECT version()")
+    ((_, tls),) = fetch(connection, "SHOW SESSION STATUS LIKE 'Ssl_version'")
+    return f"{version}, {tls or 'without TLS'}"
+
+
 def key_of(connection: Connection, relation: Relation) -> tuple[str, ...]:
     """Return the columns of the primary key; none where the table has none."""
     rows = fetch(

@@ -474,10 +474,36 @@ def check_select(
     selected: Sequence[SelectedColumn],
     read: JdbcInput,
 ) -> None:
-    """Raise `LoadFailed` where the user may not read the columns, without reading a row."""
-    with failures(read, f"reading `{relation.name}`"):
-        statement = select_sql(relation, selected, Split("", 0))
-        connection.execute(f"{statement} LIMIT 0".encode())
+    """Raise `LoadFailed` where the user may not read the columns, without reading a row. The hint
+    names the missing rights."""
+    doing = f"reading `{relation.name}`"
+    statement = select_sql(relation, selected, Split("", 0))
+    with failures(read, doing):
+        try:
+            with connection.transaction():
+                connection.execute(f"{statement} LIMIT 0".encode())
+        except psycopg.errors.InsufficientPrivilege as error:
+            if relation.kind == _QUERY:
+                raise
+            row = connection.execute(
+                "SELECT current_user::text, pg_catalog.has_schema_privilege(%s, 'USAGE')",
+                (read.schema,),
+            ).fetchone()
+            assert row is not None  # noqa: S101
+            user, schema = quoted(row[0]), quoted(read.schema)
+            usage = "" if row[1] else f"GRANT USAGE ON SCHEMA {schema} TO {user}; "
+            grants = f"{usage}GRANT SELECT ON {relation.sql} TO {user}"
+            said = failure(doing, error.sqlstate, str(error)).message
+            raise LoadFailed(said, hint=f"let its owner run `{grants}`") from None
+
+
+def describe_session(connection: psycopg.Connection[Any]) -> str:
+    """Return the version of the server and how the connection is encrypted."""
+    row = connection.execute(
+        "SELECT version FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid() AND ssl"
+    ).fetchone()
+    version = connection.info.parameter_status("server_version") or ""
+    return f"PostgreSQL {version.split()[0]}, {row[0] if row else 'without TLS'}"
 
 
 class Snapshot:

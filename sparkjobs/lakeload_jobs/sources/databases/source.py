@@ -153,6 +153,7 @@ class JdbcSlice:
         table = _in_source_spelling(source.table, names)
         selected = postgres.select(columns)
         read = tuple(column for column in selected if is_read(table, table.columns, column))
+        postgres.check_select(snapshot.connection, relation, read, given)
         parts = snapshot.splits(relation, readers)
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
