@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from lakeload_jobs.sources.base import Rows
 from lakeload_jobs.sources.databases import postgres as product
 from lakeload_jobs.sources.databases.source import connect_databases
 from tests.integration.databases.conftest import Database
-from tests.servers.postgres import PASSWORD, USER
+from tests.servers.postgres import PASSWORD, USER, Postgres
 from tests.unit.launch.specs import SYNCED
 
 
@@ -228,3 +229,64 @@ def test_a_column_that_is_dropped_after_the_plan_is_an_error(
     error = error_of(replace(database.input, table="plain"))
     assert "SQLSTATE 42703" in error.message
     assert "run again" in (error.hint or "")
+
+
+def test_settings_of_the_role_and_the_database_do_not_change_values(
+    postgres: Postgres, database: Database
+) -> None:
+    user = f"other_{database.input.name}"
+    name = f"latin_{database.input.name}"
+    database.run(
+        f"CREATE DATABASE {name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    with closing(postgres.connect(name, client_encoding="UTF8")) as admin:
+        admin.execute(
+            f"CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)};"
+            f"ALTER ROLE {user} SET TimeZone = 'Asia/Tokyo'; ALTER ROLE {user} SET DateStyle = SQL;"
+            f"ALTER ROLE {user} SET bytea_output = 'escape'; ALTER ROLE {user} SET"
+            f" extra_float_digits = -5; ALTER ROLE {user} SET IntervalStyle = sql_standard;"
+            f"ALTER ROLE {user} SET default_transaction_isolation = 'serializable';"
+            f"ALTER ROLE {user} SET standard_conforming_strings = off;"
+            "CREATE TABLE orders AS SELECT 'é' AS text, '1 day 2 hours'::interval AS i,"
+            " '2024-01-01 00:00+00'::timestamptz AS at, ARRAY[0.1::float8] AS f,"
+            " ARRAY['2024-01-01 00:00+00'::timestamptz] AS ats;"
+            f"GRANT SELECT ON orders TO {user}"
+        )
+        try:
+            (row,) = read(replace(database.input, name=name, user=user))
+        finally:
+            admin.execute(f"DROP OWNED BY {user}; DROP ROLE {user}")
+    assert row == {
+        "text": "é",
+        "i": "P1DT2H",
+        "at": datetime(2024, 1, 1, tzinfo=UTC),
+        "f": "[0.1]",
+        "ats": '["2024-01-01T00:00:00+00:00"]',
+    }
+
+
+def test_a_database_without_an_encoding_is_rejected(postgres: Postgres, database: Database) -> None:
+    name = f"ascii_{database.input.name}"
+    database.run(
+        f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'"
+        " TEMPLATE template0"
+    )
+    assert "SQL_ASCII" in error_of(replace(database.input, name=name)).message
+
+
+def test_row_level_security_is_a_warning(database: Database) -> None:
+    user = f"limited_{database.input.name}"
+    database.run(
+        RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)};"
+        f"GRANT SELECT ON plain TO {user}; ALTER TABLE plain ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY few ON plain USING (id <= 10)"
+    )
+    given = replace(database.input, table="plain")
+    try:
+        with opened(given) as rows:
+            assert rows.warnings == ()
+        with opened(replace(given, user=user)) as rows:
+            assert "row-level security of `public.plain`" in rows.warnings[0]
+        assert len(read(replace(given, user=user))) == 10
+    finally:
+        database.run(f"DROP OWNED BY {user}; DROP ROLE {user}")

@@ -48,7 +48,8 @@ def read_columns(
         types |= {name: spark_name(text_type(kind)) for name, kind in (columns.types or {}).items()}
     except UnknownType:
         return None
-    return SourceColumns(names, types, relation.estimated_rows or 1)
+    rows = relation.estimated_rows or 1
+    return SourceColumns(names, types, rows, warnings=relation.warnings)
 
 
 def checks(

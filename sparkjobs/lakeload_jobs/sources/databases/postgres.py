@@ -179,6 +179,7 @@ class Relation:
     estimated_rows: int | None = None
     bytes: int = 0
     pages: int = 0
+    warnings: tuple[str, ...] = ()
 
 
 def quoted(name: str) -> str:
@@ -293,7 +294,8 @@ def failure(doing: str, state: str | None, text: str) -> LoadFailed:
 
 
 _RELATION = """
-SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages
+SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages,
+       pg_catalog.row_security_active(c.oid)
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   CROSS JOIN LATERAL (
@@ -303,10 +305,12 @@ SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages
                 THEN pg_catalog.max(pg_catalog.pg_relation_size(l.oid))
                      / pg_catalog.current_setting('block_size')::int8
            END AS pages
-      FROM pg_catalog.pg_class l LEFT JOIN pg_catalog.pg_am a ON a.oid = l.relam
-     WHERE l.oid = c.oid AND c.relkind <> 'p'
-        OR l.relkind <> 'p' AND c.relkind = 'p'
-           AND l.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(c.oid) WHERE isleaf)
+      FROM (SELECT c.oid WHERE c.relkind <> 'p'
+             UNION ALL
+            SELECT t.relid::oid FROM pg_catalog.pg_partition_tree(c.oid) t
+             WHERE c.relkind = 'p' AND t.isleaf) leaf
+      JOIN pg_catalog.pg_class l ON l.oid = leaf.oid
+      LEFT JOIN pg_catalog.pg_am a ON a.oid = l.relam
   ) tree
  WHERE n.nspname = %s AND c.relname = %s AND c.relkind = ANY(%s)
 """
@@ -322,7 +326,7 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
     with failures(read, f"finding the table `{name}`"):
         row = connection.execute(_RELATION, (read.schema, read.table, list(KINDS))).fetchone()
         if row is not None:
-            oid, kind, rows, size, pages = row
+            oid, kind, rows, size, pages, limited = row
             return Relation(
                 name,
                 f"{quoted(read.schema)}.{quoted(read.table)}",
@@ -331,6 +335,9 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
                 None if rows is None else int(rows),
                 size or 0,
                 pages or 0,
+                (f"row-level security of `{name}` decides which rows the user sees",)
+                if limited
+                else (),
             )
         names = _names(connection, read.schema)
     raise LoadFailed(

@@ -315,7 +315,8 @@ def _rows(
     deferred = split_frame(spark, splits, schema)
     casts = _casts(table, schema, names)
     if not casts:
-        return JdbcRows(deferred, names, splits, reader, snapshot)
+        warnings = reader.relation.warnings
+        return JdbcRows(deferred, names, splits, reader, snapshot, warnings=warnings)
     frame = deferred.frame
     return JdbcRows(
         DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value)),
@@ -326,6 +327,7 @@ def _rows(
         f"`columns.types` casts column `{next(iter(casts))}`",
         _counts(splits.parts),
         lambda: check_casts(frame, casts),
+        warnings=reader.relation.warnings,
     )
 
 
