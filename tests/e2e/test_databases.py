@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.canaries import Canaries
 from tests.e2e.command import Ended, lakeload
 from tests.e2e.watching import ArgvWatcher
+from tests.servers.mariadb import MariaDb
 from tests.servers.ministack import Lake
 from tests.servers.postgres import Postgres
 
@@ -38,6 +39,24 @@ def source(postgres: Postgres) -> Iterator[dict[str, Any]]:
         admin.execute(f"DROP OWNED BY {user}; DROP ROLE {user}")
 
 
+@pytest.fixture
+def mysql_source(mariadb: MariaDb) -> Iterator[dict[str, Any]]:
+    """The same of a table `public.orders` of MariaDB."""
+    name = mariadb.new_database()
+    password = CANARIES.values["password"].replace("'", "''").replace("\\", "\\\\")
+    mariadb.run(
+        "CREATE DATABASE IF NOT EXISTS public",
+        "CREATE OR REPLACE TABLE public.orders (id int PRIMARY KEY, note text)",
+        "INSERT INTO public.orders VALUES (1, 'a'), (2, 'b')",
+        f"CREATE USER {name} IDENTIFIED BY '{password}'",
+        f"GRANT SELECT ON public.orders TO {name}",
+        f"GRANT SELECT ON `{name}`.* TO {name}",
+    )
+    url = mariadb.url(name) + f"?sslmode=verify-full&sslrootcert={mariadb.ca}"
+    yield {"type": "JDBC", "url": url, "user": name, "password": {"env": "SHOP_PASSWORD"}}
+    mariadb.run(f"DROP USER {name}", "DROP DATABASE public")
+
+
 def _keys(lake: Lake) -> list[str]:
     return lake.keys()
 
@@ -55,9 +74,11 @@ def _check_secrets(folder: Path, ended: Ended) -> None:
     assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
+@pytest.mark.parametrize("database", ["source", "mysql_source"])
 def test_a_load_leaves_no_password_anywhere(
-    lake: Lake, source: dict[str, Any], tmp_path: Path
+    lake: Lake, database: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    source = request.getfixturevalue(database)
     lake.write_pipeline(tmp_path, tables=[{"table": "public.orders"}], source=source)
     (tmp_path / "event-log").mkdir()
     event_log = {

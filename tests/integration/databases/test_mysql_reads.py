@@ -6,17 +6,19 @@ import pickle
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from lakeload.sources.databases.inspection import checks
+from lakeload.sources.base import ColumnsRequest, InputEstimate
+from lakeload.sources.databases.inspection import checks, estimate, read_columns
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
-from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, TableSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, DestinationSpec, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.databases import mysql as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -119,6 +121,30 @@ def test_a_source_is_checked_without_a_load(maria: Database) -> None:
 
     assert "MariaDB, TLSv1" in details.pop("source-login")
     assert details == {"source-table:checked": "2 columns"}
+
+
+def test_a_plan_needs_no_spark(maria: Database) -> None:
+    destination = DestinationSpec("bucket", "us-east-1")
+    readers = SourceReaders(destination, AwsSession(destination, label="test"))
+    columns = ColumnsSpec(exclude=("twice",), types={"id": "int"})
+    maria.run(
+        "CREATE TABLE planned (id bigint unsigned, twice int AS (id * 2), d decimal(65,30))",
+        "INSERT INTO planned (id) VALUES (1), (2)",
+        "ANALYZE TABLE planned",
+    )
+    given = replace(maria.read, table="planned")
+    request = ColumnsRequest(
+        JobSpec(1, "p", "j", "a", datetime.now(UTC), destination, (), "", ""),
+        TableSpec("planned", "", "planned", given, "", columns=columns),
+        {},
+    )
+
+    found = read_columns(given, request, readers)
+
+    assert found is not None
+    assert found.names == ("id", "twice", "d")
+    assert found.types == {"id": "int", "d": "string"}
+    assert estimate(given, readers) == InputEstimate(2, 16384)
 
 
 def test_a_name_is_the_exact_one(maria: Database) -> None:
