@@ -34,6 +34,8 @@ class For(StrEnum):
     PYICEBERG = "pyiceberg"
     SNOWFLAKE = "snowflake"
     TRINO = "trino"
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
 
 
 class Format(StrEnum):
@@ -137,6 +139,9 @@ def policy(
         }
         _refuse(target, of_iam if target is For.LAKE_FORMATION else of_iam | of_grants)
         document = load_either(file, os.environ)
+        if target in (For.POSTGRES, For.MYSQL):
+            _show_database_role(target, document)
+            return
         _show_recipes(target, document, format_, principal or [], read_only, Extra.RESET in extras)
         return
     from lakeload.documents.spec import specs_of
@@ -202,6 +207,16 @@ def _show_recipes(
         tracking = document.model.tracking_columns
         request = replace(request, tracking=tracking, nested=document.nested)
     show_snippets(recipes(destination, cast("Engine", target.value), request))
+
+
+def _show_database_role(target: For, document: PipelineDocument | DestinationDocument) -> None:
+    """Show the statements that make the user who reads the source's tables."""
+    from lakeload.documents.spec import specs_of
+    from lakeload.policy.database_roles import Server, database_role
+    from lakeload.ui.policy import show_snippets
+
+    _, tables = specs_of(document)
+    show_snippets([database_role(cast("Server", target.value), tables)])
 
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:

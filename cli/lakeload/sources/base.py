@@ -12,7 +12,7 @@ from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import JobSpec, RejectedInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import JdbcInput, JobSpec, RejectedInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
@@ -200,6 +200,10 @@ class SourceType(ABC, Generic[S, T, I]):
     def has_credentials(self, read: I) -> bool:
         """Return whether another identity than the destination's reads it."""
         return False
+
+    def database(self, read: I) -> JdbcInput | None:
+        """Return the table of a database that it is; None for any other source."""
+        return None
 
     def objects(self, read: I) -> tuple[str, ...]:
         """Return the patterns of the objects in S3 that it reads."""

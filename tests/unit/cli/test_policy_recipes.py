@@ -92,3 +92,19 @@ def test_grants_do_not_go_to_a_whole_account(folder: Path) -> None:
     code, _, stderr = run(folder, "destination.yml", *given)
     assert code == 2
     assert "`arn:aws:iam::123456789012:root` is an account" in stderr
+
+
+def test_the_user_of_a_database_is_written_for_its_pipeline(folder: Path) -> None:
+    (folder / "pipeline.yml").write_text(
+        "version: 1\nname: shop\ndestination: destination.yml\n"
+        "source: {type: JDBC, url: 'postgresql://loader@db.example.com/shop'}\n"
+        "tables: [{table: public.orders}]\n"
+    )
+
+    ended = lakeload("policy", str(folder / "pipeline.yml"), "--for", "postgres")
+
+    assert ended.returncode == 0, ended.stderr
+    assert 'GRANT SELECT ON "public"."orders" TO "loader";' in ended.stdout
+    other = lakeload("policy", str(folder / "pipeline.yml"), "--for", "mysql")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "whose source is MySQL or MariaDB" in other.stderr

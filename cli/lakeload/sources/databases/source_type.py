@@ -312,6 +312,10 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
         return checks(tables, readers)
 
+    def database(self, read: JdbcInput) -> JdbcInput:
+        """Return the table."""
+        return read
+
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; those of MySQL are read once."""
         return "not counted" if read.database == "MYSQL" else "counted in the database"
