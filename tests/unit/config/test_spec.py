@@ -136,6 +136,14 @@ def test_source_options_list_of_texts_is_kept_as_json(tmp_path: Path) -> None:
     assert files.options == {"null_values": '["NA", "-"]'}
 
 
+@pytest.mark.parametrize("value", ["[NA, 2024-01-01]", "[NA, [x]]", "[NA, {a: b}]", "[NA, null]"])
+def test_source_options_list_of_other_values_is_rejected(tmp_path: Path, value: str) -> None:
+    options = f"CSV, options: {{null_values: {value}}}"
+
+    with pytest.raises(InvalidDocuments):
+        pipeline(tmp_path, PIPELINE.replace("CSV", options) + TABLES)
+
+
 def test_options_of_the_source_belong_to_its_format(tmp_path: Path) -> None:
     tables = "tables: [{table: a, path: a.json, format: JSON}, {table: b, path: b, format: CSV}]\n"
     document = pipeline(tmp_path, PIPELINE.replace("CSV", "CSV, options: {header: true}") + tables)
