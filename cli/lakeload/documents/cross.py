@@ -120,10 +120,10 @@ def _type_conflicts(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]
     for i, table in tables:
         changes = table.schema_changes or data.get("schema_changes")
         conflict = table.on_type_conflict or data.get("on_type_conflict")
-        if changes == "FAIL" and conflict == "NEW_COLUMN":
+        if changes == "FAIL" and conflict in ("NEW_COLUMN", "TEXT"):
             own = "on_type_conflict" in table.model_fields_set
             yield Finding(
-                "`on_type_conflict: NEW_COLUMN` adds columns, and `schema_changes` is FAIL",
+                f"`on_type_conflict: {conflict}` adds columns, and `schema_changes` is FAIL",
                 "write `schema_changes: ADD_COLUMNS`, or `on_type_conflict: FAIL`",
                 ("tables", i, "on_type_conflict") if own else ("on_type_conflict",),
                 "contradiction",

@@ -189,7 +189,8 @@ class Pipeline(Model):
     schema_changes: SchemaChanges | None = setting(None, "`ADD_COLUMNS`; `EVOLVE` with ICEBERG")
     """New columns are added (`ADD_COLUMNS`), types widened too (`EVOLVE`), or both errors."""
     on_type_conflict: OnTypeConflict = "FAIL"
-    """Values whose type a column cannot take: an error, or loaded into a `NEW_COLUMN`."""
+    """Values whose type a column cannot take: an error, or loaded into a `NEW_COLUMN`, of their
+    type or as `TEXT`."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

@@ -45,8 +45,10 @@ def resolve_conflicts(
     if not conflicts or (may_read and prepared.frame.isEmpty()):
         # A source without rows has no types worth a complaint.
         return prepared
-    if policy == "NEW_COLUMN":
-        _check_movable(conflicts, prepared, table)
+    if policy != "FAIL":
+        _check_movable(conflicts, prepared, table, policy)
+        if policy == "TEXT":
+            prepared = _with_text(prepared, conflicts)
         return _in_columns_of_their_own(prepared, expected, conflicts)
     if not may_read:
         return prepared
@@ -88,7 +90,10 @@ def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[Loaded
 
 
 def _check_movable(
-    conflicts: Sequence[LoadedColumn], prepared: PreparedRows, table: TableSpec
+    conflicts: Sequence[LoadedColumn],
+    prepared: PreparedRows,
+    table: TableSpec,
+    policy: OnTypeConflict,
 ) -> None:
     known = [column.source for column in prepared.mapping.columns]
     fields = set(source_names([one.column for one in table.partition_by or ()], known).values())
@@ -103,10 +108,26 @@ def _check_movable(
                 kind = prepared.schema[column.target].dataType.simpleString()
                 raise LoadFailed(
                     f"column `{column.target}` is of another type than `{kind}` in the table, and "
-                    f"`on_type_conflict: NEW_COLUMN` cannot move a column of `{setting}`",
+                    f"`on_type_conflict: {policy}` cannot move a column of `{setting}`",
                     hint="give it the type of the table with `columns.types`, or load into a table "
                     "of another `name`",
                 )
+
+
+def _with_text(prepared: PreparedRows, conflicts: Sequence[LoadedColumn]) -> PreparedRows:
+    """Return the rows with the values of these columns as text, nested ones as JSON."""
+    values = {}
+    for column in conflicts:
+        kind, value = prepared.schema[column.target].dataType, F.col(f"`{column.target}`")
+        if isinstance(kind, _NESTED):
+            values[column.target] = F.to_json(value)
+        elif isinstance(kind, T.BinaryType):
+            values[column.target] = F.base64(value)
+        elif not isinstance(kind, T.StringType):
+            values[column.target] = value.cast("string")
+    if not values:
+        return prepared
+    return replace(prepared, deferred=DeferredFrame.made(prepared.frame.withColumns(values)))
 
 
 def _in_columns_of_their_own(

@@ -240,6 +240,25 @@ def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
     assert world.left() == []
 
 
+def test_values_of_another_type_are_loaded_as_text_with_text_policy(world: World) -> None:
+    def table(name: str, rows: list[dict[str, Any]]) -> TableSpec:
+        return world.table(world.file(name, rows), on_type_conflict="TEXT")
+
+    assert load(world, table("1.parquet", [{"id": 1, "v": 10}])).error is None
+    fraction = load(world, table("2.parquet", [{"id": 2, "v": 10.5}]))
+    nested = load(world, table("3.parquet", [{"id": 3, "v": {"a": [1, None]}}]))
+    back = load(world, table("4.parquet", [{"id": 4, "v": 40}]))
+
+    assert [one.error for one in (fraction, nested, back)] == [None] * 3
+    assert "its values are loaded into `v_string` (`on_type_conflict`)" in fraction.warnings[0]
+    assert {row["id"]: (row.get("v"), row.get("v_string")) for row in world.rows()} == {
+        1: (10, None),
+        2: (None, "10.5"),
+        3: (None, '{"a":[1,null]}'),
+        4: (40, None),
+    }
+
+
 def test_bad_value_error_names_settings_that_fix_it(world: World) -> None:
     load(world, world.table(world.file("a.parquet", [{"id": 1, "n": 10, "t": "x"}])))
     path = world.file("b.parquet", [{"id": 2, "n": "20", "t": "x"}, {"id": 3, "n": "n/a"}])

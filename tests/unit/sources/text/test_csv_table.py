@@ -404,7 +404,28 @@ def test_text_in_a_column_of_numbers_is_bad_where_the_table_has_numbers(folder: 
 
     assert f"reading `{path}`: line 3, column `n`: `x` is not a whole number" in failure.message
     assert [row["n"] for row in rows] == [2, None]
-    assert types(folder.open(recorded={"n": "bigint"}, keeps_types=False))["n"] == "string"
+    assert (
+        types(folder.open(recorded={"n": "bigint"}, on_type_conflict="NEW_COLUMN"))["n"] == "string"
+    )
+
+
+@pytest.mark.parametrize(
+    ("recorded", "text", "values"),
+    [
+        ("bigint", "10.50", ["10.50", "7"]),
+        ("date", "2024-01-01 10:00:00", ["2024-01-01 10:00:00", "7"]),
+        ("bigint", "8", [8, 7]),
+        ("int", "99999999999", [99999999999, 7]),
+    ],
+)
+def test_values_of_another_type_are_text_as_written_with_text_policy(
+    recorded: str, text: str, values: list[Any], folder: Folder
+) -> None:
+    folder.put("a.csv", f"id,n\n1,{text}\n2,7\n")
+
+    rows = folder.rows(recorded={"n": recorded}, on_type_conflict="TEXT")
+
+    assert [row["n"] for row in rows] == values
 
 
 def test_a_number_that_a_double_cannot_hold_is_bad_where_the_table_has_doubles(

@@ -248,7 +248,7 @@ def test_values_that_a_type_of_the_table_does_not_hold_change_it_or_are_bad(
     assert f"reading `{path}`: line 2, column `n`: `x` is not a whole number" in failed.message
     rows = folder.rows(recorded=recorded, on_bad_value="NULL")
     assert [row["n"] for row in rows] == [1, None]
-    assert types(folder.open(recorded=recorded, keeps_types=False)) == {"n": "string"}
+    assert types(folder.open(recorded=recorded, on_type_conflict="NEW_COLUMN")) == {"n": "string"}
 
 
 def test_another_spelling_of_a_column_has_its_type(folder: Folder) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
 
+from lakeload_jobs.contract.spec import OnTypeConflict
 from lakeload_jobs.rows.row_id import Column
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
@@ -477,24 +478,37 @@ def reconcile(
     evidence: Evidence,
     mode: Infer = "SAFE",
     *,
-    keeps_type: bool = True,
+    on_type_conflict: OnTypeConflict = "FAIL",
 ) -> ColumnType:
     """Return the type a column is read as: the declared one, else the one the column has in the
     table where it holds all values, else the inferred one.
 
-    With `keeps_type`, text among values that are not text keeps the recorded type too: it is a bad
-    value there, and no reason to change the table. What changes a type are values that another type
-    holds. Values of a type that is not declared are read with `undeclared_formats`.
+    Under FAIL, text among values that are not text keeps the recorded type too: it is a bad value
+    there, and no reason to change the table. What changes a type are values that another type
+    holds, and under TEXT they are text, unless the type only gets wider. Values of a type that is
+    not declared are read with `undeclared_formats`.
     """
     if declared is not None:
         return ColumnType(declared, "DECLARED")
     inferred = evidence.infer(mode)
     if recorded is None or not _is_text_type(recorded):
         return ColumnType(inferred, "INFERRED")
-    is_bad = keeps_type and inferred == "string" and mode != "STRINGS"
+    is_bad = on_type_conflict == "FAIL" and inferred == "string" and mode != "STRINGS"
     if is_bad or evidence.fits(recorded):
         return ColumnType(recorded, "RECORDED")
+    if on_type_conflict == "TEXT" and not _is_wider(inferred, recorded):
+        return ColumnType("string", "INFERRED")
     return ColumnType(inferred, "INFERRED")
+
+
+def _is_wider(inferred: str, recorded: str) -> bool:
+    """Return whether some tables can widen the recorded type to the inferred one."""
+    if inferred.startswith("decimal("):
+        return recorded.startswith("decimal(")
+    return recorded in _NARROWER.get(inferred, ())
+
+
+_NARROWER = {"bigint": ("tinyint", "smallint", "int"), "double": ("float",)}
 
 
 def undeclared_formats(formats: TextFormats) -> TextFormats:

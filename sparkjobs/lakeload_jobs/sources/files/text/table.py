@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import (
     FilesInput,
     JobSpec,
     OnBadValue,
+    OnTypeConflict,
     RejectLimit,
     TableSpec,
 )
@@ -115,8 +116,9 @@ class TextFiles(ABC):
     on_bad_value: OnBadValue = "FAIL"
     recorded: Mapping[str, str] = field(default_factory=dict)
     all_columns: bool = False
-    keeps_types: bool = True
-    """Text between the numbers of a table's column is bad, and does not make the column text."""
+    on_type_conflict: OnTypeConflict = "FAIL"
+    """FAIL: text between the numbers of a table's column is bad, and does not make it text. TEXT:
+    the column is text where its values are of another type."""
     opener: FileBytes = field(default_factory=FileBytes)
     max_rejected: RejectLimit = REJECT_LIMIT
 
@@ -229,7 +231,8 @@ class TextFiles(ABC):
         given = (self.columns.types or {}).get(name)
         if given is None and not how.evidence:
             return ColumnType("string", "INFERRED")
-        return reconcile(given, recorded, evidence, how.infer, keeps_type=self.keeps_types)
+        policy = self.on_type_conflict
+        return reconcile(given, recorded, evidence, how.infer, on_type_conflict=policy)
 
 
 @dataclass(frozen=True)
@@ -327,7 +330,7 @@ def text_files(
         "on_bad_value": spec.on_bad_value,
         "recorded": recorded,
         "all_columns": table.where is not None or table.deleted_when is not None,
-        "keeps_types": spec.on_type_conflict_of(table) == "FAIL",
+        "on_type_conflict": spec.on_type_conflict_of(table),
         "opener": opener,
         "max_rejected": max_rejected,
     }
