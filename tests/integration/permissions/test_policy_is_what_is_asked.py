@@ -11,6 +11,7 @@ import pytest
 
 from lakeload.probes.runner import Probe
 from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.spec import RejectLimit
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import schema_name
 from tests.integration.job.conftest import Job
@@ -43,6 +44,12 @@ def test_generated_policy_grants_exactly_the_actions_of_checks_loads_and_recover
         for text in ("ID,Name\n1,a\n", "ID,Name,Added\n2,b,x\n"):
             result = world.record("load", partial(_load, world, job, text))
             assert (result.status, result.error, result.warnings) == ("LOADED", None, ())
+        text = "ID,Name,Added\n3,c,z\n4,d,e,f\n"
+        bad = world.record("quarantine", partial(_load, world, job, text))
+        assert (bad.status, bad.error, bad.rejected) == ("LOADED", None, 1)
+        assert len(bad.warnings) == 1
+        # The side table is stored below the same prefix, and in the same database.
+        assert world.seen["quarantine"] <= world.seen["probes"]
         _leave_an_upload(world)
         for table in world.record("recover", world.recover):
             assert (table.status, table.errors, table.warnings) == ("RECOVERED", (), ())
@@ -63,7 +70,12 @@ def _load(world: World, job: Job, text: str) -> TableResult:
         world.lake.server.s3.put_object(Bucket=bucket, Key=key, Body=text.encode())
         path = f"s3://{bucket}/{key}"
     table = replace(job.table(path), schema=_schema(world))
-    return job.load_one(table, destination=world.destination)
+    return job.load_one(
+        table,
+        destination=world.destination,
+        on_bad_value="QUARANTINE",
+        max_rejected=RejectLimit(percent=100),
+    )
 
 
 def _schema(world: World) -> str:
