@@ -408,7 +408,8 @@ def key_of(connection: Connection, relation: Relation) -> tuple[str, ...]:
 
 _SHOWN = 10
 _TEXT_SHOWN = 60
-_FIRST_ROWS, _BATCH_BYTES = 1000, 8 << 20
+_FIRST_ROWS, _BATCH_BYTES = 64, 8 << 20
+"""Nothing is known of the size of rows until some have come."""
 
 
 @dataclass(frozen=True)
