@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+import trustme
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
@@ -290,3 +292,35 @@ def test_row_level_security_is_a_warning(database: Database) -> None:
         assert len(read(replace(given, user=user))) == 10
     finally:
         database.run(f"DROP OWNED BY {user}; DROP ROLE {user}")
+
+
+def test_a_password_of_pgpass_is_used_by_driver_and_tasks(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    database.run(RELATIONS)
+    escaped = PASSWORD.replace("\\", "\\\\").replace(":", "\\:")
+    path = tmp_path / "pgpass"
+    path.write_text(f"127.0.0.1:{database.input.port}:*:{USER}:{escaped}\n", encoding="utf-8")
+    path.chmod(0o600)
+    given = replace(database.input, table="plain", password=None)
+    assert "set `password`" in (error_of(given).hint or "")
+
+    monkeypatch.setenv("PGPASSFILE", str(path))
+
+    assert len(read(given)) == 2000
+
+
+def test_tls_is_checked_as_the_url_says(
+    postgres: Postgres, database: Database, tmp_path: Path
+) -> None:
+    database.run(RELATIONS)
+    given = replace(database.input, table="plain")
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(other)
+    full = {"sslmode": "verify-full"}
+
+    assert len(read(replace(given, parameters={**full, "sslrootcert": postgres.ca}))) == 2000
+    wrong = replace(given, parameters={**full, "sslrootcert": str(other)})
+    assert isinstance(error_of(wrong), Refused)
+    name = replace(given, host="127.0.0.2", parameters={**full, "sslrootcert": postgres.ca})
+    assert isinstance(error_of(name), Refused)
