@@ -171,7 +171,7 @@ def test_the_key_has_the_order_of_the_primary_key(maria: Database) -> None:
         ({"name": "absent"}, "Unknown database 'absent'", False),
         ({"host": "127.0.0.2"}, "connecting to MySQL at 127.0.0.2", True),
         ({"host": "no-such-host.invalid"}, "no-such-host.invalid", True),
-        ({"parameters": {"sslmode": "verify-ca"}}, "certificate verify failed", True),
+        ({"parameters": {"sslmode": "verify-ca"}}, "certificate verify failed", False),
         ({"parameters": {"sslmode": "verify-full", "sslrootcert": "/no/such"}}, "/no/such", False),
     ],
 )
@@ -239,6 +239,14 @@ def test_missing_grants_are_named(maria: Database, reader_user: JdbcInput) -> No
     wider = replace(allowed, selected=maria.reader("other").selected)
     with pytest.raises(LoadFailed, match=r"SELECT command denied .*\(error 114[23]\)"):
         rows(wider)
+
+
+def test_a_database_without_any_right_is_named(maria: Database, reader_user: JdbcInput) -> None:
+    with pytest.raises(Refused, match="to database 'mysql'") as raised:
+        product.connect(replace(reader_user, name="mysql"), Secret("pw"))
+    assert raised.value.hint == (
+        "grant the user a right in `mysql`, or name another database in `url`"
+    )
 
 
 def test_too_many_connections_are_worth_another_attempt(

@@ -218,7 +218,13 @@ _BUSY = (ER.CON_COUNT_ERROR, ER.TOO_MANY_USER_CONNECTIONS, ER.USER_LIMIT_REACHED
 
 def _not_connected(read: JdbcInput, error: Exception) -> Refused:
     number, text = _number(error), safe_text(error)
-    if number in _LOGIN:
+    cause = getattr(error, "original_exception", None)
+    untrusted = isinstance(cause, ssl.SSLCertVerificationError)
+    if number == ER.DBACCESS_DENIED_ERROR:
+        hint = f"grant the user a right in {quoted(read.name)}, or name another database in `url`"
+    elif untrusted:
+        hint = "set `sslrootcert` in `url` to the authority's certificate, and check the host"
+    elif number in _LOGIN:
         hint = "check `user` and `password` in `source`, and that the user may connect from here"
     elif number == ER.BAD_DB_ERROR:
         hint = "check the database in `url`"
@@ -231,7 +237,7 @@ def _not_connected(read: JdbcInput, error: Exception) -> Refused:
     return Refused(
         f"connecting to MySQL at {read.host}:{read.port} failed: {text}",
         hint=hint,
-        retryable=number not in (*_LOGIN, ER.BAD_DB_ERROR),
+        retryable=number not in (*_LOGIN, ER.BAD_DB_ERROR) and not untrusted,
     )
 
 
