@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 import pyarrow as pa
@@ -57,8 +58,9 @@ def avro() -> bytes:
     return sink.getvalue()
 
 
-CONTENTS: dict[FileFormat, Callable[[], bytes]] = {
+CONTENTS: dict[str, Callable[[], bytes]] = {
     "CSV": csv,
+    "CSV_GZ": lambda: gzip.compress(csv()),
     "NDJSON": ndjson,
     "JSON": lambda: json.dumps(ROWS, indent=1).encode(),
     "PARQUET": parquet,
@@ -90,8 +92,9 @@ def test_a_file_that_changes_is_named_and_nothing_is_committed(
             own = f"{name}_{change}".lower()
             path = Path(world.folder(), f"{own}.{name.lower()}")
             path.write_bytes(content())
-            options = {"header": "true"} if name == "CSV" else {}
-            given = FilesInput(name, (str(path),), options)
+            file_format = cast("FileFormat", name.removesuffix("_GZ"))
+            options = {"header": "true"} if file_format == "CSV" else {}
+            given = FilesInput(file_format, (str(path),), options)
             moment = MOMENTS[len(tables) % len(MOMENTS)]
             pending[moment, str(path)] = partial(act, path)
             tables.append(replace(world.table(name=own), input=given, fingerprint=own))
