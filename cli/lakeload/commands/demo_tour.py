@@ -81,8 +81,8 @@ class Demo:
             ("trust", f"only the user {self.lake.user}, and only with the ExternalId"),
             ("policy", policy),
         ]
-        self.part("An AWS of its own, which enforces IAM", facts)
-        self.part("Two documents")
+        self.part("An embedded AWS that enforces IAM", facts)
+        self.part("Two configuration files")
         for name in ("destination.yml", "pipeline.yml"):
             screen.show_document(self.console, name, (self.folder / name).read_text("utf-8"))
 
@@ -109,7 +109,7 @@ class Demo:
         older = self.keys or {entry.key for entry in entries}
         leaves = [screen.TreeLeaf(e.key, e.size, new=e.key not in older) for e in entries]
         self.keys = {entry.key for entry in entries}
-        self.part("What is in the lake now")
+        self.part("The lake after this load")
         shown = screen.gathered(leaves) if gathered else leaves
         screen.show_tree(self.console, f"s3://{BUCKET}/", shown)
 
@@ -132,16 +132,16 @@ def parquet_tour(demo: Demo) -> dict[str, Any]:
     demo.introduce(f"list, read and write below {PREFIX}/; delete probes, never data")
     monday = write_export(demo.export, MONDAY)
     columns = ("columns", _renamed(monday[0].columns))
-    heading = "Monday's export of a small shop, as messy as exports are"
+    heading = "Monday's export of a small shop"
     demo.part(heading, [*_files(monday), columns])
     demo.run("validate", "destination.yml", "pipeline.yml")
     demo.run("test-connection", "destination.yml")
     demo.load("monday")
     tables = {one.table: demo.folder / "lake" / PREFIX / SCHEMA / one.table for one in monday}
-    demo.part("Any reader understands it; this is DuckDB")
+    demo.part("Query the files with DuckDB")
     demo.ask(tables, QUESTIONS["best_sellers"])
     demo.ask(tables, QUESTIONS["cities"])
-    demo.part("Tuesday's export takes the place of Monday's")
+    demo.part("Tuesday's export replaces Monday's")
     tuesday = write_export(demo.export, TUESDAY)
     demo.load("tuesday")
     demo.part("Appended: every row names the job that loaded it")
@@ -172,7 +172,7 @@ def iceberg_tour(demo: Demo) -> dict[str, Any]:
         ("", "and a new column, Gutschein"),
         ("payments.parquet", f"{PAYMENTS:,} rows; amount is a decimal(14,2), and was (12,2)"),
     ]
-    demo.part("Tuesday's export: what has changed, and how it looks now", changes)
+    demo.part("Tuesday's export: changed rows and columns", changes)
     demo.load("tuesday", gathered=True)
     lake = IcebergTables(demo.destination, demo.session, f"{prefix}_{SCHEMA}")
     orders, payments = lake.snapshots("orders"), lake.snapshots("payments")
@@ -184,10 +184,10 @@ def iceberg_tour(demo: Demo) -> dict[str, Any]:
         "payments": lake.rows("payments"),
         "orders_at_mondays_snapshot": lake.rows("orders", int(orders[0].snapshot)),
     }
-    demo.part("Any reader understands it: pyiceberg and DuckDB")
+    demo.part("Query the tables with pyiceberg and DuckDB")
     by_job = demo.ask(tables, QUESTIONS["orders_of_each_job"])
     paid = demo.ask(tables, QUESTIONS["payments_of_each_job"])
-    demo.part("Monday is still there")
+    demo.part("Time travel to Monday")
     travelled = demo.ask(tables, QUESTIONS["now_and_monday"])
     untouched, came = ORDERS - CHANGED - CANCELLED, CHANGED + NEW
     found = [(row[0], row[1], row[3]) for row in by_job.rows]

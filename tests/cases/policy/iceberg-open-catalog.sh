@@ -3,8 +3,8 @@
 # Snowflake's compute: both have an ExternalId of their own.
 
 # An ExternalId is a secret and not shown: the commands read {env:
-# OPEN_CATALOG_ID} and {aws_secret: snowflake} when they run. With
-# `--reveal-external-id` it stands in the document.
+# OPEN_CATALOG_ID} and {aws_secret: snowflake} when they run.
+# `--reveal-external-id` writes the value into the document.
 
 SNOWFLAKE_ID=$(aws secretsmanager get-secret-value --region eu-west-1 \
   --secret-id snowflake --query SecretString --output text)

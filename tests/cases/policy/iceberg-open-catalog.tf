@@ -4,8 +4,8 @@
 
 # An ExternalId is a secret and not shown: set the variable `open_catalog_id` to
 # {env: OPEN_CATALOG_ID} and the variable `snowflake_id` to {aws_secret:
-# snowflake}; Terraform's state will hold the value. With `--reveal-external-id`
-# it stands in the document.
+# snowflake}; Terraform's state will hold the value. `--reveal-external-id`
+# writes the value into the document.
 
 variable "open_catalog_id" {
   description = "The ExternalId behind {env: OPEN_CATALOG_ID}"

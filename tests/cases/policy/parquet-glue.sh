@@ -1,6 +1,6 @@
 # An ExternalId is a secret and not shown: the commands read {file:
-# /run/secrets/external id} when they run. With `--reveal-external-id` it stands
-# in the document.
+# /run/secrets/external id} when they run. `--reveal-external-id` writes the
+# value into the document.
 
 EXTERNAL_ID=$(cat '/run/secrets/external id')
 

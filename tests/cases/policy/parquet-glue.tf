@@ -1,6 +1,6 @@
 # An ExternalId is a secret and not shown: set the variable `external_id` to
-# {file: /run/secrets/external id}; Terraform's state will hold the value. With
-# `--reveal-external-id` it stands in the document.
+# {file: /run/secrets/external id}; Terraform's state will hold the value.
+# `--reveal-external-id` writes the value into the document.
 
 variable "external_id" {
   description = "The ExternalId behind {file: /run/secrets/external id}"
