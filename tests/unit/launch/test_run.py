@@ -17,7 +17,7 @@ from lakeload.launch.run import Launcher, jvm_bytes, launch
 from lakeload.launch.run_folder import create_run_folder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import from_json
-from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, RejectedInput
 from tests.fakes.spark_home import fake_spark_home
 from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
 
@@ -72,6 +72,17 @@ def test_jvm_bytes_exclude_rows_read_by_python_workers(
     spec = replace(spec, tables=(table,), **of_job)
 
     assert jvm_bytes(spec) == (100 if through_jvm else 0)
+
+
+@pytest.mark.parametrize(("file_format", "expected"), [("CSV", 0), ("PARQUET", None)])
+def test_jvm_bytes_of_rejected_records_follow_the_format_of_their_files(
+    tmp_path: Path, file_format: Any, expected: int | None
+) -> None:
+    spec = job_spec(create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT), ["orders"])
+    given = RejectedInput("first", FilesInput(file_format, ("/data/rows",), {}))
+    table = replace(spec.tables[0], input=given, columns=ColumnsSpec(types={"a": "int"}))
+
+    assert jvm_bytes(replace(spec, tables=(table,))) == expected
 
 
 def test_jvm_bytes_include_rows_of_iceberg_tables(tmp_path: Path) -> None:

@@ -105,5 +105,10 @@ class RejectedSourceType(FilesSourceType):
         """Return False."""
         return False
 
+    def casts(self, read: Any) -> bool:
+        """Return what holds for the files."""
+        given: RejectedInput = read
+        return super().casts(given.files)
+
 
 REJECTED = RejectedSourceType()
