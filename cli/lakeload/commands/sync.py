@@ -92,7 +92,7 @@ def sync(
         check_options(tables, document.destination.model.table_format, options)
         console.note(f"job {attempt.job_id}")
         context = Context(os.environ, stop, console.err, console.quiet())
-        # From here on boto3 is imported, which takes longer than everything before it.
+        # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.sync_once import LoadJob, sync_once
 
         job = LoadJob(document, tables, attempt, options, master, conf or ())

@@ -65,7 +65,7 @@ err = Stream(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 class OutputFormat(StrEnum):
-    """How a command answers."""
+    """Output formats of a command."""
 
     TEXT = "text"
     JSON = "json"

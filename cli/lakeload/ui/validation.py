@@ -66,7 +66,7 @@ def _escaped(text: str, table: dict[str, str]) -> str:
 
 
 class ValidationFormat(StrEnum):
-    """How `validate` answers."""
+    """Output formats of `validate`."""
 
     TEXT = "text"
     JSON = "json"
