@@ -29,9 +29,15 @@ class Ended:
 
     @property
     def document(self) -> dict[str, Any]:
-        """stdout as the one JSON document it has to be, with the keys of its schema."""
-        found: dict[str, Any] = json.loads(self.stdout)
+        """stdout as the one JSON document of a result, with the keys of its schema."""
+        found = self.json
         check(found)
+        return found
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """stdout as one JSON document, such as the policies that `lakeload policy` prints."""
+        found: dict[str, Any] = json.loads(self.stdout)
         return found
 
     @property

@@ -90,7 +90,7 @@ def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: 
         *("policy", "pipeline.yml", "--principal", f"{arn}user/{user}", "--reveal-external-id"),
         **changes,
     )
-    _attach(server, policy.document, user, role)
+    _attach(server, policy.json, user, role)
     tested = lakeload(
         lake, folder, "test-connection", "pipeline.yml", "--output", "json", **changes
     )
@@ -132,7 +132,7 @@ def test_generated_policies_allow_every_check_and_a_sync(name: str, runs: dict[s
     expected = {"trust", "s3", "glue", "base"} | (
         {"kms"} if "encryption" in SHAPES[name] else {"source"}
     )
-    assert set(run.policy.document) == expected
+    assert set(run.policy.json) == expected
     assert run.tested.code == 0, run.tested.stdout + run.tested.stderr
     statuses = {probe["name"]: probe["status"] for probe in run.tested.document["probes"]}
     assert "warning" not in statuses.values(), statuses
