@@ -28,7 +28,7 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.files.settings import local_paths, named_format
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.init import Initialized, ask, show_json, show_text
@@ -73,7 +73,10 @@ def init(
         "source": found.format,
         "table": found.table,
     }
-    answers = interview(given, defaults, _asker(no_input, output), settled=found.settles)
+    prompt = _asker(no_input, output)
+    if prompt is None:
+        found.check_format_is_known(given)
+    answers = interview(given, defaults, prompt, settled=found.settles)
     inspected = found.tables(answers.path) if _as_found(given, found, answers.path) else ()
     tables, warnings = table_files(inspected, given.get("table"), folder)
     answers = replace(answers, path=path_from(folder, answers.path))
@@ -155,6 +158,16 @@ class _Found:
     def format(self, given: Given) -> str | None:
         """Return the format of the first table."""
         return next((str(one.format) for one in self._good(given)), None)
+
+    def check_format_is_known(self, given: Mapping[str, str | None]) -> None:
+        """Raise `InvalidInput` for a path from which no format follows, when nobody can be
+        prompted for it."""
+        path = given.get("path") or ""
+        if path and not given.get("source") and not named_format(path) and not self.tables(path):
+            raise InvalidInput(
+                f"`--path {path}` names no file, so the format is not known",
+                hint="correct the path, or give the format with `--source`",
+            )
 
     def table(self, given: Given) -> str | None:
         """Return the name of the first table."""

@@ -143,6 +143,14 @@ def test_init_folder_of_unloadable_files_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "lake").exists()
 
 
+def test_init_path_without_files_and_format_names_the_path(tmp_path: Path) -> None:
+    done = init(str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "orders"))
+
+    assert done.exit_code == 2
+    assert f"`--path {tmp_path}/orders` names no file" in done.stderr
+    assert not (tmp_path / "lake").exists()
+
+
 def test_init_missing_files_get_the_format_of_their_names(tmp_path: Path) -> None:
     done = init(str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "later" / "*.parquet"))
 

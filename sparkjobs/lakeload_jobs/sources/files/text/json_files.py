@@ -84,7 +84,7 @@ class JsonPiece:
                 f"{MAX_RECORD >> 20} MiB",
                 hint=f"its list is loaded with the reader option `records: {error.path}`"
                 if error.path
-                else "close the brackets and quotes of the record",
+                else "split the record, unless a bracket or a quote is not closed",
             ) from error
         except BrokenFile as error:
             raise UnreadableFile(
