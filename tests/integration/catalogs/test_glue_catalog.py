@@ -161,5 +161,5 @@ def test_glue_catalog_access_denied_is_an_aws_error(
 def test_catalog_client_nessie_native_interface_is_rejected(base_identity: Lake) -> None:
     native = CatalogSpec(type="NESSIE", uri="http://127.0.0.1:9", api="NATIVE")
     wanted = replace(destination(base_identity), iceberg=IcebergSpec(catalog=native))
-    with pytest.raises(InvalidInput, match="only be used from Spark"):
+    with pytest.raises(InvalidInput, match="works only through Spark"):
         open_catalog(wanted, AwsSession(wanted))
