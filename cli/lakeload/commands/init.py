@@ -160,8 +160,8 @@ class _Found:
         return next((str(one.format) for one in self._good(given)), None)
 
     def check_format_is_known(self, given: Mapping[str, str | None]) -> None:
-        """Raise `InvalidInput` for a path from which no format follows, when nobody can be
-        prompted for it."""
+        """Raise `InvalidInput` for a path from which no format follows, where no
+        prompt is possible."""
         path = given.get("path") or ""
         if path and not given.get("source") and not named_format(path) and not self.tables(path):
             raise InvalidInput(

@@ -16,7 +16,7 @@ Server = Literal["postgres", "mysql"]
 
 _PASSWORD = "<PASSWORD>"  # noqa: S105 - a placeholder
 _USER = "lakeload"
-"""Where the pipeline leaves the user to the driver."""
+"""The user where the pipeline names none."""
 _VERIFIED = ("require", "verify-ca", "verify-full")
 
 

@@ -64,6 +64,10 @@ out = Stream(markup=False, emoji=False, highlight=False)
 err = Stream(stderr=True, markup=False, emoji=False, highlight=False)
 
 
+MANY_TABLES = 10
+"""More tables than these are shown in a line each; JSON always has everything."""
+
+
 class OutputFormat(StrEnum):
     """Output formats of a command."""
 

@@ -20,6 +20,7 @@ from lakeload.formats.plan import (
     exit_code_of,
 )
 from lakeload.launch.spec import Attempt
+from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
@@ -30,9 +31,6 @@ STYLES = {"LOAD": "green", "NO_OP": "green", "BLOCKED": "red", "FAIL": "red"}
 
 COLUMNS_SHOWN = 40
 """Columns of a new table that are listed; JSON has all."""
-
-MANY = 10
-"""More tables than these are a line each."""
 
 _VERBS = {
     "publish": "publish",
@@ -83,14 +81,14 @@ def show_text(
 
     `readers` are the engines that queries of these tables can be written for, from `file`;
     `warnings` are about the whole destination. Tables in `details` have more than a line; None:
-    all, up to `MANY`. Those that would fail come first.
+    all, up to `MANY_TABLES`. Those that would fail come first.
     """
     plans = sorted(plans, key=lambda plan: exit_code_of([plan]) == ExitCode.OK)
     out.print(_grid(plans))
-    if len(plans) > MANY:
+    if len(plans) > MANY_TABLES:
         out.print(Text(_totals(plans), "bold"), soft_wrap=True)
     for plan in plans:
-        if len(plans) > MANY if details is None else plan.table not in details:
+        if len(plans) > MANY_TABLES if details is None else plan.table not in details:
             continue
         lines = _details(plan)
         if lines or plan.sample:
@@ -105,7 +103,7 @@ def show_text(
         say(err, "warning", warning)
     if not quiet:
         say(err, "note", "nothing was written")
-        if details is None and len(plans) > MANY:
+        if details is None and len(plans) > MANY_TABLES:
             more = f"`lakeload plan {shlex.quote(file)} --details TABLE`"
             say(err, "note", f"{more} shows what would change")
         for line in _reading(readers, file) if exit_code_of(plans) == ExitCode.OK else ():

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.ui.console import MANY_TABLES
 from lakeload_jobs.contract.events import Event, Stage
 
 STAGES: Mapping[Stage, str] = {
@@ -29,8 +30,6 @@ STAGES: Mapping[Stage, str] = {
     "expire": "expiring snapshots",
     "orphans": "finding orphan files",
 }
-MANY = 10
-"""Of more tables than these a log has the end of each, and not its stages."""
 
 STYLES = {
     "LOADED": "green",
@@ -106,7 +105,7 @@ class ProgressView:
                 self._stage = self._doing
                 row.since = row.since or now
                 row.stage = words
-            if event.table is None or len(self._rows) <= MANY:
+            if event.table is None or len(self._rows) <= MANY_TABLES:
                 self._line(f"{event.table}: {words}" if event.table else words, live=False)
         elif event.kind == "progress":
             self._tasks = (event.done or 0, event.total or 0)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
+from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.json_documents import SyncDocument
 from lakeload.ui.progress import STYLES
@@ -20,9 +21,6 @@ from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import RowChanges, TableResult
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
-
-MANY = 10
-"""Of more tables than these the summary names no snapshots and folders; JSON has all."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def to_document(summary: Summary) -> SyncDocument:
 
 def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
     """Write the table to stdout, what went wrong and what to do about it to stderr."""
-    many = len(summary.outcome.tables) > MANY
+    many = len(summary.outcome.tables) > MANY_TABLES
     if summary.outcome.tables:
         out.print(_grid(summary))
         if many:

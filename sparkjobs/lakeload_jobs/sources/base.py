@@ -91,6 +91,21 @@ class Slice(Protocol):
         """
 
 
+class AllRows:
+    """Base of a slice that reads everything each time: nothing is remembered between loads."""
+
+    idle: bool = False
+    records_anyway: bool = False
+    must_record: bool = False
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    bytes: int | None = None
+    change: StateChange | None = None
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: nothing is remembered of what was read."""
+
+
 class Rows(Protocol):
     """The rows of a slice, ready to be read: always as a DataFrame, and where the reader can as
     splits, whose rows never pass through the JVM."""

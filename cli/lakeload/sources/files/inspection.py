@@ -28,6 +28,7 @@ from lakeload_jobs.sources.files.text.json import first_list
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
 from lakeload_jobs.sources.files.text.opening import FileBytes, open_text, open_unpacked
+from lakeload_jobs.sources.files.text.opening import compression as packing
 from lakeload_jobs.sources.files.text.options import (
     option_text,
     read_csv_options,
@@ -99,7 +100,7 @@ def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
             head = _peek(raw, 16)
         if kind := _binary_format(head):
             return _BINARY[kind](file, files)
-        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        if packing(file.path, head) == "zip":
             _check_archive(file, files)
         return _inspect_text(file, files)
     except LoadFailed as error:

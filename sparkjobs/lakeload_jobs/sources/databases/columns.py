@@ -30,6 +30,22 @@ class CatalogColumn:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """What becomes of the columns of one type: a row of docs/databases.md.
+
+    `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
+    """
+
+    type: str
+    target: str
+    expression: str = "{0}"
+    text: bool = False
+    """Whether the value crosses as text that writes it."""
+    bad: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class SelectedColumn:
     """A column as a load selects it, whoever reads.
 

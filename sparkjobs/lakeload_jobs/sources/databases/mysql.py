@@ -25,7 +25,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.text.values import text_type
 
@@ -45,20 +45,6 @@ _SETTINGS = {
     "innodb_lock_wait_timeout": "60",
 }
 """Of each session."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What becomes of the columns of one type: a row of docs/databases.md.
-
-    `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
-    """
-
-    type: str
-    target: str
-    expression: str = "{0}"
-    bad: str = ""
-    reason: str = ""
 
 
 _NOT_A_DATE = "it is not a date of the years 1 to 9999"

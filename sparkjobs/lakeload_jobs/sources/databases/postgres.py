@@ -18,7 +18,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
 
 _MAX_DIGITS = 38
 _FIRST_DAY, _END = "0001-01-01", "10000-01-01"
@@ -47,22 +47,6 @@ _SETTINGS = {
     "lock_timeout": "60s",
 }
 """Of each session, where the server's version has them: values are written in one way."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What becomes of the columns of one type: a row of docs/databases.md.
-
-    `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
-    """
-
-    type: str
-    target: str
-    expression: str = "{0}"
-    text: bool = False
-    """Whether the value crosses as text that writes it."""
-    bad: str = ""
-    reason: str = ""
 
 
 _AS_TEXT = "{0}::text"

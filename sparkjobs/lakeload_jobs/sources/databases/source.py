@@ -14,12 +14,13 @@ from pyspark.sql.types import DataType, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
-from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
+from lakeload_jobs.sources.base import AllRows, BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
@@ -68,8 +69,8 @@ class _Budget:
             self._changed.notify_all()
 
 
-class JdbcSource:
-    """One table of a database. It holds the snapshot of its newest slice until it is closed."""
+class _DatabaseSource:
+    """One table of a database, and the connections that it has of the run."""
 
     incremental = False
 
@@ -87,7 +88,27 @@ class JdbcSource:
         self._aws = aws
         self._budget = budget
         self._connections = 0
-        self._snapshot: postgres.Snapshot | None = None
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._budget.give_back(self._connections)
+        self._connections = 0
+
+    def _take(self, share: int | None = None) -> int:
+        """Return how many connections the table has, taking them if it has none yet."""
+        if not self._connections:
+            self._connections = self._budget.take(self.given.max_connections, share)
+        return self._connections
+
+    def _password(self) -> Secret | None:
+        reference = self.given.password
+        return None if reference is None else self._aws.resolve(reference)
+
+
+class JdbcSource(_DatabaseSource):
+    """One table of a database. It holds the snapshot of its newest slice until it is closed."""
+
+    _snapshot: postgres.Snapshot | None = None
 
     def slice(self, bookmark: Bookmark) -> JdbcSlice:
         """Return all of the table: nothing is remembered."""
@@ -101,37 +122,23 @@ class JdbcSource:
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
-        if not self._connections:
-            self._connections = self._budget.take(self.given.max_connections)
-        reference = self.given.password
-        password = None if reference is None else self._aws.resolve(reference)
-        self._snapshot = postgres.Snapshot(self.given, password)
-        return self._snapshot, self._connections - 1
+        connections = self._take()
+        self._snapshot = postgres.Snapshot(self.given, self._password())
+        return self._snapshot, connections - 1
 
     def close(self) -> None:
         """Close the snapshot and give its connections back."""
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
-        self._budget.give_back(self._connections)
-        self._connections = 0
+        super().close()
 
 
 @dataclass(frozen=True)
-class JdbcSlice:
+class JdbcSlice(AllRows):
     """All rows of the table."""
 
     source: JdbcSource
-    idle: bool = False
-    records_anyway: bool = False
-    must_record: bool = False
-    sentence: str = ""
-    warnings: tuple[str, ...] = ()
-    bytes: int | None = None
-    change: StateChange | None = None
-
-    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
-        """Return None: nothing is remembered of what was read."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
@@ -161,26 +168,9 @@ class JdbcSlice:
         return _rows(spark, spec, table, names, Splits(parts, reader, _counts(parts)), snapshot)
 
 
-class MysqlSource:
+class MysqlSource(_DatabaseSource):
     """One table of MySQL or MariaDB. Sessions have no snapshot in common there, so that one task
     reads the table, once, in one transaction."""
-
-    incremental = False
-
-    def __init__(
-        self,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: _Budget,
-    ) -> None:
-        self.spec = spec
-        self.table = table
-        self.given = given
-        self._aws = aws
-        self._budget = budget
-        self._connections = 0
 
     def slice(self, bookmark: Bookmark) -> MysqlSlice:
         """Return all of the table: nothing is remembered."""
@@ -188,35 +178,17 @@ class MysqlSource:
 
     def columns(self) -> tuple[mysql.Relation, tuple[CatalogColumn, ...]]:
         """Return the table and its columns. Raises as connecting does, and `LoadFailed`."""
-        if not self._connections:
-            self._connections = self._budget.take(self.given.max_connections, 1)
-        reference = self.given.password
-        password = None if reference is None else self._aws.resolve(reference)
-        with closing(mysql.connect(self.given, password)) as connection:
+        self._take(1)
+        with closing(mysql.connect(self.given, self._password())) as connection:
             relation = mysql.find_relation(connection, self.given)
             return relation, mysql.columns(connection, relation, self.given)
 
-    def close(self) -> None:
-        """Give its connections back."""
-        self._budget.give_back(self._connections)
-        self._connections = 0
-
 
 @dataclass(frozen=True)
-class MysqlSlice:
+class MysqlSlice(AllRows):
     """All rows of the table."""
 
     source: MysqlSource
-    idle: bool = False
-    records_anyway: bool = False
-    must_record: bool = False
-    sentence: str = ""
-    warnings: tuple[str, ...] = ()
-    bytes: int | None = None
-    change: StateChange | None = None
-
-    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
-        """Return None: nothing is remembered of what was read."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False

@@ -6,7 +6,7 @@ the load has ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,9 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
-from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.sources.base import Reader, Rows, Splits
+from lakeload_jobs.sources.base import AllRows, Reader, Rows, Splits
 from lakeload_jobs.sources.files.listing import expand
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.reader import check_types
@@ -54,22 +54,12 @@ class SparkReaderSource:
 
 
 @dataclass(frozen=True)
-class SparkReaderSlice:
+class SparkReaderSlice(AllRows):
     """All that the reader reads."""
 
     spec: JobSpec
     table: TableSpec
     given: SparkInput
-    idle: bool = False
-    records_anyway: bool = False
-    must_record: bool = False
-    sentence: str = ""
-    warnings: tuple[str, ...] = ()
-    bytes: int | None = None
-    change: StateChange | None = None
-
-    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
-        """Return None: nothing is remembered of what was read."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
