@@ -219,6 +219,10 @@ class JdbcInput:
     """Of the connection, as the database's own driver has them; no secrets."""
     max_connections: int = 4
     """For all tables of the job together."""
+    lock_timeout: int = 60
+    """Seconds that a statement waits for a lock."""
+    statement_timeout: int = 0
+    """Seconds that a statement may run; 0: as the server limits the user."""
     incremental: bool = False
     type: Literal["JDBC"] = "JDBC"
 

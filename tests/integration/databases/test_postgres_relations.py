@@ -197,13 +197,10 @@ def test_missing_rights_are_named_and_excluded_columns_need_none(
         database.run(f"DROP OWNED BY {user}; DROP ROLE {user}")
 
 
-def test_a_lock_and_a_timeout_are_named_and_may_be_tried_again(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(product._SETTINGS, "lock_timeout", "100ms")
+def test_a_lock_and_a_timeout_are_named_and_may_be_tried_again(database: Database) -> None:
     database.run(RELATIONS)
     database.run("BEGIN; LOCK TABLE plain IN ACCESS EXCLUSIVE MODE")
-    error = error_of(replace(database.input, table="plain"))
+    error = error_of(replace(database.input, table="plain", lock_timeout=1))
     database.run("ROLLBACK")
     assert "SQLSTATE 55P03" in error.message
     assert "holds a lock" in (error.hint or "")
@@ -211,7 +208,7 @@ def test_a_lock_and_a_timeout_are_named_and_may_be_tried_again(
 
     slow = "SELECT n, pg_sleep(0.02) IS NULL AS s FROM generate_series(1, 1000) n"
     given = replace(database.input, schema="", table="", query=slow)
-    error = error_of(replace(given, parameters={"options": "-c statement_timeout=300ms"}))
+    error = error_of(replace(given, statement_timeout=1))
     assert "SQLSTATE 57014" in error.message
     assert "statement_timeout" in (error.hint or "")
 

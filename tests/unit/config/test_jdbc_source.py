@@ -76,6 +76,7 @@ def test_the_target_is_the_table_in_the_schema_of_the_source(tmp_path: Path) -> 
         ("verify-full", "verify-ca", True),
         ("postgresql://db.example.com/", "jdbc:postgresql://loader@db.example.com:5432/", True),
         ("type: JDBC", "type: JDBC\n  max_connections: 8", True),
+        ("type: JDBC", "type: JDBC\n  lock_timeout: 5\n  statement_timeout: 900", True),
     ],
 )
 def test_what_decides_the_rows_is_in_the_fingerprint(
@@ -108,6 +109,8 @@ def test_it_is_valid_for_an_editor_too() -> None:
         ("public.orders", "orders", "tables[0].table", "a schema and a table"),
         ("public.orders", "a.b.c", "tables[0].table", "a schema and a table"),
         ("type: JDBC", "type: JDBC\n  max_connections: 1", "source.max_connections", "cannot be"),
+        ("type: JDBC", "type: JDBC\n  lock_timeout: 0", "source.lock_timeout", "cannot be"),
+        ("type: JDBC", "type: JDBC\n  statement_timeout: -1", "source.statement_timeout", "cannot"),
         ("name: shop", "name: shop\non_bad_value: QUARANTINE", "on_bad_value", "not supported"),
     ],
 )  # fmt: skip

@@ -162,6 +162,11 @@ class JdbcSettings(SourceSettings):
     """The user's password. Secret. Default: as libpq finds it, as in `~/.pgpass`."""
     max_connections: Annotated[int, Field(ge=2, le=1000)] = 4
     """How many connections a run has open at once, over all tables."""
+    lock_timeout: Annotated[int, Field(ge=1, le=86_400)] = 60
+    """Seconds to wait for a table that another session has locked, before the table fails."""
+    statement_timeout: Annotated[int, Field(ge=0, le=604_800)] = 0
+    """Seconds that one statement may run, such as the read of a part of a table. 0: as the
+    server limits the user."""
 
 
 class JdbcTable(TableSettings):
@@ -218,6 +223,8 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             user=source.user or url.user or None,
             parameters=dict(url.parameters) or None,
             max_connections=source.max_connections,
+            lock_timeout=source.lock_timeout,
+            statement_timeout=source.statement_timeout,
         )
 
     def resolved(self, written: JdbcInput, source: JdbcSettings, folder: Path) -> JdbcInput:

@@ -127,7 +127,7 @@ class ReadSplit:
                 "takes as many connections as `max_connections`",
                 retryable=True,
             ) from None
-        _run(connection, session_settings())
+        _run(connection, session_settings(self.read))
         return connection
 
     def _converted(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -41,8 +41,6 @@ _SETTINGS = {
     "sql_auto_is_null": "0",
     # For rows that are written to the lake more slowly than the server sends them.
     "net_write_timeout": "3600",
-    "lock_wait_timeout": "60",
-    "innodb_lock_wait_timeout": "60",
 }
 """Of each session."""
 
@@ -162,13 +160,26 @@ def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) 
         raise _not_connected(read, error) from None
     try:
         with failures("preparing the session"):
-            values = ", ".join(f"SESSION {name} = {value}" for name, value in _SETTINGS.items())
+            settings = _SETTINGS | _time_outs(connection, read)
+            values = ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
             fetch(connection, f"SET {values}")
             fetch(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _time_outs(connection: Connection, read: JdbcInput) -> dict[str, str]:
+    wait, limit = str(read.lock_timeout), read.statement_timeout
+    settings = {"lock_wait_timeout": wait, "innodb_lock_wait_timeout": wait}
+    if limit:
+        ((version,),) = fetch(connection, "SELECT version()")
+        if "MariaDB" in version:
+            settings["max_statement_time"] = str(limit)
+        else:
+            settings["max_execution_time"] = str(1000 * limit)
+    return settings
 
 
 def _tls(parameters: dict[str, str]) -> dict[str, Any]:
@@ -252,7 +263,7 @@ _HINTS = {
     ER.COLUMNACCESS_DENIED_ERROR: "grant it, or leave the column out with `columns.exclude`",
     ER.NO_SUCH_TABLE: "the table was dropped or renamed: run again",
     ER.BAD_FIELD_ERROR: "the columns of the table have changed: run again",
-    **dict.fromkeys(_TIMED_OUT, "raise the limit of statements for this user"),
+    **dict.fromkeys(_TIMED_OUT, "set a higher `statement_timeout` in `source`, in seconds"),
     **dict.fromkeys(_LOCKED, "another session holds a lock on the table: run again later"),
     **dict.fromkeys(_BUSY, "lower `max_connections` in `source`, or raise it on the server"),
 }

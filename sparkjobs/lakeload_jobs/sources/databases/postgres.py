@@ -44,7 +44,6 @@ _SETTINGS = {
     # The load itself keeps transactions open and idle.
     "idle_in_transaction_session_timeout": "0",
     "transaction_timeout": "0",
-    "lock_timeout": "60s",
 }
 """Of each session, where the server's version has them: values are written in one way."""
 
@@ -190,14 +189,21 @@ def connect(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]
         connection = psycopg.connect(conninfo(read, password), autocommit=True)
     except psycopg.Error as error:
         raise _not_connected(read, error, password) from None
-    with failures(read, "preparing the session"):
-        connection.execute(session_settings().encode())
+    try:
+        with failures(read, "preparing the session"):
+            connection.execute(session_settings(read).encode())
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def session_settings() -> str:
+def session_settings(read: JdbcInput) -> str:
     """Return the statement that sets up a session."""
-    values = ", ".join(f"({literal(n)}, {literal(v)})" for n, v in _SETTINGS.items())
+    settings = _SETTINGS | {"lock_timeout": f"{read.lock_timeout}s"}
+    if read.statement_timeout:
+        settings["statement_timeout"] = f"{read.statement_timeout}s"
+    values = ", ".join(f"({literal(n)}, {literal(v)})" for n, v in settings.items())
     return (
         "SELECT pg_catalog.set_config(s.name, v.value, false)"  # noqa: S608 - all constants
         " FROM pg_catalog.pg_settings s"
@@ -237,7 +243,7 @@ _HINTS = {
     "42703": "the columns of the table have changed: run again",
     "53300": "lower `max_connections` in `source`, or raise it on the server",
     "55P03": "another session holds a lock on the table: run again when it has ended",
-    "57014": "raise `statement_timeout` for this user: `ALTER ROLE … SET statement_timeout`",
+    "57014": "set a higher `statement_timeout` in `source`, in seconds",
     "57P05": "raise `idle_session_timeout` for this user",
     "25P03": "raise `idle_in_transaction_session_timeout` for this user",
     "40001": "on a read replica raise `max_standby_streaming_delay`, or read from the primary",
