@@ -100,6 +100,25 @@ def test_rows_that_are_not_as_many_as_were_counted_fail(maria: Database) -> None
     assert raised.value.retryable
 
 
+def test_a_query_is_read_in_one_transaction_or_rejected_by_the_server(maria: Database) -> None:
+    query = (
+        "SELECT CAST(id AS INT) AS number, 1.50 AS price, id > 3 AS b FROM t WHERE id < 6 -- some"
+    )
+
+    found = rows(maria.reader("", query=query))
+
+    assert found.schema.types == [pa.int64(), pa.decimal128(3, 2), pa.int32()]
+    assert found["number"].to_pylist() == [1, 2, 3, 4, 5]
+    with pytest.raises(
+        LoadFailed, match="reading the columns of `query`: Duplicate column"
+    ) as twins:
+        maria.reader("", query="SELECT id, id FROM t")
+    assert "another name with `AS`" in str(twins.value.hint)
+    with pytest.raises(LoadFailed, match="error 1064") as raised:
+        maria.reader("", query="SELECT FROM t")
+    assert raised.value.hint == "check the query: it is one SELECT"
+
+
 def test_a_table_without_transactions_has_a_warning(maria: Database) -> None:
     maria.run("CREATE TABLE aria (id int) ENGINE = Aria", "CREATE VIEW v AS SELECT 1 AS one")
 

@@ -119,9 +119,9 @@ class World:
             cursor.execute(statement)
             return tuple(cursor.fetchall())
 
-    def reader(self, table: str) -> product.ReadTable:
-        """Return what reads all columns of a table, with bad values as null."""
-        given = replace(self.read, table=table)
+    def reader(self, table: str, query: str | None = None) -> product.ReadTable:
+        """Return what reads all columns of a table or query, with bad values as null."""
+        given = replace(self.read, table=table, query=query)
         relation = product.find_relation(self.catalog, given)
         selected = product.select(product.columns(self.catalog, relation, given))
         return product.ReadTable(given, self.identity, relation, selected, "NULL")
@@ -160,6 +160,12 @@ def test_a_value_is_what_the_driver_of_the_database_reads_or_is_bad(
     bad = [int(_is_bad(value, kinds)) for value in expected]
     counted = found[BAD_VALUES_HELPER].to_pylist() if BAD_VALUES_HELPER in found.schema.names else 0
     assert counted == (bad if pa.types.is_temporal(kinds) else 0)
+    # The types of a query are those of the protocol, not of the catalog.
+    of_query = values.reader("", f"SELECT * FROM {table} -- all")
+    assert [column.type for column in of_query.selected] == [
+        column.type for column in values.reader(table).selected
+    ]
+    assert read(of_query).sort_by("id") == found
 
 
 def _is_bad(value: Any, kind: Any) -> bool:

@@ -165,7 +165,6 @@ def test_mysql_and_mariadb_are_one_database(tmp_path: Path) -> None:
     [
         ("loader@", "", "source", "`user` is missing"),
         ("sslmode=verify-ca", "application_name=a", "source.url", "which lakeload does not know"),
-        ("table: 'crm", "query: select 1, table: 'crm", "tables[0].query", "not supported yet"),
     ],
 )
 def test_what_only_mysql_lacks_is_found(

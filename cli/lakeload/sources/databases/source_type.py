@@ -254,7 +254,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         }
 
     def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:
-        """Yield a user that is given twice or missing, and queries that cannot be read."""
+        """Yield a user that is given twice or missing."""
         try:
             settings = JdbcSettings.model_validate(source)
         except ValidationError:
@@ -264,14 +264,6 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             yield Finding(
                 "`user` is missing", "write `user: NAME` below `source`", ("source",), "missing-key"
             )
-        for i, table in tables:
-            if url.database == "MYSQL" and table.query is not None:
-                yield Finding(
-                    "`query` is not supported yet for MySQL and MariaDB",
-                    "create a view, and name it in `table`",
-                    ("tables", i, "query"),
-                    "not-supported-yet",
-                )
         if settings.user and url.user and settings.user != url.user:
             yield Finding(
                 f"`user` is `{shown(settings.user)}`, and the URL names `{shown(url.user)}`",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pymysql
 import pymysql.cursors
-from pymysql.constants import CR, ER
+from pymysql.constants import CR, ER, FIELD_TYPE, FLAG
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
@@ -105,18 +105,27 @@ _GEOMETRIES = (
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or view. `engine` is '' for a view."""
+    """A table or view, `engine` '' for a view, or a `query`: then `schema` and `name` are ''."""
 
     schema: str
     name: str
     engine: str
     estimated_rows: int | None
     bytes: int | None
+    query: str | None = None
 
     @property
     def sql(self) -> str:
-        """The quoted name."""
+        """What stands behind FROM."""
+        if self.query is not None:
+            # The line break ends a comment at the end of the query.
+            return f"({self.query.strip().rstrip(';')}\n) AS `query`"
         return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    @property
+    def shown(self) -> str:
+        """The name in messages."""
+        return "query" if self.query is not None else f"{self.schema}.{self.name}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -124,7 +133,7 @@ class Relation:
         if self.engine in ("", "InnoDB"):
             return ()
         return (
-            f"`{self.schema}.{self.name}` has the engine {self.engine}, which has no consistent "
+            f"`{self.shown}` has the engine {self.engine}, which has no consistent "
             "read: a change during the read may be loaded in part",
         )
 
@@ -263,6 +272,8 @@ _HINTS = {
     ER.COLUMNACCESS_DENIED_ERROR: "grant it, or leave the column out with `columns.exclude`",
     ER.NO_SUCH_TABLE: "the table was dropped or renamed: run again",
     ER.BAD_FIELD_ERROR: "the columns of the table have changed: run again",
+    ER.PARSE_ERROR: "check the query: it is one SELECT",
+    ER.DUP_FIELDNAME: "give one of the two columns another name with `AS`",
     **dict.fromkeys(_TIMED_OUT, "set a higher `statement_timeout` in `source`, in seconds"),
     **dict.fromkeys(_LOCKED, "another session holds a lock on the table: run again later"),
     **dict.fromkeys(_BUSY, "lower `max_connections` in `source`, or raise it on the server"),
@@ -291,7 +302,9 @@ def failures(doing: str, relation: Relation | None = None) -> Iterator[None]:
 
 
 def find_relation(connection: Connection, read: JdbcInput) -> Relation:
-    """Return the table. Raises `LoadFailed` where the user sees none of that name."""
+    """Return what is read. Raises `LoadFailed` where the user sees no table of that name."""
+    if read.query is not None:
+        return Relation("", "", "", None, None, read.query)
     with failures(f"finding the table `{read.schema}.{read.table}`"):
         rows = fetch(
             connection,
@@ -321,8 +334,13 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
 def columns(
     connection: Connection, relation: Relation, read: JdbcInput
 ) -> tuple[CatalogColumn, ...]:
-    """Return the columns of a table, as the catalog describes them, in their order."""
-    with failures(f"reading the columns of `{relation.schema}.{relation.name}`", relation):
+    """Return the columns, as the server describes them, in their order.
+
+    Raises `LoadFailed` for a query that the server rejects or with two columns of one name.
+    """
+    with failures(f"reading the columns of `{relation.shown}`", relation):
+        if relation.query is not None:
+            return _result_columns(connection, relation)
         rows = fetch(
             connection,
             "SELECT table_name, column_name, data_type, column_type, numeric_precision,"
@@ -344,6 +362,60 @@ def columns(
         for table, name, kind, declared, precision, scale, nullable, comment in rows
         if table == relation.name
     )
+
+
+_RESULT_TYPES = {
+    FIELD_TYPE.TINY: "tinyint",
+    FIELD_TYPE.SHORT: "smallint",
+    FIELD_TYPE.INT24: "mediumint",
+    FIELD_TYPE.LONG: "int",
+    FIELD_TYPE.LONGLONG: "bigint",
+    FIELD_TYPE.NEWDECIMAL: "decimal",
+    FIELD_TYPE.FLOAT: "float",
+    FIELD_TYPE.DOUBLE: "double",
+    FIELD_TYPE.BIT: "bit",
+    FIELD_TYPE.YEAR: "year",
+    FIELD_TYPE.DATE: "date",
+    FIELD_TYPE.NEWDATE: "date",
+    FIELD_TYPE.DATETIME: "datetime",
+    FIELD_TYPE.TIMESTAMP: "timestamp",
+    FIELD_TYPE.TIME: "time",
+    FIELD_TYPE.JSON: "json",
+    FIELD_TYPE.GEOMETRY: "geometry",
+}
+"""The types of the protocol; those that are missing here are text or bytes."""
+_TEXTS = (
+    *(FIELD_TYPE.VARCHAR, FIELD_TYPE.VAR_STRING, FIELD_TYPE.STRING, FIELD_TYPE.TINY_BLOB),
+    *(FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB),
+)
+_BYTES = 63
+"""The character set of what is no text."""
+
+
+def _result_columns(connection: Connection, relation: Relation) -> tuple[CatalogColumn, ...]:
+    """Return the columns of a query, by what the protocol says of them."""
+    cursor: Any = connection.cursor()
+    with closing(cursor):
+        cursor.execute(f"SELECT * FROM {relation.sql} LIMIT 0")  # noqa: S608
+        return tuple(map(_result_column, cursor._result.fields))
+
+
+def _result_column(field: Any) -> CatalogColumn:
+    number, unsigned = field.type_code, bool(field.flags & FLAG.UNSIGNED)
+    precision = scale = None
+    if number in _TEXTS:
+        binary = field.charsetnr == _BYTES
+        kind = "longblob" if binary else "longtext"
+    else:
+        kind = _RESULT_TYPES.get(number, "")
+    if kind == "decimal":
+        # The length is that of the text: with a point, and with a sign.
+        precision, scale = field.length - (field.scale > 0) - (not unsigned), field.scale
+    if kind == "bit" and field.length == 1:
+        kind = "bit(1)"
+    if unsigned and kind.endswith("int"):
+        kind += " unsigned"
+    return CatalogColumn(field.name, kind, kind, precision, scale, not field.flags & FLAG.NOT_NULL)
 
 
 def _type(kind: str, declared: str, precision: str | None) -> str:
@@ -386,7 +458,7 @@ def check_select(
     read: JdbcInput,
 ) -> None:
     """Raise `LoadFailed` where the user may not read the columns."""
-    with failures(f"reading `{relation.schema}.{relation.name}`", relation):
+    with failures(f"reading `{relation.shown}`", relation):
         fetch(connection, f"{select_sql(relation, selected, counts_bad=False)} LIMIT 0")
 
 
@@ -440,7 +512,7 @@ class ReadTable:
     def __call__(self, _: object) -> Iterator[pa.RecordBatch]:
         """Yield the rows. Raises `LakeloadError`, also where they are not as many as were counted
         in the same transaction."""
-        name = f"{self.relation.schema}.{self.relation.name}"
+        name = self.relation.shown
         password = self.identity.password(self.read)
         with closing(connect(self.read, password, streams=True)) as connection:
             with failures(f"counting the rows of `{name}`", self.relation):
@@ -493,7 +565,7 @@ class ReadTable:
                 at = ", ".join(f"{name} = {text}" for name, text in zip(key, place, strict=True))
                 row = f", row with {at}" if at else ""
                 texts.append(
-                    f"reading `{self.relation.schema}.{self.relation.name}`{row}: column "
+                    f"reading `{self.relation.shown}`{row}: column "
                     f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
                     f"{column.reason}"
                 )
