@@ -25,6 +25,7 @@ from lakeload.app import COMMANDS, app
 from lakeload.commands.schema import RESULTS, DocumentKind, json_schema, result_schema
 from lakeload.config.model import Finding
 from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError, anchor
+from lakeload_jobs.sources.databases import mysql, postgres
 from tests import reference
 from tests.prose import reflow
 
@@ -448,6 +449,12 @@ def _code(call: ast.Call) -> Iterator[str]:
             yield str(node.value)
 
 
+def _sorted(database: Any) -> list[tuple[str, str]]:
+    """Return the codes of a database with what to do as a sentence."""
+    hints = ((str(code), hint.format("…")) for code, hint in database.HINTS.items())
+    return sorted((code, f"{hint[0].upper()}{hint[1:]}.") for code, hint in hints)
+
+
 def error_codes_page() -> str:
     """Return the page of error codes."""
     types = error_types()
@@ -482,6 +489,14 @@ def error_codes_page() -> str:
             "## Codes of an Iceberg catalog\n",
             "| code | usual causes |\n|---|---|",
             *_causes(causes["catalog"], {}, anchors),
+            "",
+            "## Codes of databases\n",
+            "A [source of type JDBC](databases.md) fails with the SQLSTATE of PostgreSQL, or the "
+            "error number of\nMariaDB or MySQL, in its message. The manual of the database "
+            "explains the other codes.\n",
+            "| code | of | what to do |\n|---|---|---|",
+            *(f"| {anchors(code)} | PostgreSQL | {hint} |" for code, hint in _sorted(postgres)),
+            *(f"| {anchors(code)} | MariaDB, MySQL | {hint} |" for code, hint in _sorted(mysql)),
             "",
             "## Findings of connection checks\n",
             "A check can fail although every request was answered. `{…}` stands for a value.\n",

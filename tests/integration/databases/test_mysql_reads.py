@@ -16,7 +16,7 @@ import pytest
 from lakeload.sources.base import ColumnsRequest, InputEstimate
 from lakeload.sources.databases.inspection import checks, estimate, read_columns
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
+from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, DestinationSpec, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.databases import mysql as product
@@ -266,49 +266,6 @@ def test_a_database_without_any_right_is_named(maria: Database, reader_user: Jdb
     assert raised.value.hint == (
         "grant the user a right in `mysql`, or name another database in `url`"
     )
-
-
-def test_too_many_connections_are_worth_another_attempt(
-    maria: Database, reader_user: JdbcInput
-) -> None:
-    with (
-        closing(product.connect(reader_user, Secret("pw"))),
-        pytest.raises(Refused, match="max_user_connections") as raised,
-    ):
-        product.connect(reader_user, Secret("pw"))
-    assert raised.value.retryable
-
-
-def failure_of(reader: product.ReadTable) -> LakeloadError:
-    """Return what reading fails with."""
-    with pytest.raises(LakeloadError) as raised:
-        rows(reader)
-    return raised.value
-
-
-def test_a_dropped_table_or_column_fails(maria: Database) -> None:
-    maria.run("CREATE TABLE brief (id int, note text)")
-    reader = maria.reader("brief")
-    maria.run("ALTER TABLE brief DROP COLUMN note", "INSERT INTO brief VALUES (1)")
-    assert "Unknown column 'note'" in failure_of(reader).message
-    maria.run("DROP TABLE brief")
-    assert failure_of(reader).hint == "the table was dropped or renamed: run again"
-
-
-def test_a_locked_table_fails_after_a_while(maria: Database) -> None:
-    reader = maria.reader(lock_timeout=1)
-    with closing(maria.server.connect(maria.read.name)) as other, other.cursor() as cursor:
-        cursor.execute("LOCK TABLES t WRITE")
-        error = failure_of(reader)
-    assert error.retryable
-    assert error.hint == "another session holds a lock on the table: run again later"
-
-
-def test_a_limit_of_statements_fails(maria: Database) -> None:
-    maria.run("CREATE VIEW slow AS SELECT id, SLEEP(0.01) AS s FROM t")
-    error = failure_of(maria.reader("slow", statement_timeout=1))
-    assert error.retryable
-    assert "a higher `statement_timeout` in `source`" in (error.hint or "")
 
 
 def test_a_killed_session_fails_for_another_attempt(maria: Database) -> None:

@@ -23,6 +23,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.databases import adbc
 from lakeload_jobs.sources.databases import postgres as product
 from lakeload_jobs.sources.databases.source import connect_databases
 from tests.integration.databases.conftest import Database
@@ -197,39 +198,6 @@ def test_missing_rights_are_named_and_excluded_columns_need_none(
         database.run(f"DROP OWNED BY {user}; DROP ROLE {user}")
 
 
-def test_a_lock_and_a_timeout_are_named_and_may_be_tried_again(database: Database) -> None:
-    database.run(RELATIONS)
-    database.run("BEGIN; LOCK TABLE plain IN ACCESS EXCLUSIVE MODE")
-    error = error_of(replace(database.input, table="plain", lock_timeout=1))
-    database.run("ROLLBACK")
-    assert "SQLSTATE 55P03" in error.message
-    assert "holds a lock" in (error.hint or "")
-    assert error.retryable
-
-    slow = "SELECT n, pg_sleep(0.02) IS NULL AS s FROM generate_series(1, 1000) n"
-    given = replace(database.input, schema="", table="", query=slow)
-    error = error_of(replace(given, statement_timeout=1))
-    assert "SQLSTATE 57014" in error.message
-    assert "statement_timeout" in (error.hint or "")
-
-
-def test_a_column_that_is_dropped_after_the_plan_is_an_error(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database.run(RELATIONS)
-    columns = product.columns
-
-    def then_drop(*about: Any) -> Any:
-        found = columns(*about)
-        database.run("ALTER TABLE plain DROP COLUMN day CASCADE")
-        return found
-
-    monkeypatch.setattr(product, "columns", then_drop)
-    error = error_of(replace(database.input, table="plain"))
-    assert "SQLSTATE 42703" in error.message
-    assert "run again" in (error.hint or "")
-
-
 def test_settings_of_the_role_and_the_database_do_not_change_values(
     postgres: Postgres, database: Database
 ) -> None:
@@ -321,3 +289,66 @@ def test_tls_is_checked_as_the_url_says(
     assert isinstance(error_of(wrong), Refused)
     name = replace(given, host="127.0.0.2", parameters={**full, "sslrootcert": postgres.ca})
     assert isinstance(error_of(name), Refused)
+
+
+def _terminate(database: Database, *, all_sessions: bool = False) -> int:
+    """End the sessions that read a table, or all but the administrator's; return how many."""
+    readers = "" if all_sessions else "AND query LIKE 'COPY%'"
+    found = database.run(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <>"
+        f" pg_backend_pid() AND datname = current_database() {readers}"
+    )
+    return len(found.fetchall())
+
+
+LONG = "SELECT n AS id, repeat('x', 1900) AS text FROM generate_series(1, 8000) n"
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader has not read all when the first batch has come."""
+    monkeypatch.setattr(adbc, "_BATCH_BYTES", 1 << 16)
+    monkeypatch.setattr(adbc, "_PAUSE_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_lost_connection_goes_on_in_another_one_while_the_snapshot_lives(
+    database: Database,
+) -> None:
+    database.run(f"CREATE TABLE orders AS {LONG}")
+    ids: list[Any] = []
+    ended = 0
+    with opened(database.input) as rows:
+        assert rows.splits is not None
+        database.run("DELETE FROM orders WHERE id > 7000")
+        for batch in rows.splits.read(rows.splits.parts[0]):
+            ids += batch.column(0).to_pylist()
+            if ended < 2 and len(ids) > 100 + 1000 * ended:
+                ended += _terminate(database)
+        rows.check_unchanged()
+
+    assert ended == 2
+    assert ids == list(range(1, 8001))
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize(
+    ("relation", "all_sessions", "message"),
+    [
+        ("TABLE", True, "the session that held the snapshot has ended"),
+        ("VIEW", False, "the connection to PostgreSQL was lost"),
+    ],
+)
+def test_a_lost_connection_that_cannot_go_on_fails_for_another_attempt(
+    database: Database, relation: str, all_sessions: bool, message: str
+) -> None:
+    database.run(f"CREATE {relation} orders AS {LONG}")
+    with opened(database.input) as rows:
+        assert rows.splits is not None
+        batches = rows.splits.read(rows.splits.parts[0])
+        next(batches)
+        assert _terminate(database, all_sessions=all_sessions)
+        with pytest.raises(LoadFailed, match=message) as raised:
+            list(batches)
+    assert raised.value.retryable
+    assert raised.value.hint == "run again: nothing was committed"

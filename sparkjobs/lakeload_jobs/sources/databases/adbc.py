@@ -24,14 +24,18 @@ from lakeload_jobs.sources.databases.postgres import (
     Split,
     conninfo,
     failure,
+    is_lost,
     literal,
     safe_text,
     select_sql,
     session_settings,
 )
 from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.storage.backoff import pause
 
 _BATCH_BYTES = 8 << 20
+_CONNECTIONS, _PAUSE_SECONDS = 4, 0.5
+"""How many times a split is read before a lost connection fails the load."""
 
 
 def check_installed() -> None:
@@ -76,7 +80,7 @@ class ReadSplit:
         with _errors(f"reading `{name}`"):
             # A batch is handed on when the next one has come: whoever takes the rows that were
             # counted takes no more, and would not see that there are too many.
-            for batch in self._batches(split):
+            for batch in self._all_batches(split):
                 rows += batch.num_rows
                 if rows > split.rows:
                     break
@@ -97,12 +101,40 @@ class ReadSplit:
     def _counts_bad_values(self) -> bool:
         return self.on_bad_value == "NULL" and any(column.bad for column in self.selected)
 
+    def _all_batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a split. Where the connection is lost, go on in another one, which
+        begins with the rows that are done: those of a table come in the order of its pages."""
+        import adbc_driver_manager as manager
+
+        done = 0
+        for left in reversed(range(_CONNECTIONS)):
+            rows = 0
+            try:
+                for batch in self._batches(split):
+                    before, rows = rows, rows + batch.num_rows
+                    if rows > done:
+                        yield batch.slice(max(0, done - before))
+                        done = rows
+            except manager.Error as error:
+                if not left or not self.relation.pages or not is_lost(error.sqlstate):
+                    raise
+                pause(_CONNECTIONS - left, first=_PAUSE_SECONDS)
+            except Refused as error:
+                if left == _CONNECTIONS - 1:
+                    raise
+                raise LoadFailed(error.message, hint=LOST_HINT, retryable=True) from None
+            else:
+                return
+
     def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         from adbc_driver_manager._reader import AdbcRecordBatchReader
 
         with closing(self._connect()) as connection:
             _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            _run(connection, f"SET TRANSACTION SNAPSHOT {literal(self.snapshot)}")
+            self._import_snapshot(connection)
+            if self.relation.pages:
+                _run(connection, "SET LOCAL synchronize_seqscans = off")
+                _run(connection, "SET LOCAL max_parallel_workers_per_gather = 0")
             with connection.cursor() as cursor:
                 size = str(_BATCH_BYTES)
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})
@@ -111,6 +143,20 @@ class ReadSplit:
                 handle = cursor.fetch_arrow()
                 with closing(AdbcRecordBatchReader._import_from_c(handle.address)) as batches:
                     yield from batches
+
+    def _import_snapshot(self, connection: Any) -> None:
+        import adbc_driver_manager as manager
+
+        try:
+            _run(connection, f"SET TRANSACTION SNAPSHOT {literal(self.snapshot)}")
+        except manager.Error as error:
+            if is_lost(error.sqlstate):
+                raise
+            raise LoadFailed(
+                f"reading `{self.relation.name}`: the session that held the snapshot has ended",
+                hint=LOST_HINT,
+                retryable=True,
+            ) from None
 
     def _connect(self) -> Any:
         import adbc_driver_postgresql.dbapi as adbc

@@ -236,6 +236,8 @@ def _not_connected(read: JdbcInput, error: Exception) -> Refused:
         hint = "check the database in `url`"
     elif number in _BUSY:
         hint = "run again when fewer sessions are connected, or raise the limit on the server"
+    elif number == CR.CR_SSL_CONNECTION_ERROR:
+        hint = "turn on TLS on the server, or lower `sslmode` in `url`"
     elif isinstance(error, RuntimeError):
         hint = "set `sslmode=require` in `url`: without TLS this login needs another package"
     else:
@@ -243,7 +245,8 @@ def _not_connected(read: JdbcInput, error: Exception) -> Refused:
     return Refused(
         f"connecting to MySQL at {read.host}:{read.port} failed: {text}",
         hint=hint,
-        retryable=number not in (*_LOGIN, ER.BAD_DB_ERROR) and not untrusted,
+        retryable=number not in (*_LOGIN, ER.BAD_DB_ERROR, CR.CR_SSL_CONNECTION_ERROR)
+        and not untrusted,
     )
 
 
@@ -267,17 +270,24 @@ _LOST = (
 _TIMED_OUT = (1969, 3024, 1317)
 """`max_statement_time` of MariaDB, `max_execution_time` of MySQL, a killed statement."""
 _LOCKED = (ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK)
-_HINTS = {
-    ER.TABLEACCESS_DENIED_ERROR: "grant it: `GRANT SELECT ON {0} TO …`",
-    ER.COLUMNACCESS_DENIED_ERROR: "grant it, or leave the column out with `columns.exclude`",
+_FULL = (ER.DISK_FULL, ER.RECORD_FILE_FULL, ER.ERROR_ON_WRITE)
+_CHANGED = 1412
+"""The table was changed after the transaction began."""
+HINTS = {
+    ER.TABLEACCESS_DENIED_ERROR: "grant the missing right: `GRANT SELECT ON {0} TO …`",
+    ER.COLUMNACCESS_DENIED_ERROR: "grant the right, or leave the column out with `columns.exclude`",
     ER.NO_SUCH_TABLE: "the table was dropped or renamed: run again",
     ER.BAD_FIELD_ERROR: "the columns of the table have changed: run again",
     ER.PARSE_ERROR: "check the query: it is one SELECT",
     ER.DUP_FIELDNAME: "give one of the two columns another name with `AS`",
+    ER.VIEW_INVALID: "fix the view, or the rights of its definer",
+    _CHANGED: "the table was changed during the load: run again",
+    **dict.fromkeys(_FULL, "free space on the disk of the server, and run again"),
     **dict.fromkeys(_TIMED_OUT, "set a higher `statement_timeout` in `source`, in seconds"),
     **dict.fromkeys(_LOCKED, "another session holds a lock on the table: run again later"),
     **dict.fromkeys(_BUSY, "lower `max_connections` in `source`, or raise it on the server"),
 }
+"""What to do, by error number (docs/error-codes.md)."""
 
 
 @contextmanager
@@ -293,11 +303,11 @@ def failures(doing: str, relation: Relation | None = None) -> Iterator[None]:
             raise LoadFailed(
                 f"{doing}: the connection to MySQL was lost", hint=LOST_HINT, retryable=True
             ) from None
-        hint = _HINTS.get(number)
+        hint = HINTS.get(number)
         raise LoadFailed(
             f"{doing}: {safe_text(error)} (error {number})",
             hint=hint.format(relation.sql if relation else "…") if hint else None,
-            retryable=number in (*_TIMED_OUT, *_LOCKED, *_BUSY),
+            retryable=number in (*_TIMED_OUT, *_LOCKED, *_BUSY, *_FULL, _CHANGED),
         ) from None
 
 
@@ -349,6 +359,9 @@ def columns(
             relation.schema,
             relation.name,
         )
+        if not rows:
+            # A view without columns is one that the server cannot read: this says why.
+            fetch(connection, f"SELECT 1 FROM {relation.sql} LIMIT 0")  # noqa: S608
     return tuple(
         CatalogColumn(
             name,

@@ -224,7 +224,10 @@ def _not_connected(read: JdbcInput, error: psycopg.Error, password: Secret | Non
     if login is not None and login.needs_password:
         hint = "set `password` in `source`, or add a line for this server to `~/.pgpass`"
     elif login is not None and login.used_password:
-        hint = "check `user` and `password` in `source`, and that the database exists"
+        hint = (
+            "check `user` and `password` in `source`, that the database exists, and that "
+            "connections are free"
+        )
     else:
         hint = "check `url` in `source`, the network, and `pg_hba.conf` and TLS of the server"
     return Refused(f"connecting to PostgreSQL at {place} failed: {text}", hint=hint, retryable=True)
@@ -237,10 +240,13 @@ def safe_text(text: str, password: Secret | None) -> str:
     return " ".join(text.split())[:300]
 
 
-_HINTS = {
+HINTS = {
     "42501": "grant what is missing: `GRANT USAGE ON SCHEMA …` and `GRANT SELECT ON …` to the user",
     "42P01": "the table was dropped or renamed: run again",
     "42703": "the columns of the table have changed: run again",
+    "53100": "free space on the disk of the server, and run again",
+    "53200": "raise the memory of the server, or run again when it is less busy",
+    "53400": "raise `temp_file_limit` for this user",
     "53300": "lower `max_connections` in `source`, or raise it on the server",
     "55P03": "another session holds a lock on the table: run again when it has ended",
     "57014": "set a higher `statement_timeout` in `source`, in seconds",
@@ -250,6 +256,7 @@ _HINTS = {
     "42601": "check the query: it is one SELECT",
     "22012": "leave the column out with `columns.exclude`, or fix the view",
 }
+"""What to do, by SQLSTATE (docs/error-codes.md)."""
 _RETRYABLE = ("08", "40", "53", "57", "55")
 """Classes of SQLSTATE that another attempt may get around."""
 _LOST = "the connection to PostgreSQL was lost"
@@ -271,14 +278,20 @@ def failures(read: JdbcInput, doing: str) -> Iterator[None]:
         raise failure(doing, error.sqlstate, str(error)) from None
 
 
+def is_lost(state: str | None) -> bool:
+    """Whether an error of this SQLSTATE is the end of the connection; without one it is."""
+    return not state or state.startswith(("\0", "08")) or state in _ENDS
+
+
 def failure(doing: str, state: str | None, text: str) -> LoadFailed:
-    """Return the failure of a statement; without a SQLSTATE the connection has ended."""
-    if not state or state.startswith(("\0", "08")) or state in _ENDS:
+    """Return the failure of a statement."""
+    if is_lost(state):
         return LoadFailed(f"{doing}: {_LOST}", hint=LOST_HINT, retryable=True)
+    assert state  # noqa: S101
     said = safe_text(text, None)
     return LoadFailed(
         f"{doing}: {said} (SQLSTATE {state})",
-        hint=_HINTS.get(state, LOST_HINT if state.startswith(_RETRYABLE) else None),
+        hint=HINTS.get(state, LOST_HINT if state.startswith(_RETRYABLE) else None),
         retryable=state.startswith(_RETRYABLE),
     )
 
@@ -489,9 +502,24 @@ def check_select(
             assert row is not None  # noqa: S101
             user, schema = quoted(row[0]), quoted(read.schema)
             usage = "" if row[1] else f"GRANT USAGE ON SCHEMA {schema} TO {user}; "
-            grants = f"{usage}GRANT SELECT ON {relation.sql} TO {user}"
+            missing = _unreadable(connection, relation, selected)
+            some = f" ({', '.join(map(quoted, missing))})" if missing else ""
+            grants = f"{usage}GRANT SELECT{some} ON {relation.sql} TO {user}"
             said = failure(doing, error.sqlstate, str(error)).message
             raise LoadFailed(said, hint=f"let its owner run `{grants}`") from None
+
+
+def _unreadable(
+    connection: psycopg.Connection[Any], relation: Relation, selected: Sequence[SelectedColumn]
+) -> list[str]:
+    """Return the columns that the user may not read; none where that is all of them."""
+    rows = connection.execute(
+        "SELECT attname::text FROM pg_catalog.pg_attribute WHERE attrelid = %s::oid AND attnum > 0"
+        " AND NOT attisdropped AND pg_catalog.has_column_privilege(attrelid, attnum, 'SELECT')",
+        (relation.oid,),
+    )
+    readable = {name for (name,) in rows}
+    return [column.name for column in selected if column.name not in readable] if readable else []
 
 
 def describe_session(connection: psycopg.Connection[Any]) -> str:
