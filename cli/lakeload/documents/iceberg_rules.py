@@ -16,7 +16,7 @@ from lakeload.config.model import Finding, spec_of
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog, Iceberg
-from lakeload.documents.pipeline import CURSOR, FILES_ONCE, NOT_YET, Numbered, Table
+from lakeload.documents.pipeline import Numbered, Table, cursor_finding
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     CatalogType,
@@ -288,16 +288,16 @@ def mode_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Finding
     `data` is the pipeline's document as it was read.
     """
     for i, table in tables:
-        yield from _table(table, ("tables", i), incremental=_is_incremental(data))
+        yield from _table(table, ("tables", i), data)
     yield from _tracking(tables, data)
 
 
-def _table(table: Table, at: Location, *, incremental: bool) -> Iterator[Finding]:
+def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
     if table.mode == "UPSERT":
         yield from _upsert(table, at)
     else:
-        yield from _without_upsert(table, at)
-    if table.mode == "OVERWRITE" and incremental:
+        yield from _without_upsert(table, at, data)
+    if table.mode == "OVERWRITE" and _is_incremental(data):
         yield Finding(
             "`mode: OVERWRITE` would keep the rows of new files only, because the source is "
             "`incremental`",
@@ -328,10 +328,9 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
         yield _not_loaded(table.cursor, "orders versions of a row", (*at, "cursor"))
 
 
-def _without_upsert(table: Table, at: Location) -> Iterator[Finding]:
+def _without_upsert(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
     if table.cursor is not None:
-        hint = f"`mode: UPSERT` orders versions of a row by it; {FILES_ONCE}"
-        yield Finding(CURSOR, hint, (*at, "cursor"), NOT_YET)
+        yield cursor_finding(table, data, at, "`mode: UPSERT` orders versions of a row by it")
     if "deletes" in table.model_fields_set:
         yield Finding(
             f"`deletes` has no effect with `mode: {table.mode}`",

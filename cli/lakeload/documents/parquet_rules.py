@@ -13,7 +13,7 @@ from typing import Any
 from lakeload.config.document import Location
 from lakeload.config.model import Finding, spec_of
 from lakeload.documents.destination import Destination
-from lakeload.documents.pipeline import CURSOR, FILES_ONCE, NOT_YET, Numbered, Table
+from lakeload.documents.pipeline import Numbered, Table, cursor_finding
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 
@@ -44,7 +44,7 @@ def pipeline_findings(tables: Numbered, data: Mapping[str, Any]) -> Iterator[Fin
     if data.get("schema_changes") == "EVOLVE":
         yield _evolves(("schema_changes",))
     for i, table in tables:
-        yield from _table(table, ("tables", i))
+        yield from _table(table, ("tables", i), data)
 
 
 def pipeline_notes(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -62,11 +62,11 @@ def uses_glue(model: Destination) -> bool:
     return model.parquet.update_glue_catalog
 
 
-def _table(table: Table, at: Location) -> Iterator[Finding]:
+def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
     if table.mode != "APPEND":
         yield _append_only(table.mode, (*at, "mode"))
     elif table.cursor is not None:
-        yield Finding(CURSOR, f"remove the line; {FILES_ONCE}", (*at, "cursor"), NOT_YET)
+        yield cursor_finding(table, data, at, "remove the line")
     if table.schema_changes == "EVOLVE":
         yield _evolves((*at, "schema_changes"))
     hints = {

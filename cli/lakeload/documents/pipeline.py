@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -19,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from lakeload.config.document import Ambiguous, quoted
+from lakeload.config.document import Ambiguous, Location, quoted
 from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
 from lakeload.config.scalars import PipelineName, Text
 from lakeload.config.secret_names import shown
@@ -240,7 +241,16 @@ def valid_tables(data: dict[str, Any]) -> Numbered:
 NOT_YET = "not-supported-yet"
 
 
-CURSOR = "incremental loading (`cursor`) is not supported yet"
-
-
-FILES_ONCE = "`incremental: true` of the source loads each file once"
+def cursor_finding(table: Table, data: Mapping[str, Any], at: Location, instead: str) -> Finding:
+    """Return why a table without `mode: UPSERT` cannot have a `cursor`; `instead` is what can be
+    done about it for a source whose loads it does not make incremental."""
+    if not source_type_of(data).cursor_reads:
+        hint = f"{instead}; `incremental: true` of the source loads each file once"
+        message = "incremental loading (`cursor`) is not supported yet"
+    elif table.mode == "OVERWRITE":
+        message = "`mode: OVERWRITE` would keep only the rows that `cursor` finds to be new"
+        hint = "write `mode: UPSERT` with a `primary_key`, or remove the line"
+    else:
+        message = "`cursor` is not supported yet with `mode: APPEND`"
+        hint = "`mode: UPSERT` of Iceberg tables is; or remove the line"
+    return Finding(message, hint, (*at, "cursor"), NOT_YET)

@@ -137,6 +137,8 @@ class SourceType(ABC, Generic[S, T, I]):
     """What stands under `source`."""
     table: ClassVar[type[TableSettings]]
     """What each table has beside the settings that all tables have."""
+    cursor_reads: ClassVar[bool] = False
+    """Whether `cursor` of a table decides which rows a load reads."""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,9 @@ from tests.integration.formats.conftest import world
 from tests.integration.formats.worlds import World
 from tests.integration.iceberg.conftest import loads
 from tests.integration.job.conftest import job
+from tests.servers.mariadb import PASSWORD as MARIADB_PASSWORD
+from tests.servers.mariadb import USER as MARIADB_USER
+from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
 __all__ = ["job", "loads", "world"]
@@ -60,3 +63,30 @@ def database(postgres: Postgres, password_file: Path) -> Iterator[Database]:
     name = postgres.new_database()
     with closing(postgres.connect(name)) as admin:
         yield Database(admin, input_of(postgres, name, password_file))
+
+
+@dataclass(frozen=True)
+class MariaDatabase:
+    """An empty database, and its server."""
+
+    server: MariaDb
+    input: JdbcInput
+
+    def run(self, *statements: str) -> None:
+        """Run statements as the administrator, whose time zone is UTC."""
+        self.server.run("SET time_zone = '+00:00', sql_mode = ''", *statements,
+                        database=self.input.name)  # fmt: skip
+
+    def table(self, world: World, name: str, **changes: Any) -> TableSpec:
+        """Return the spec of a table."""
+        return replace(world.table("none", **changes), input=replace(self.input, table=name))
+
+
+@pytest.fixture
+def maria(mariadb: MariaDb, tmp_path: Path) -> MariaDatabase:
+    """A database of the test's own."""
+    name, secret = mariadb.new_database(), tmp_path / "password"
+    secret.write_text(MARIADB_PASSWORD, encoding="utf-8")
+    reference = SecretReference("file", str(secret))
+    place = ("MYSQL", "127.0.0.1", mariadb.port, name, name, "")
+    return MariaDatabase(mariadb, JdbcInput(*place, user=MARIADB_USER, password=reference))  # type: ignore[arg-type]

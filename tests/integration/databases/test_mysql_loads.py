@@ -5,19 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pytest
 from pyiceberg.exceptions import NoSuchTableError
 
-from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, TableSpec
+from lakeload_jobs.contract.spec import ColumnsSpec
+from tests.integration.databases.conftest import MariaDatabase
 from tests.integration.formats.worlds import World, load
-from tests.servers.mariadb import PASSWORD, USER, MariaDb
 
 ORDERS = """
 CREATE TABLE `or``ders "x" %s` (
@@ -36,33 +32,6 @@ SELECT seq, seq / 100, IF(seq % 3 = 0, NULL, CONCAT('note ', seq)),
 NAME = 'or`ders "x" %s'
 
 
-@dataclass(frozen=True)
-class Database:
-    """An empty database, and its server."""
-
-    server: MariaDb
-    input: JdbcInput
-
-    def run(self, *statements: str) -> None:
-        """Run statements as the administrator, whose time zone is UTC."""
-        self.server.run("SET time_zone = '+00:00', sql_mode = ''", *statements,
-                        database=self.input.name)  # fmt: skip
-
-    def table(self, world: World, name: str, **changes: Any) -> TableSpec:
-        """Return the spec of a table."""
-        return replace(world.table("none", **changes), input=replace(self.input, table=name))
-
-
-@pytest.fixture
-def maria(mariadb: MariaDb, tmp_path: Path) -> Database:
-    """A database of the test's own."""
-    name, secret = mariadb.new_database(), tmp_path / "password"
-    secret.write_text(PASSWORD, encoding="utf-8")
-    reference = SecretReference("file", str(secret))
-    place = ("MYSQL", "127.0.0.1", mariadb.port, name, name, "")
-    return Database(mariadb, JdbcInput(*place, user=USER, password=reference))  # type: ignore[arg-type]
-
-
 def has_nothing(world: World) -> bool:
     """Return whether no row is visible, and nothing is left open."""
     try:
@@ -71,7 +40,9 @@ def has_nothing(world: World) -> bool:
         return True
 
 
-def test_a_table_is_loaded_exactly_and_its_rows_are_numbered(world: World, maria: Database) -> None:
+def test_a_table_is_loaded_exactly_and_its_rows_are_numbered(
+    world: World, maria: MariaDatabase
+) -> None:
     maria.run(ORDERS, ROWS)
 
     result = load(world, maria.table(world, NAME, primary_key=("id",)))
@@ -100,7 +71,7 @@ def test_a_table_is_loaded_exactly_and_its_rows_are_numbered(world: World, maria
 
 
 def test_a_session_that_is_killed_during_the_read_fails_the_load_for_another_attempt(
-    world: World, maria: Database
+    world: World, maria: MariaDatabase
 ) -> None:
     maria.run("CREATE TABLE t AS SELECT seq AS id, REPEAT('x', 1000) AS text FROM seq_1_to_30000")
     killed: list[str] = []
@@ -132,7 +103,7 @@ def test_a_session_that_is_killed_during_the_read_fails_the_load_for_another_att
 # What follows is the source's: one table format shows it.
 @pytest.mark.parametrize("world", ["parquet"], indirect=True)
 def test_conditions_casts_and_columns_are_those_of_every_source(
-    world: World, maria: Database
+    world: World, maria: MariaDatabase
 ) -> None:
     maria.run(ORDERS, ROWS)
     columns = ColumnsSpec(include=("id", "free"), types={"id": "int"}, rename={"id": "number"})
@@ -149,7 +120,7 @@ def test_conditions_casts_and_columns_are_those_of_every_source(
 
 @pytest.mark.parametrize("world", ["parquet"], indirect=True)
 def test_bad_values_fail_with_column_key_and_value_or_become_null(
-    world: World, maria: Database
+    world: World, maria: MariaDatabase
 ) -> None:
     maria.run(
         "CREATE TABLE t (a int, b varchar(9), day date, at datetime NOT NULL, PRIMARY KEY (b, a))",

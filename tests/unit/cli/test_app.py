@@ -304,7 +304,7 @@ def test_a_limit_and_files_that_are_loaded_once_exclude_each_other(
     process = lakeload(command, str(tmp_path / "pipeline.yaml"), "--limit", "5")
 
     assert process.returncode == 2
-    assert "`--limit` cannot be used with `incremental: true`" in process.stderr
+    assert "`--limit` cannot be used with incremental loads" in process.stderr
 
 
 def test_a_shell_completes_commands_and_options() -> None:

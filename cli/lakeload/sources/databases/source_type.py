@@ -176,6 +176,9 @@ class JdbcTable(TableSettings):
     """The table or view as `schema.table`, as in the database; any name for a `query`."""
     query: Text | None = None
     """A SELECT of the database, whose rows are loaded."""
+    cursor: Text | None = None
+    """UPSERT: loads read only rows from its last value on; of a row's versions its greatest wins.
+    """
 
     @model_validator(mode="after")
     def _names_a_table(self) -> JdbcTable:
@@ -208,6 +211,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     settings = JdbcSettings
     table = JdbcTable
+    cursor_reads = True
 
     def written(self, source: JdbcSettings, table: JdbcTable) -> JdbcInput:
         """Return the table with the parts of the URL."""
@@ -223,6 +227,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             user=source.user or url.user or None,
             parameters=dict(url.parameters) or None,
             max_connections=source.max_connections,
+            incremental=table.cursor is not None,
             lock_timeout=source.lock_timeout,
             statement_timeout=source.statement_timeout,
         )

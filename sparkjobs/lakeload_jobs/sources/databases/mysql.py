@@ -513,6 +513,8 @@ class ReadTable:
     relation: Relation
     selected: tuple[SelectedColumn, ...]
     on_bad_value: OnBadValue
+    wanted: str = ""
+    """The condition of the rows that are read, '' for all."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -555,7 +557,9 @@ class ReadTable:
     def _check(self, connection: Connection) -> int:
         """Return the number of rows. Raises `BadValuesFound`."""
         sums = "".join(f", COALESCE(SUM({column.bad}), 0)" for column in self._checked)
-        ((counted, *bad),) = fetch(connection, f"SELECT COUNT(*){sums} FROM {self.relation.sql}")  # noqa: S608
+        where = f" WHERE {self.wanted}" if self.wanted else ""
+        statement = f"SELECT COUNT(*){sums} FROM {self.relation.sql}{where}"  # noqa: S608
+        ((counted, *bad),) = fetch(connection, statement)
         total = sum(map(int, bad))
         if total and self.on_bad_value == "FAIL":
             texts = self._bad_texts(connection)
@@ -567,12 +571,13 @@ class ReadTable:
         """Return sentences about the first bad values."""
         texts: list[str] = []
         key = key_of(connection, self.relation)
+        also = f" AND {self.wanted}" if self.wanted else ""
         shown_key = "".join(f", CAST({quoted(name)} AS CHAR)" for name in key)
         for column in self._checked:
             rows = fetch(
                 connection,
                 f"SELECT CAST({column.shown} AS CHAR){shown_key} FROM {self.relation.sql}"  # noqa: S608
-                f" WHERE {column.bad} LIMIT {_SHOWN - len(texts)}",
+                f" WHERE {column.bad}{also} LIMIT {_SHOWN - len(texts)}",
             )
             for value, *place in rows:
                 at = ", ".join(f"{name} = {text}" for name, text in zip(key, place, strict=True))
@@ -590,7 +595,9 @@ class ReadTable:
         schema, count = self.schema, _FIRST_ROWS
         cursor: Any = connection.cursor()
         try:
-            cursor.execute(select_sql(self.relation, self.selected, self._counts_bad_values))
+            where = f" WHERE {self.wanted}" if self.wanted else ""
+            select = select_sql(self.relation, self.selected, self._counts_bad_values)
+            cursor.execute(f"{select}{where}")
             while rows := cursor.fetchmany(count):
                 batch = pa.RecordBatch.from_arrays(
                     [

@@ -462,7 +462,7 @@ def _decimal(precision: int | None, scale: int | None) -> str:
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a table: a condition over `ctid`, '' for all of it, and how many rows it has."""
+    """A part of a table: the condition of its rows, '' for all of them, and how many they are."""
 
     condition: str
     rows: int
@@ -550,27 +550,38 @@ class Snapshot:
             self.close()
             raise
 
-    def splits(self, relation: Relation, most: int) -> tuple[Split, ...]:
+    def fetch(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a SELECT in the transaction and return its rows."""
+        return self.connection.execute(statement.encode()).fetchall()
+
+    def splits(self, relation: Relation, most: int, wanted: str = "") -> tuple[Split, ...]:
         """Return at most so many parts of a table, of about the same size, with their rows.
+
+        `wanted` is a condition that all rows meet, '' for none. Few rows are one part, which an
+        index can serve.
 
         From here on the transaction holds a lock that every reader holds: other sessions neither
         truncate nor rewrite the table.
         """
         doing = f"counting the rows of `{relation.name}`"
         with failures(self._read, doing):
-            conditions = self._conditions(relation, most)
-            found = []
-            for condition in conditions:
-                where = f" WHERE {condition}" if condition else ""
-                row = self.connection.execute(
-                    f"SELECT pg_catalog.count(*) FROM {relation.sql}{where}".encode()  # noqa: S608
-                ).fetchone()
-                assert row is not None  # noqa: S101
-                found.append(Split(condition, row[0]))
-        return tuple(found)
+            whole = self._counted(relation, wanted) if wanted else None
+            conditions = self._conditions(relation, most, whole)
+            if whole is not None and len(conditions) == 1:
+                return (whole,)
+            both = [" AND ".join(filter(None, (one, wanted))) for one in conditions]
+            return tuple(self._counted(relation, condition) for condition in both)
 
-    def _conditions(self, relation: Relation, most: int) -> list[str]:
-        count = min(most, relation.bytes // _SPLIT_BYTES, relation.pages)
+    def _counted(self, relation: Relation, condition: str) -> Split:
+        where = f" WHERE {condition}" if condition else ""
+        ((rows,),) = self.fetch(f"SELECT pg_catalog.count(*) FROM {relation.sql}{where}")  # noqa: S608
+        return Split(condition, rows)
+
+    def _conditions(self, relation: Relation, most: int, whole: Split | None) -> list[str]:
+        size = relation.bytes
+        if whole is not None and relation.estimated_rows:
+            size = min(size, size * whole.rows // relation.estimated_rows)
+        count = min(most, size // _SPLIT_BYTES, relation.pages)
         if count < 2 or self.connection.info.server_version < _TID_RANGES:
             return [""]
         # Of a partitioned table each partition is read in the same ranges of its own pages.
@@ -608,9 +619,14 @@ _TEXT_SHOWN = 60
 
 
 def bad_values(
-    snapshot: Snapshot, relation: Relation, selected: Sequence[SelectedColumn], read: JdbcInput
+    snapshot: Snapshot,
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    read: JdbcInput,
+    wanted: str = "",
 ) -> tuple[tuple[str, ...], int]:
-    """Return sentences about the first bad values of the table, and how many there are."""
+    """Return sentences about the first bad values of the rows that meet the condition `wanted`, ''
+    for all, and how many there are."""
     checked = [column for column in selected if column.bad]
     if not checked:
         return (), 0
@@ -619,8 +635,8 @@ def bad_values(
     with failures(read, f"counting bad values of `{relation.name}`"):
         key = key_of(connection, relation)
         total = " + ".join(f"pg_catalog.count(*) FILTER (WHERE {c.bad})" for c in checked)
-        row = connection.execute(f"SELECT {total} FROM {relation.sql}".encode()).fetchone()  # noqa: S608
-        assert row is not None  # noqa: S101
+        where = f" WHERE {wanted}" if wanted else ""
+        ((count,),) = snapshot.fetch(f"SELECT {total} FROM {relation.sql}{where}")  # noqa: S608
         names = key or (("ctid",) if relation.kind in _WITH_PAGES else ())
         place = "".join(f", {quoted(name)}::text" for name in names)
         for column in checked:
@@ -628,7 +644,8 @@ def bad_values(
                 break
             rows = connection.execute(
                 f"SELECT {column.shown}{place} FROM {relation.sql}"  # noqa: S608
-                f" WHERE {column.bad} LIMIT {_SHOWN - len(texts)}".encode()
+                f" WHERE {column.bad}{f' AND {wanted}' if wanted else ''}"
+                f" LIMIT {_SHOWN - len(texts)}".encode()
             )
             for value, *texts_of_key in rows:
                 at = zip(names, texts_of_key, strict=True)
@@ -638,7 +655,7 @@ def bad_values(
                     f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
                     f"{column.reason}"
                 )
-    return tuple(texts), int(row[0])
+    return tuple(texts), int(count)
 
 
 def check_encoding(connection: psycopg.Connection[Any], read: JdbcInput) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,15 +17,23 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
-from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import AllRows, BadValuesFound, Reader, Rows, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
+from lakeload_jobs.sources.databases.cursors import (
+    CursorRequest,
+    Fetch,
+    Window,
+    find_cursor,
+    find_window,
+)
 from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
 
@@ -72,8 +81,6 @@ class _Budget:
 class _DatabaseSource:
     """One table of a database, and the connections that it has of the run."""
 
-    incremental = False
-
     def __init__(
         self,
         spec: JobSpec,
@@ -88,6 +95,11 @@ class _DatabaseSource:
         self._aws = aws
         self._budget = budget
         self._connections = 0
+
+    @property
+    def incremental(self) -> bool:
+        """Whether the table has a `cursor`."""
+        return self.given.incremental
 
     def close(self) -> None:
         """Give the connections back."""
@@ -104,6 +116,82 @@ class _DatabaseSource:
         reference = self.given.password
         return None if reference is None else self._aws.resolve(reference)
 
+    def _found(
+        self, relation: Any, columns: Sequence[CatalogColumn], selected: Sequence[SelectedColumn]
+    ) -> _Found:
+        names = tuple(column.name for column in columns)
+        table = replace(self.table, columns=in_source_spelling(self.table.columns, names))
+        read = tuple(column for column in selected if is_read(table, table.columns, column))
+        return _Found(table, relation, tuple(columns), read)
+
+    def _window(
+        self, found: _Found, name: str, key: tuple[str, ...], bookmark: Bookmark, fetch: Fetch
+    ) -> Window | None:
+        """Return the rows to read, None where all are."""
+        if not self.incremental:
+            return None
+        refuse_limit(incremental=True, limit=self.spec.options.limit)
+        cursor = find_cursor(self.given.database, found.columns, self.table.cursor or "", name)
+        request = CursorRequest(
+            cursor, found.relation.sql, name, found.selected, key, self.spec.options
+        )
+        return find_window(request, bookmark, fetch)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the catalog says of a table: `table` has the settings with names as the source has them,
+    `selected` are the columns that are read."""
+
+    table: TableSpec
+    relation: Any
+    columns: tuple[CatalogColumn, ...]
+    selected: tuple[SelectedColumn, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True)
+class _DatabaseSlice:
+    """The rows of one load: those of the window, all without one."""
+
+    found: _Found
+    window: Window | None
+    records_anyway: bool = False
+    must_record: bool = False
+    bytes: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether no row is new."""
+        return self.window is not None and self.window.idle
+
+    @property
+    def sentence(self) -> str:
+        """From where to where rows are read."""
+        return self.window.sentence if self.window else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the window has to say."""
+        return self.window.warnings if self.window else ()
+
+    @property
+    def change(self) -> StateChange | None:
+        """The state when the rows of the window are loaded."""
+        return self.window.state if self.window else None
+
+    @property
+    def wanted(self) -> str:
+        """The condition of the rows in SQL, '' for all."""
+        return self.window.condition if self.window else ""
+
+    def noted(self, rejected_from: Collection[str]) -> Evidence | None:
+        """Return None: the state says all."""
+
 
 class JdbcSource(_DatabaseSource):
     """One table of a database. It holds the snapshot of its newest slice until it is closed."""
@@ -111,10 +199,28 @@ class JdbcSource(_DatabaseSource):
     _snapshot: postgres.Snapshot | None = None
 
     def slice(self, bookmark: Bookmark) -> JdbcSlice:
-        """Return all of the table: nothing is remembered."""
-        return JdbcSlice(self)
+        """Take a snapshot, and find in it what is to be read.
 
-    def new_snapshot(self) -> tuple[postgres.Snapshot, int]:
+        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
+        be read, `InvalidInput` for settings that it does not bear out, and `MachineNotReady`
+        without the driver.
+        """
+        given = self.given
+        _check_reader(self.spec)
+        check_installed()
+        snapshot, readers = self._new_snapshot()
+        connection = snapshot.connection
+        postgres.check_encoding(connection, given)
+        relation = postgres.find_relation(connection, given)
+        columns = postgres.columns(connection, relation, given)
+        found = self._found(relation, columns, postgres.select(columns))
+        postgres.check_select(connection, relation, found.selected, given)
+        with postgres.failures(given, f"finding what is new in `{relation.name}`"):
+            key = postgres.key_of(connection, relation) if self.incremental else ()
+            window = self._window(found, relation.name, key, bookmark, snapshot.fetch)
+        return JdbcSlice(found, window, source=self, snapshot=snapshot, readers=readers)
+
+    def _new_snapshot(self) -> tuple[postgres.Snapshot, int]:
         """Return a new snapshot, in place of the one before, and how many sessions may read in it.
 
         Raises `Refused` and `LoadFailed` as connecting does.
@@ -134,38 +240,31 @@ class JdbcSource(_DatabaseSource):
         super().close()
 
 
-@dataclass(frozen=True)
-class JdbcSlice(AllRows):
-    """All rows of the table."""
+@dataclass(frozen=True, kw_only=True)
+class JdbcSlice(_DatabaseSlice):
+    """Rows of a table in one snapshot, in which `readers` sessions may read."""
 
     source: JdbcSource
+    snapshot: postgres.Snapshot
+    readers: int
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Take a snapshot, and count the rows in it.
-
-        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
-        be read, `InvalidInput` for settings that it does not bear out, and `MachineNotReady`
-        without the driver.
-        """
-        source, spec, given = self.source, self.source.spec, self.source.given
-        _check_reader(spec)
-        check_installed()
-        snapshot, readers = source.new_snapshot()
-        postgres.check_encoding(snapshot.connection, given)
-        relation = postgres.find_relation(snapshot.connection, given)
-        columns = postgres.columns(snapshot.connection, relation, given)
-        names = tuple(column.name for column in columns)
-        table = _in_source_spelling(source.table, names)
-        selected = postgres.select(columns)
-        read = tuple(column for column in selected if is_read(table, table.columns, column))
-        postgres.check_select(snapshot.connection, relation, read, given)
-        parts = snapshot.splits(relation, readers)
+        """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
+        not bear out."""
+        spec, given, found = self.source.spec, self.source.given, self.found
+        parts = self.snapshot.splits(found.relation, self.readers, self.wanted)
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
-        reader = ReadSplit(given, identity, relation, snapshot.id, read, spec.on_bad_value)
-        return _rows(spark, spec, table, names, Splits(parts, reader, _counts(parts)), snapshot)
+        reader = ReadSplit(
+            given, identity, found.relation, self.snapshot.id, found.selected, spec.on_bad_value
+        )
+        rows = _rows(
+            spark, spec, found.table, found.names, Splits(parts, reader, _counts(parts)),
+            self.snapshot,
+        )  # fmt: skip
+        return replace(rows, wanted=self.wanted)
 
 
 class MysqlSource(_DatabaseSource):
@@ -173,45 +272,49 @@ class MysqlSource(_DatabaseSource):
     reads the table, once, in one transaction."""
 
     def slice(self, bookmark: Bookmark) -> MysqlSlice:
-        """Return all of the table: nothing is remembered."""
-        return MysqlSlice(self)
+        """Read the catalog, and with a `cursor` its greatest value. The rows are read later, by one
+        task; those with greater values are left to the next load.
 
-    def columns(self) -> tuple[mysql.Relation, tuple[CatalogColumn, ...]]:
-        """Return the table and its columns. Raises as connecting does, and `LoadFailed`."""
+        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
+        be read, and `InvalidInput` for settings that it does not bear out.
+        """
+        given = self.given
+        _check_reader(self.spec)
         self._take(1)
-        with closing(mysql.connect(self.given, self._password())) as connection:
-            relation = mysql.find_relation(connection, self.given)
-            return relation, mysql.columns(connection, relation, self.given)
+        with closing(mysql.connect(given, self._password())) as connection:
+            relation = mysql.find_relation(connection, given)
+            columns = mysql.columns(connection, relation, given)
+            found = self._found(relation, columns, mysql.select(columns))
+            fetch = partial(mysql.fetch, connection)
+            with mysql.failures(f"finding what is new in `{relation.shown}`", relation):
+                fetch("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                key = mysql.key_of(connection, relation) if self.incremental else ()
+                window = self._window(found, relation.shown, key, bookmark, fetch)
+        return MysqlSlice(found, window, source=self)
 
 
-@dataclass(frozen=True)
-class MysqlSlice(AllRows):
-    """All rows of the table."""
+@dataclass(frozen=True, kw_only=True)
+class MysqlSlice(_DatabaseSlice):
+    """Rows of a table that one task reads."""
 
     source: MysqlSource
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
     ) -> Rows:
-        """Read the catalog. The rows are read later, by one task.
-
-        Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
-        be read, and `InvalidInput` for settings that it does not bear out.
-        """
-        source, spec, given = self.source, self.source.spec, self.source.given
-        _check_reader(spec)
-        relation, columns = source.columns()
-        names = tuple(column.name for column in columns)
-        table = _in_source_spelling(source.table, names)
-        selected = mysql.select(columns)
-        read = tuple(column for column in selected if is_read(table, table.columns, column))
+        """Return the rows, unread. Raises `InvalidInput` for settings that the table does not bear
+        out."""
+        spec, given, found = self.source.spec, self.source.given, self.found
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
-        reader = mysql.ReadTable(given, identity, relation, read, spec.on_bad_value)
+        reader = mysql.ReadTable(
+            given, identity, found.relation, found.selected, spec.on_bad_value, self.wanted
+        )
         once = Splits((None,), reader)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        rows = MysqlRows(split_frame(spark, once, schema), names, once, relation.warnings)
-        casts = _casts(table, schema, names)
+        warnings = found.relation.warnings
+        rows = MysqlRows(split_frame(spark, once, schema), found.names, once, warnings)
+        casts = _casts(found.table, schema, found.names)
         if not casts:
             return rows
         frame = cast_types(rows.frame, casts, spec.on_bad_value)
@@ -249,7 +352,7 @@ class MysqlRows:
         """Do nothing: the read has reported all bad values, in the transaction."""
 
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: nothing is remembered."""
+        """Return None: the slice knows the state."""
 
 
 def _check_reader(spec: JobSpec) -> None:
@@ -319,6 +422,8 @@ class JdbcRows:
     repeatable: bool = True
     count_reads_all_columns: bool = False
     warnings: tuple[str, ...] = ()
+    wanted: str = ""
+    """The condition of the rows, '' for all."""
 
     @property
     def frame(self) -> DataFrame:
@@ -343,7 +448,7 @@ class JdbcRows:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""
         read = self.read
         texts, count = postgres.bad_values(
-            self.snapshot, read.relation, self._bad_columns(), read.read
+            self.snapshot, read.relation, self._bad_columns(), read.read, self.wanted
         )
         if count:
             more = count - len(texts)
@@ -356,8 +461,4 @@ class JdbcRows:
         return tuple(column for column in self.read.selected if column.bad)
 
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: nothing is remembered."""
-
-
-def _in_source_spelling(table: TableSpec, names: Collection[str]) -> TableSpec:
-    return replace(table, columns=in_source_spelling(table.columns, names))
+        """Return None: the slice knows the state."""

@@ -79,12 +79,13 @@ class Comparison:
 
 
 def refuse_limit(*, incremental: bool, limit: int | None) -> None:
-    """Raise `InvalidInput`: a file of which some rows are loaded is neither loaded nor not."""
+    """Raise `InvalidInput`: a file or a window of which some rows are loaded is neither loaded nor
+    not."""
     if incremental and limit is not None:
         raise InvalidInput(
-            "`--limit` cannot be used with `incremental: true`: lakeload would count files "
-            "as loaded although rows are missing",
-            hint="use a separate pipeline without `incremental`, under another `name`",
+            "`--limit` cannot be used with incremental loads (`incremental: true` of files, "
+            "`cursor` of a database): rows that are left out would count as loaded",
+            hint="use a separate pipeline that loads all rows, under another `name`",
         )
 
 

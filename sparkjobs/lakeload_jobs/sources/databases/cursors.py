@@ -1,0 +1,367 @@
+"""Incremental loads of tables of a database: cursor columns, and which rows a load reads.
+
+Only the database compares values of a cursor. Between loads the greatest one is kept as text, which
+becomes a literal of the column's own type: no driver, time zone or locale touches it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import DatabaseType, RunOptions
+from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.columns import source_names
+from lakeload_jobs.sources.databases import mysql, postgres
+from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+
+Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
+Fetch = Callable[[str], Sequence[Sequence[Any]]]
+"""Runs a SELECT and returns its rows, whose values are text or its bytes."""
+
+_POSTGRES: dict[str, tuple[Kind, str]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), ("INTEGER", "int8")),
+    "numeric": ("INTEGER", "numeric"),
+    "date": ("DATE", "date"),
+    "timestamp": ("TIMESTAMP", "timestamp"),
+    "timestamptz": ("TIMESTAMPTZ", "timestamptz"),
+    **dict.fromkeys(("text", "varchar"), ("TEXT", "text")),
+}
+_MYSQL: dict[str, tuple[Kind, str]] = {
+    **{
+        f"{size}int{sign}": ("INTEGER", "")
+        for size in ("tiny", "small", "medium", "", "big")
+        for sign in ("", " unsigned")
+    },
+    "decimal": ("INTEGER", ""),
+    "date": ("DATE", "DATE"),
+    "datetime": ("TIMESTAMP", "TIMESTAMP"),
+    "timestamp": ("TIMESTAMPTZ", "TIMESTAMP"),
+    **dict.fromkeys(
+        ("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), ("TEXT", "")
+    ),
+}
+_TYPES: dict[DatabaseType, dict[str, tuple[Kind, str]]] = {
+    "POSTGRESQL": _POSTGRES,
+    "MYSQL": _MYSQL,
+}
+"""The kind of a column by its type in the catalog, and the type of its literals."""
+_WITH_SCALE = ("numeric", "decimal")
+_TEXTS: dict[Kind, str] = {
+    "INTEGER": r"-?\d{1,1000}",
+    "DATE": r"\d{4}-\d\d-\d\d",
+    "TIMESTAMP": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?",
+    "TIMESTAMPTZ": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?(\+00)?",
+}
+_CALLED: dict[Kind, str] = {
+    "INTEGER": "an integer",
+    "DATE": "a date",
+    "TIMESTAMP": "a timestamp without time zone",
+    "TIMESTAMPTZ": "a timestamp with time zone",
+    "TEXT": "text",
+}
+_AGAIN = (
+    "load all rows again: with `lakeload sync --full-refresh` under `mode: UPSERT`, or after "
+    "`lakeload reset` under `mode: APPEND`"
+)
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A column by which the rows of a table are in the order in which they came or were changed.
+
+    `value` is the SQL that is compared, `unusable` a condition that is true for a row without a
+    place in this order, '' where there is none.
+    """
+
+    database: DatabaseType
+    name: str
+    kind: Kind
+    literal_type: str
+    value: str
+    unusable: str
+
+    @property
+    def functions(self) -> str:
+        """The schema of functions, with which a user's own are not taken for them."""
+        return "pg_catalog." if self.database == "POSTGRESQL" else ""
+
+    def literal(self, text: str) -> str:
+        """Return a value as SQL. Raises `ValueError` for text that writes no value of the kind."""
+        check_text(self.kind, text)
+        if self.database == "POSTGRESQL":
+            return f"{postgres.literal(text)}::{self.literal_type}"
+        if self.kind == "TEXT":
+            return f"X'{text.encode().hex()}'"
+        return f"{self.literal_type}'{text}'" if self.literal_type else text
+
+    def between(self, low: str | None, high: str | None) -> str:
+        """Return the condition of the rows from `low` to `high`, both included; None: no bound."""
+        bounds = ((">=", low), ("<=", high))
+        return " AND ".join(
+            f"{self.value} {sign} {self.literal(text)}" for sign, text in bounds if text is not None
+        )
+
+    def greatest(self, relation: str, than: str | None) -> str:
+        """Return the SELECT of the greatest value, and of whether it is less than `than`."""
+        greatest = f"{self.functions}max({self.value})"
+        text, less = greatest, "NULL" if than is None else f"{greatest} < {self.literal(than)}"
+        if self.database == "POSTGRESQL":
+            text, less = f"{greatest}::text", f"({less})::int4::text"
+        return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
+
+
+def check_text(kind: Kind, text: str) -> None:
+    """Raise `ValueError` for text that writes no value of a kind."""
+    if kind == "TEXT":
+        return
+    if not re.fullmatch(_TEXTS[kind], text, re.ASCII):
+        raise ValueError(f"`{text}` is not {_CALLED[kind]}")
+    if kind != "INTEGER":
+        datetime.fromisoformat(text)
+
+
+def find_cursor(
+    database: DatabaseType, columns: Sequence[CatalogColumn], wanted: str, table: str
+) -> Cursor:
+    """Return the cursor that a setting names. Raises `InvalidInput` where there is no such column,
+    or its values have no order."""
+    by_name = {column.name: column for column in columns}
+    column = by_name.get(source_names([wanted], by_name)[wanted])
+    if column is None:
+        raise InvalidInput(
+            f"`cursor` of `{table}`: there is no column `{wanted}`",
+            hint=did_you_mean(wanted, by_name) or "set `cursor` to a column of the table",
+        )
+    found = _TYPES[database].get(column.type)
+    if found is None or (column.type in _WITH_SCALE and column.scale != 0):
+        raise InvalidInput(
+            f"`cursor` of `{table}`: column `{column.name}` has the type `{column.declared}`",
+            hint="set `cursor` to a column of integers, dates, timestamps or text",
+        )
+    kind, literal_type = found
+    quote = postgres.quoted if database == "POSTGRESQL" else mysql.quoted
+    name = quote(column.name)
+    value = name
+    if kind == "TEXT" and database == "POSTGRESQL":
+        value = f'{name} COLLATE "C"'
+    elif kind == "TEXT":
+        # Byte by byte: collations of MySQL take blanks at the end, and letters, for equal.
+        value = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
+    unusable = [f"{name} IS NULL"] if column.nullable else []
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
+        first = f"'0001-01-01'::{literal_type}" if literal_type.islower() else "'0001-01-01'"
+        unusable.append(f"{name} < {first}")
+        if database == "POSTGRESQL":
+            unusable.append(f"{name} >= '10000-01-01'::{literal_type}")
+    return Cursor(database, column.name, kind, literal_type, value, " OR ".join(unusable))
+
+
+@dataclass(frozen=True)
+class CursorState:
+    """What a pipeline keeps of a table: how far it has loaded it.
+
+    `last` is the greatest value of the cursor that was loaded, None: there were no rows. `at` is a
+    digest of the rows that had it, by which a load knows that they are still the same.
+    """
+
+    cursor: str
+    type: Kind
+    last: str | None
+    at: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a commit holds it."""
+        return {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
+
+
+def read_state(state: Any) -> CursorState | None:
+    """Return what a commit holds; None where no load has kept a cursor. Raises `LoadFailed` for
+    the state of another kind of source."""
+    if state is None:
+        return None
+    if not isinstance(state, dict) or "kind" in state:
+        raise _damaged("it is not the state of a table of a database")
+    if "cursor" not in state:
+        return None
+    try:
+        found = CursorState(state["cursor"], state["type"], state["last"], state.get("at"))
+        if found.last is not None:
+            check_text(found.type, found.last)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(str(error)) from error
+    return found
+
+
+def _damaged(why: str) -> LoadFailed:
+    return LoadFailed(
+        f"the state of this pipeline cannot be used: {why}",
+        hint="if another kind of source was loaded into this table before, give this pipeline "
+        "another `name`",
+    )
+
+
+@dataclass(frozen=True)
+class Window:
+    """The rows that an incremental load reads: those from `low` to `high`, both included.
+
+    `low` None: all up to `high`; `high` None: there are no rows. `idle`: they are those that were
+    loaded.
+    """
+
+    cursor: Cursor
+    low: str | None
+    high: str | None
+    idle: bool
+    state: StateChange
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> str:
+        """The condition of the rows in SQL, '' for all."""
+        return self.cursor.between(self.low, self.high)
+
+    @property
+    def sentence(self) -> str:
+        """What is read, for people."""
+        name = self.cursor.name
+        if self.idle:
+            return "no new rows" if self.low is None else f"no new rows (`{name}` is at {self.low})"
+        if self.high is None:
+            return "the source has no rows"
+        since = "" if self.low is None else f"from {self.low} "
+        return f"rows with `{name}` {since}to {self.high}"
+
+
+@dataclass(frozen=True)
+class CursorRequest:
+    """What the window of a load depends on beside its bookmark.
+
+    `relation` is the SQL of what is read, `name` what messages call it, `selected` are the columns
+    that are loaded, `key` those that name a row in messages.
+    """
+
+    cursor: Cursor
+    relation: str
+    name: str
+    selected: tuple[SelectedColumn, ...]
+    key: tuple[str, ...]
+    options: RunOptions
+
+
+def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Window:
+    """Return the rows to read, by asking the database, in the transaction of `fetch`.
+
+    Raises `LoadFailed` for rows without a value of the cursor, and for a state that another cursor
+    has left.
+    """
+    cursor = given.cursor
+    before = None if given.options.reload else read_state(bookmark.state)
+    _check_same(given, before)
+    _check_usable(given, fetch)
+    last = before.last if before else None
+    high, behind = map(_text, fetch(cursor.greatest(given.relation, last))[0])
+    if high is not None:
+        _check_greatest(given, high)
+    at = None if high is None else _text(fetch(_digest(given, high))[0][0])
+    warnings: tuple[str, ...] = ()
+    if before is not None and last is not None and (high is None or behind == "1"):
+        # What was loaded stays the bound: values that come later are greater than it.
+        now = "the source has no rows" if high is None else f"its greatest value is {high}"
+        warnings = (
+            f"`{cursor.name}` of `{given.name}` was at {last} in an earlier load, and now {now}: "
+            f"rows were deleted, or the database was restored. After a restore {_AGAIN}",
+        )
+        same = StateChange(bookmark.state, bookmark.state)
+        return Window(cursor, last, last, True, same, warnings)
+    after = CursorState(cursor.name, cursor.kind, high, at)
+    idle = before is not None and (before.last, before.at) == (high, at)
+    state = StateChange(bookmark.state, after.to_json())
+    return Window(cursor, last, high, idle, state, warnings)
+
+
+def _text(value: Any) -> str | None:
+    """Return a value that the driver may give as bytes."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _check_same(given: CursorRequest, before: CursorState | None) -> None:
+    cursor = given.cursor
+    if before is None:
+        return
+    if before.cursor != cursor.name:
+        raise LoadFailed(
+            f"`cursor` of `{given.name}` is `{cursor.name}`, and earlier loads of this pipeline "
+            f"have used `{before.cursor}`",
+            hint=f"set `cursor: {before.cursor}` again, or {_AGAIN}",
+        )
+    if before.type != cursor.kind:
+        raise LoadFailed(
+            f"the cursor `{cursor.name}` of `{given.name}` is {_CALLED[cursor.kind]}, and was "
+            f"{_CALLED[before.type]} in earlier loads",
+            hint=_AGAIN,
+        )
+
+
+def _check_usable(given: CursorRequest, fetch: Fetch) -> None:
+    cursor = given.cursor
+    if not cursor.unusable:
+        return
+    where = f" FROM {given.relation} WHERE {cursor.unusable}"
+    ((count,),) = fetch(f"SELECT {cursor.functions}count(*){where}")
+    if not int(count):
+        return
+    quote, text = postgres.quoted, "{0}::text"
+    if cursor.database == "MYSQL":
+        quote, text = mysql.quoted, "CAST({0} AS CHAR)"
+    names = (cursor.name, *given.key)
+    shown = ", ".join(text.format(quote(name)) for name in names)
+    rows = fetch(f"SELECT {shown}{where} LIMIT 1")
+    (value, *key) = rows[0]
+    at = ", ".join(f"{name} = {part}" for name, part in zip(given.key, key, strict=True))
+    first = f", such as the row with {at}" if at else ""
+    raise LoadFailed(
+        f"reading `{given.name}`: the cursor `{cursor.name}` is "
+        f"{'null' if value is None else f'`{value}`'} in {int(count):,} rows{first}: no "
+        "incremental load would find them",
+        hint="set a value in these rows, or read a view that sets one or leaves them out",
+    )
+
+
+def _check_greatest(given: CursorRequest, high: str) -> None:
+    try:
+        check_text(given.cursor.kind, high)
+    except ValueError:
+        raise LoadFailed(
+            f"reading `{given.name}`: the greatest value of the cursor `{given.cursor.name}` is "
+            f"`{high}`, which no later load can go on from",
+            hint="correct the value in the database",
+        ) from None
+
+
+def _digest(given: CursorRequest, high: str) -> str:
+    """Return the SELECT of a digest of the rows with the greatest value."""
+    cursor = given.cursor
+    where = f"{cursor.value} = {cursor.literal(high)}"
+    if cursor.database == "POSTGRESQL":
+        values = ", ".join(postgres.quoted(column.name) for column in given.selected)
+        row = f"pg_catalog.convert_to(ROW({values})::text, 'UTF8')"
+        bits = f"'x' || pg_catalog.left(pg_catalog.encode(pg_catalog.sha256({row}), 'hex'), 16)"
+        total = f"COALESCE(pg_catalog.sum(({bits})::bit(64)::int8), 0)::text"
+        return (
+            f"SELECT pg_catalog.count(*)::text || ':' || {total}"  # noqa: S608
+            f" FROM {given.relation} WHERE {where}"
+        )
+    values = ", ".join(
+        f"COALESCE(HEX(CAST({column.expression} AS BINARY)), '-')" for column in given.selected
+    )
+    bits = f"CAST(CONV(LEFT(SHA2(CONCAT_WS(',', {values}), 256), 15), 16, 10) AS SIGNED)"
+    return (
+        f"SELECT CONCAT(COUNT(*), ':', COALESCE(SUM({bits}), 0))"  # noqa: S608
+        f" FROM {given.relation} WHERE {where}"
+    )
