@@ -45,7 +45,8 @@ def database_role(server: Server, tables: Sequence[TableSpec]) -> Snippet:
     first = inputs[0]
     named = [read for read in inputs if read.query is None]
     user = first.user or _USER
-    why = [f"Run it as an administrator of `{first.name}`, with a password of your own."]
+    own = "" if first.iam_authentication else ", with a password of your own"
+    why = [f"Run it as an administrator of `{first.name}`{own}."]
     if len(named) < len(inputs):
         why.append("Grant SELECT, too, on what the queries of the pipeline read.")
     if dialect.database == "MYSQL" and first.name not in {read.schema for read in named}:
@@ -60,8 +61,11 @@ def database_role(server: Server, tables: Sequence[TableSpec]) -> Snippet:
 def _postgres(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[str]:
     quoted = postgres.quoted
     role, schemas = quoted(user), sorted({read.schema for read in named})
+    login = f"LOGIN PASSWORD '{_PASSWORD}'"
+    if first.iam_authentication:
+        login = "LOGIN IN ROLE rds_iam"
     return [
-        f"CREATE ROLE {role} LOGIN PASSWORD '{_PASSWORD}';",
+        f"CREATE ROLE {role} {login};",
         f"ALTER ROLE {role} SET default_transaction_read_only = on;",
         f"GRANT CONNECT ON DATABASE {quoted(first.name)} TO {role};",
         *(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {role};" for schema in schemas),
@@ -76,8 +80,11 @@ def _mysql(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[str]
     quoted = mysql.quoted
     account = f"{quoted(user)}@'%'"
     tls = (first.parameters or {}).get("sslmode") in _VERIFIED
+    login = f"BY '{_PASSWORD}'"
+    if first.iam_authentication:
+        login = "WITH AWSAuthenticationPlugin AS 'RDS'"
     return [
-        f"CREATE USER {account} IDENTIFIED BY '{_PASSWORD}'{' REQUIRE SSL' if tls else ''};",
+        f"CREATE USER {account} IDENTIFIED {login}{' REQUIRE SSL' if tls else ''};",
         *(
             f"GRANT SELECT ON {quoted(read.schema)}.{quoted(read.table)} TO {account};"
             for read in named

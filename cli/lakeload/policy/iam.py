@@ -23,13 +23,13 @@ from lakeload.policy.principals import Principal
 from lakeload.policy.templates import template
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, TableSpec
 from lakeload_jobs.contract.traits import (
     catalog_of,
     catalog_traits,
     format_of,
 )
-from lakeload_jobs.core.aws_partitions import domain, partition
+from lakeload_jobs.core.aws_partitions import domain, partition, rds_region
 from lakeload_jobs.core.names import (
     LOG_NAME,
     MAX_NAME_LENGTH,
@@ -248,10 +248,14 @@ def _through_s3(own: Place) -> dict[str, Mapping[str, str]]:
 
 
 def base_policy(
-    destination: DestinationSpec, *, account: str | None, assumes: bool
+    destination: DestinationSpec,
+    *,
+    account: str | None,
+    assumes: bool,
+    tables: Sequence[TableSpec] = (),
 ) -> PolicyDocument | None:
     """Return the base identity's own policy, None when it needs nothing: the right to assume the
-    role, and to read secrets kept in AWS.
+    role, to read secrets kept in AWS, and to log in to the databases of `tables` by IAM.
 
     `account` is the identity's (12 digits, None for any): its secrets lie there. Without `assumes`
     it is somebody else who takes the role.
@@ -265,15 +269,49 @@ def base_policy(
         if tags := tuple(credentials.session_tags or ()):
             statements.append(_tag_session(tags, role_arn=credentials.role_arn))
     own = Place(partition(destination.region), destination.region, account or "*")
-    named = list(references(destination))
-    for kind, sid, action, plural, arn in (
-        ("aws_secret", "ReadSecrets", "secretsmanager:GetSecretValue", "secrets", _secret),
-        ("aws_parameter", "ReadParameters", "ssm:GetParameter", "parameters", _parameter),
+    statements += _reading(list(references(destination)), own, "Read", "destination")
+    statements += _reading(list(source_references(tables)), own, "ReadSource", "source")
+    statements += _database_logins(tables, account or "*")
+    return PolicyDocument("base", tuple(statements)) if statements else None
+
+
+def _reading(
+    named: Sequence[SecretReference], own: Place, sid: str, who: str
+) -> Iterator[Statement]:
+    for kind, action, plural, arn in (
+        ("aws_secret", "secretsmanager:GetSecretValue", "secrets", _secret),
+        ("aws_parameter", "ssm:GetParameter", "parameters", _parameter),
     ):
         if found := tuple(arn(one.name, own) for one in named if one.kind == kind):
-            why = f"the {plural} that the destination refers to are read"
-            statements.append(Statement(sid, (action,), found, why))
-    return PolicyDocument("base", tuple(statements)) if statements else None
+            why = f"the {plural} that the {who} refers to are read"
+            yield Statement(f"{sid}{plural.capitalize()}", (action,), found, why)
+
+
+def _database_logins(tables: Sequence[TableSpec], account: str) -> Iterator[Statement]:
+    """Yield the right to log in with tokens of IAM.
+
+    https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/UsingWithRDS.IAMDBAuth.IAMPolicy.html
+    """
+    logins = [read for read in _databases(tables) if read.iam_authentication]
+    found = {
+        Place(partition(region), region, account).arn("rds-db", f"dbuser:*/{read.user}"): None
+        for read in logins
+        if (region := rds_region(read.host))
+    }
+    if found:
+        why = "the user logs in to the database; `*` can be the resource id of the instance, `db-…`"
+        yield Statement("ConnectDatabase", ("rds-db:connect",), tuple(found), why)
+
+
+def _databases(tables: Sequence[TableSpec]) -> list[JdbcInput]:
+    found = (source_of(table.input).database(table.input) for table in tables)
+    return [read for read in found if read is not None]
+
+
+def source_references(tables: Sequence[TableSpec]) -> Iterator[SecretReference]:
+    """Yield the references to passwords of databases."""
+    passwords = (read.password for read in _databases(tables))
+    yield from dict.fromkeys(one for one in passwords if one is not None)
 
 
 def references(destination: DestinationSpec) -> Iterator[SecretReference]:

@@ -114,7 +114,7 @@ def compose(
         own = None if vended else next(iter(asked.principals), None)
         source = iam.source_policy(destination, tables)
         account = own.account if own else None
-        base = iam.base_policy(destination, account=account, assumes=not vended)
+        base = iam.base_policy(destination, account=account, assumes=not vended, tables=tables)
         # The catalog's role writes tables; the source is read by who runs lakeload.
         found += [merged("base", base, source)] if vended else [source, base]
     kept = {one.name: one for one in found if one is not None and asked.only in (None, one.name)}
@@ -184,7 +184,10 @@ def notes(
         catalog_owner=iam.catalog_owner(destination),
         database_prefix=iam.database_prefix(destination),
         own_credentials=any(source_of(one.input).has_credentials(one.input) for one in tables),
-        secrets_in_aws=any(one.kind.startswith("aws_") for one in iam.references(destination)),
+        secrets_in_aws=any(
+            one.kind.startswith("aws_")
+            for one in (*iam.references(destination), *iam.source_references(tables))
+        ),
         sizes=[_size(found, document, form) for document in found.documents],
     )
     parts = re.split(r"^- ", text, flags=re.MULTILINE)[1:]

@@ -191,6 +191,17 @@ class AwsSession:
                 secrets[reference] = self._fetch_secret(reference)
             return secrets[reference]
 
+    def database_token(self, host: str, port: int, user: str, region: str | None = None) -> Secret:
+        """Return a token of IAM database authentication of the base identity, for one login.
+
+        It is signed here, without a request, and valid for 15 minutes. `region` None means that of
+        the destination. Raises as `keys` does.
+        """
+        with aws_call("signing a token for the database"):
+            client = self._base().client("rds", region_name=region or self._destination.region)
+            token = client.generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
+        return Secret(token)
+
     def _client(self, service: str, *, base: bool = False, attempts: int | None = None) -> Any:
         key = f"{service}:{base}:{attempts}"
         with self._identity.lock:

@@ -215,6 +215,8 @@ class JdbcInput:
     user: str | None = None
     """None: as the driver finds it, as from `~/.pgpass` and the environment."""
     password: SecretReference | None = None
+    iam_authentication: bool = False
+    """Log in with a token of IAM database authentication, for which there is no `password`."""
     parameters: dict[str, str] | None = None
     """Of the connection, as the database's own driver has them; no secrets."""
     max_connections: int = 4

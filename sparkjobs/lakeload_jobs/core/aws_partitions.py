@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,15 @@ def partition(region: str) -> str:
 def domain(region: str) -> str:
     """Return what the host names of a region's services end with: `amazonaws.com`, …"""
     return _of(region)[1]
+
+
+_RDS_HOST = re.compile(r"\.([a-z]+(?:-[a-z]+)+-[0-9]+)\.rds\.")
+
+
+def rds_region(host: str) -> str | None:
+    """Return the region of an endpoint of Amazon RDS; None for any other host."""
+    found = _RDS_HOST.search(host) if host.endswith(AWS_DOMAINS) else None
+    return found[1] if found else None
 
 
 def _of(region: str) -> tuple[str, str]:

@@ -87,6 +87,17 @@ def _select_mysql(read: JdbcInput) -> None:
         mysql.check_select(connection, relation, selected, read)
 
 
+def test_a_user_who_logs_in_by_iam_has_no_password() -> None:
+    read = JdbcInput("MYSQL", "h", 3306, "s", "s", "t", user="u", iam_authentication=True)
+    read = replace(read, parameters={"sslmode": "verify-full"})
+    first, *_ = statements("mysql", read)
+    assert first == (
+        "CREATE USER `u`@'%' IDENTIFIED WITH AWSAuthenticationPlugin AS 'RDS' REQUIRE SSL;"
+    )
+    first, *_ = statements("postgres", replace(read, database="POSTGRESQL"))
+    assert first == 'CREATE ROLE "u" LOGIN IN ROLE rds_iam;'
+
+
 def test_what_a_role_cannot_cover_is_said() -> None:
     read = JdbcInput("MYSQL", "h", 3306, "url_names_this", "shop", "orders")
     files = TableSpec("t", "", "t", FilesInput("CSV", ("a.csv",), {}), "")

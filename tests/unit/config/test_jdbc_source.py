@@ -18,6 +18,7 @@ from lakeload_jobs.sources.databases import mysql
 from lakeload_jobs.sources.databases.postgres import RULES
 from tests.unit.config.documents import pipeline, problems_of
 
+LOGIN = "password: {env: SHOP_PASSWORD}"
 SHOP = """\
 version: 1
 name: shop
@@ -111,6 +112,7 @@ def test_it_is_valid_for_an_editor_too() -> None:
         ("type: JDBC", "type: JDBC\n  max_connections: 1", "source.max_connections", "cannot be"),
         ("type: JDBC", "type: JDBC\n  lock_timeout: 0", "source.lock_timeout", "cannot be"),
         ("type: JDBC", "type: JDBC\n  statement_timeout: -1", "source.statement_timeout", "cannot"),
+        (LOGIN, f"{LOGIN}\n  iam_authentication: true", "source.password", "two ways to log in"),
         ("name: shop", "name: shop\non_bad_value: QUARANTINE", "on_bad_value", "not supported"),
     ],
 )  # fmt: skip
@@ -121,6 +123,19 @@ def test_mistakes_are_found_where_they_are(
 
     assert any(problem.key == key and message in problem.message for problem in problems), problems
     assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])
+
+
+def test_a_login_by_iam_needs_a_user_and_a_server_that_is_verified(tmp_path: Path) -> None:
+    text = SHOP.replace(LOGIN, "iam_authentication: true")
+    spec = table_specs(pipeline(tmp_path, text))[0]
+    assert isinstance(spec.input, JdbcInput)
+    assert (spec.input.iam_authentication, spec.input.password) == (True, None)
+    assert spec.fingerprint == table_specs(pipeline(tmp_path, SHOP))[0].fingerprint
+
+    (tls,) = problems_of(tmp_path, text.replace("verify-full", "require"))
+    assert (tls.key, "needs TLS" in tls.message) == ("source.url", True)
+    (user,) = problems_of(tmp_path, text.replace("  user: loader\n", ""))
+    assert (user.key, user.message) == ("source", "`user` is missing")
 
 
 def test_the_page_has_the_table_of_types() -> None:

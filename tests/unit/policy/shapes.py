@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     FilesInput,
     IcebergSpec,
+    JdbcInput,
     ParquetSpec,
     SigV4Spec,
     TableSpec,
@@ -46,6 +47,12 @@ def _role(arn: str = ROLE, **settings: object) -> CredentialsSpec:
 
 def _table(*paths: str, credentials: CredentialsSpec | None = None) -> TableSpec:
     read = FilesInput("CSV", paths, {}, credentials=credentials)
+    return TableSpec("orders", "shop", "orders", read, fingerprint="")
+
+
+def _database(host: str, **login: object) -> TableSpec:
+    place = ("POSTGRESQL", host, 5432, "shop", "public", "orders")
+    read = JdbcInput(*place, user="loader", **login)  # type: ignore[arg-type]
     return TableSpec("orders", "shop", "orders", read, fingerprint="")
 
 
@@ -137,6 +144,16 @@ SHAPES = {
             _table("s3://raw/2026/*/*.csv", "s3://raw/2026/late/x.csv", "s3://raw/old/"),
             _table("s3://other/*.csv", "data/orders.csv"),
             _table("s3://foreign/x.csv", credentials=CredentialsSpec(profile="other")),
+        ),
+    ),
+    "parquet-databases": Shape(
+        replace(_PLAIN, credentials=_role(external_id=SecretReference("aws_secret", "id"))),
+        tables=(
+            _database("db.example.com", password=SecretReference("aws_secret", "shop/db")),
+            _database("db.example.com", password=SecretReference("aws_secret", "shop/db")),
+            _database("db2.example.com", password=SecretReference("aws_parameter", "/shop/db")),
+            _database("shop.c9.eu-west-1.rds.amazonaws.com", iam_authentication=True),
+            _database("shop.proxy-c9.us-east-1.rds.amazonaws.com", iam_authentication=True),
         ),
     ),
     "iceberg-glue-read-only": Shape(_iceberg(type="GLUE"), _asked(read_only=True)),

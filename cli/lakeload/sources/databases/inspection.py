@@ -13,6 +13,7 @@ from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import SelectedColumn, is_read
+from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
 
@@ -64,8 +65,7 @@ def checks(
             return str(database.describe_session(connection))
 
     def export() -> str:
-        password = None if first.password is None else readers.session.resolve(first.password)
-        with closing(postgres.Snapshot(first, password)):
+        with closing(postgres.Snapshot(first, password_of(readers.session, first))):
             return ""
 
     def select(table: TableSpec, read: JdbcInput) -> str:
@@ -110,7 +110,7 @@ def _selected(
 
 @contextmanager
 def _connected(read: JdbcInput, readers: SourceReaders) -> Iterator[Any]:
-    password = None if read.password is None else readers.session.resolve(read.password)
+    password = password_of(readers.session, read)
     with _AT_ONCE, closing(_DATABASES[read.database].connect(read, password)) as connection:
         if read.database == "POSTGRESQL":
             connection.execute("SET default_transaction_read_only = on")

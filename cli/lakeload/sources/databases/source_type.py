@@ -48,6 +48,8 @@ _DATABASES: dict[str, tuple[DatabaseType, int]] = {
 }
 """The databases by the scheme of their URLs, with the port that each has by default."""
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+VERIFIED = ("verify-ca", "verify-full")
+"""Modes in which the server proves who it is."""
 _PARAMETERS: dict[DatabaseType, tuple[str, ...]] = {
     "POSTGRESQL": ("sslmode", "sslrootcert", "application_name", "connect_timeout", "options"),
     "MYSQL": ("sslmode", "sslrootcert", "connect_timeout"),
@@ -160,6 +162,8 @@ class JdbcSettings(SourceSettings):
     """The user who reads. Default: the one in the URL, or as libpq finds it."""
     password: Secret = None
     """The user's password. Secret. Default: as libpq finds it, as in `~/.pgpass`."""
+    iam_authentication: bool = False
+    """Log in to Amazon RDS with a token of IAM, a new one for each connection, and no password."""
     max_connections: Annotated[int, Field(ge=2, le=1000)] = 4
     """How many connections a run has open at once, over all tables."""
     lock_timeout: Annotated[int, Field(ge=1, le=86_400)] = 60
@@ -226,6 +230,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             query=table.query,
             user=source.user or url.user or None,
             parameters=dict(url.parameters) or None,
+            iam_authentication=source.iam_authentication,
             max_connections=source.max_connections,
             incremental=table.cursor is not None,
             lock_timeout=source.lock_timeout,
@@ -265,9 +270,24 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         except ValidationError:
             return
         url = parse_url(settings.url)
-        if url.database == "MYSQL" and not (settings.user or url.user):
+        iam = settings.iam_authentication
+        if (url.database == "MYSQL" or iam) and not (settings.user or url.user):
             yield Finding(
                 "`user` is missing", "write `user: NAME` below `source`", ("source",), "missing-key"
+            )
+        if iam and settings.password is not None:
+            yield Finding(
+                "`password` and `iam_authentication` are two ways to log in",
+                "remove one of the two",
+                ("source", "password"),
+                "contradiction",
+            )
+        if iam and url.parameters.get("sslmode") not in VERIFIED:
+            yield Finding(
+                "`iam_authentication` needs TLS: the token is sent as it is",
+                "add `sslmode=verify-full` and `sslrootcert` to `url`",
+                ("source", "url"),
+                "contradiction",
             )
         if settings.user and url.user and settings.user != url.user:
             yield Finding(

@@ -36,6 +36,11 @@ from lakeload_jobs.storage.backoff import pause
 _BATCH_BYTES = 8 << 20
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5
 """How many times a split is read before a lost connection fails the load."""
+_BY_PAGE = (
+    *("synchronize_seqscans = off", "max_parallel_workers_per_gather = 0"),
+    *("enable_indexscan = off", "enable_indexonlyscan = off", "enable_bitmapscan = off"),
+)
+"""With these the rows of a table always come in the order of its pages."""
 
 
 def check_installed() -> None:
@@ -116,7 +121,7 @@ class ReadSplit:
                         yield batch.slice(max(0, done - before))
                         done = rows
             except manager.Error as error:
-                if not left or not self.relation.pages or not is_lost(error.sqlstate):
+                if not left or not split.by_page or not is_lost(error.sqlstate):
                     raise
                 pause(_CONNECTIONS - left, first=_PAUSE_SECONDS)
             except Refused as error:
@@ -132,9 +137,9 @@ class ReadSplit:
         with closing(self._connect()) as connection:
             _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._import_snapshot(connection)
-            if self.relation.pages:
-                _run(connection, "SET LOCAL synchronize_seqscans = off")
-                _run(connection, "SET LOCAL max_parallel_workers_per_gather = 0")
+            if split.by_page:
+                for setting in _BY_PAGE:
+                    _run(connection, f"SET LOCAL {setting}")
             with connection.cursor() as cursor:
                 size = str(_BATCH_BYTES)
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})

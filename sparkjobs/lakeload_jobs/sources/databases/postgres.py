@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -466,6 +466,8 @@ class Split:
 
     condition: str
     rows: int
+    by_page: bool = False
+    """Whether nothing but their pages chooses the rows, so that they can be read in that order."""
 
 
 def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
@@ -570,7 +572,8 @@ class Snapshot:
             if whole is not None and len(conditions) == 1:
                 return (whole,)
             both = [" AND ".join(filter(None, (one, wanted))) for one in conditions]
-            return tuple(self._counted(relation, condition) for condition in both)
+            parts = [self._counted(relation, condition) for condition in both]
+            return tuple(replace(part, by_page=relation.pages > 0 and not wanted) for part in parts)
 
     def _counted(self, relation: Relation, condition: str) -> Split:
         where = f" WHERE {condition}" if condition else ""

@@ -32,7 +32,7 @@ from lakeload_jobs.sources.databases.cursors import (
     find_cursor,
     find_window,
 )
-from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -113,8 +113,7 @@ class _DatabaseSource:
         return self._connections
 
     def _password(self) -> Secret | None:
-        reference = self.given.password
-        return None if reference is None else self._aws.resolve(reference)
+        return password_of(self._aws, self.given)
 
     def _found(
         self, relation: Any, columns: Sequence[CatalogColumn], selected: Sequence[SelectedColumn]
