@@ -7,7 +7,7 @@ loads again and again calls it again and again. Nothing of one call is left for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -90,7 +90,8 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         )
         if settings.archive is None and takes_class_data(settings, context.environment):
             archive_for = tuple(sorted(features))
-        outcome = _with_spark(job, settings, installation, folder, context)
+        tables = [replace(state.table, input_bytes=state.input_bytes) for state in states]
+        outcome = _with_spark(job, tables, settings, installation, folder, context)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
@@ -131,16 +132,15 @@ def _warnings(states: Sequence[TableState], connections: Connections) -> set[str
 
 def _with_spark(
     job: LoadJob,
+    tables: Sequence[TableSpec],
     settings: SparkSettings,
     installation: Installation,
     folder: RunFolder,
     context: Context,
 ) -> Outcome:
     """Run the Spark job and show its progress."""
-    spec = build_job_spec(
-        job.document, job.destination, job.tables, job.attempt, folder, job.options
-    )
-    names = [table.source for table in job.tables]
+    spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
+    names = [table.source for table in tables]
     with ProgressView(context.err, names, quiet=context.quiet) as progress:
         launcher = Launcher(
             installation, settings, context.environment, context.stop, progress.show

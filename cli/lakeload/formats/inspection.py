@@ -54,6 +54,15 @@ class TableState(ABC):
     """What could not be found out, and matters should the table be loaded."""
 
     @property
+    def input_bytes(self) -> int | None:
+        """About how much the load would read; None where it is not known."""
+        if self.selection is not None:
+            return self.selection.bytes
+        if self.estimate is not None:
+            return self.estimate.bytes
+        return None if self.listed is None else sum(file.size for file in self.listed)
+
+    @property
     @abstractmethod
     def idle(self) -> bool:
         """Whether Spark has nothing to do for this table."""

@@ -294,6 +294,8 @@ class TableSpec:
     """None: as the job says."""
     on_type_conflict: OnTypeConflict | None = None
     """None: as the job says."""
+    input_bytes: int | None = None
+    """About how much a load reads, None: not known. It decides which tables start first."""
 
     @property
     def retries(self) -> str | None:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -68,21 +68,40 @@ class Scheduler:
         self._events = events
         self._stopping = threading.Event()
         self._stages: dict[str, Stage] = {}
+        self._waiting = list(spec.tables)
+        self._lock = threading.Lock()
+        self._results: dict[str, TableResult] = {}
 
     def load_all(self) -> tuple[TableResult, ...]:
         """Return one result for each table, in the order of the spec."""
-        pool = ThreadPoolExecutor(self._spec.concurrency, thread_name_prefix="table")
-        futures = [pool.submit(self._load, table) for table in self._spec.tables]
+        count = min(self._spec.concurrency, len(self._spec.tables))
+        pool = ThreadPoolExecutor(count, thread_name_prefix="table")
+        # One thread takes the small tables, so that none of them waits for all of the large ones.
+        workers = [pool.submit(self._work, smallest=number == 0) for number in range(count)]
         try:
-            wait(futures)
+            wait(workers)
         except Interrupted:
-            self._stop(pool, futures)
-            return tuple(
-                self._interrupted(table, future)
-                for table, future in zip(self._spec.tables, futures, strict=True)
-            )
-        pool.shutdown()
-        return tuple(future.result() for future in futures)
+            self._stop(pool, workers)
+        else:
+            pool.shutdown()
+            for worker in workers:
+                worker.result()
+        return tuple(
+            self._results.get(table.source) or self._interrupted(table)
+            for table in self._spec.tables
+        )
+
+    def _work(self, *, smallest: bool) -> None:
+        """Load tables until none is left: the smallest first, or the largest, and of equal ones the
+        first."""
+        while not self._stopping.is_set():
+            with self._lock:
+                if not self._waiting:
+                    return
+                choose = min if smallest else max
+                table = choose(self._waiting, key=lambda table: table.input_bytes or 0)
+                self._waiting.remove(table)
+            self._results[table.source] = self._load(table)
 
     def _load(self, table: TableSpec) -> TableResult:
         started = time.monotonic()
@@ -133,7 +152,7 @@ class Scheduler:
     ) -> None:
         self._events.emit("note", table=table.source, level=level, message=message)
 
-    def _stop(self, pool: ThreadPoolExecutor, futures: Iterable[Future[TableResult]]) -> None:
+    def _stop(self, pool: ThreadPoolExecutor, workers: Iterable[Future[None]]) -> None:
         """End Spark's jobs; each table then aborts its uploads, unless it has committed."""
         self._stopping.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -142,17 +161,12 @@ class Scheduler:
         except (Py4JError, OSError):
             # The signal reached the JVM as well; its jobs have ended with it.
             logger.warning("Spark ended before its jobs were cancelled")
-        deadline = time.monotonic() + _STOP_SECONDS
-        pending = {future for future in futures if not future.cancelled()}
-        while pending and (left := deadline - time.monotonic()) > 0:
-            _, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
+        wait(workers, timeout=_STOP_SECONDS)
 
-    def _interrupted(self, table: TableSpec, future: Future[TableResult]) -> TableResult:
+    def _interrupted(self, table: TableSpec) -> TableResult:
         """Return the result of a table when the time to tidy up is over."""
-        if future.done() and not future.cancelled():
-            return future.result()
         stage = self._stages.get(table.source)
-        if future.cancelled() or stage is None:
+        if stage is None:
             message = "stopped before this table began"
         elif stage == "commit":
             message = "stopped during the commit: " + self._finishing()

@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,27 @@ def test_failing_table_does_not_fail_the_others(job: Job) -> None:
     assert (result.status, exit_status(result)) == ("FAILED", 1)
     assert len(job.lake.data_keys()) == 5
     assert job.lake.uploads() == []
+
+
+def test_small_tables_do_not_wait_for_the_large_ones(job: Job) -> None:
+    sizes = {"large": 900, "first": None, "larger": 1000, "small": 10, "second": None}
+    tables = [
+        replace(job.table(job.file(f"{name}.csv", "id\n1\n"), name=name), input_bytes=size)
+        for name, size in sizes.items()
+    ]
+    spec = job.spec(*tables, concurrency=1)
+
+    result = job.run(spec)
+
+    begun = [e["table"] for e in events(spec) if (e["kind"], e.get("stage")) == ("stage", "open")]
+    assert begun == ["first", "second", "small", "large", "larger"]
+    assert [table.table for table in result.tables] == list(sizes)
+
+    spec = job.spec(*tables, concurrency=2)
+    job.run(spec)
+
+    begun = [e["table"] for e in events(spec) if (e["kind"], e.get("stage")) == ("stage", "open")]
+    assert set(begun[:2]) == {"first", "larger"}
 
 
 def test_events_report_each_stage_of_each_table(job: Job) -> None:

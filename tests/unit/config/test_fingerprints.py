@@ -163,6 +163,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "deleted_when": ("a", ALWAYS),
         "mode": ("UPSERT", ICEBERG),
         "cursor": ("a", ICEBERG),
+        "input_bytes": (9, NEVER),
         "deletes": ("DELETE", ICEBERG),
         "partition_by": ((), ICEBERG),
         "table_properties": ({"a": "b"}, NEVER),
