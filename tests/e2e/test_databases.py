@@ -109,8 +109,7 @@ def test_a_plan_shows_columns_and_rights_without_spark(
     name = source["url"].partition("?")[0].rpartition("/")[2]
     with closing(postgres.connect(name)) as admin:
         admin.execute("CREATE TABLE secret (id int); ANALYZE")
-    tables = ["orders", "secret", "missing"]
-    listed = [{"table": f"public.{table}"} for table in tables]
+    listed = [{"table": "public.*"}, {"table": "public.missing"}]
     lake.write_pipeline(tmp_path, tables=listed, source=source)
 
     command = ("plan", "pipeline.yml", "--output", "json", "-vv", "--log-file", "load.log")
@@ -119,6 +118,7 @@ def test_a_plan_shows_columns_and_rights_without_spark(
     orders, secret, missing = ended.document["tables"]
     assert (orders["action"], orders["estimated_rows"], orders["bytes"]) == ("LOAD", 2, 8192)
     assert orders["schema"]["columns"]["id"] == "int"
+    assert (orders["key"], orders["key_from"]) == (["id"], "database")
     assert (orders["index"], orders["numbering"]) == ("dense", "counted in the database")
     assert "SQLSTATE 42501" in secret["schema"]["error"]["message"]
     assert "no table `public.missing`" in missing["error"]["message"]
@@ -131,7 +131,7 @@ def test_a_connection_test_names_the_missing_grant(
     name = source["url"].partition("?")[0].rpartition("/")[2]
     with closing(postgres.connect(name)) as admin:
         admin.execute("CREATE SCHEMA inner_schema; CREATE TABLE inner_schema.secret (id int)")
-    listed = [{"table": "public.orders"}, {"table": "inner_schema.secret"}]
+    listed = [{"table": "*.*"}]
     lake.write_pipeline(tmp_path, tables=listed, source=source)
 
     command = ("test-connection", "pipeline.yml", "--output", "json")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from lakeload.documents.found_tables import with_found_tables
 from lakeload.documents.load import DestinationDocument, PipelineDocument, load_either
 from lakeload.formats.base import FormatCommands
 from lakeload.formats.registry import commands_of
@@ -25,9 +26,10 @@ def request_of(
 ) -> tuple[FormatCommands, TablesRequest]:
     """Return the commands of the tables' format, and the tables that FILE and globs mean.
 
-    `option` is what the globs were given with. Raises `InvalidDocuments`.
+    `option` is what the globs were given with. Raises `InvalidDocuments`, and as finding the tables
+    of the source does.
     """
-    document = read(file, os.environ)
+    document = with_found_tables(read(file, os.environ), command)
     where = document if isinstance(document, DestinationDocument) else document.destination
     request = TablesRequest(command, document, globs, console.note, option)
     return commands_of(where.model.table_format), request

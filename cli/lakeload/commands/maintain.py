@@ -141,6 +141,7 @@ def maintain(
     aborts uploads of abandoned attempts. Without --apply it only shows its plan.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads conflicted with it.
     """
+    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.launch.run import refused
@@ -164,7 +165,7 @@ def maintain(
             hint="add `--register-glue-optimizers`",
         )
     with StopRequests() as stop:
-        document = load_pipeline(pipeline, os.environ)
+        document = with_found_tables(load_pipeline(pipeline, os.environ), "maintain")
         destination = destination_spec(document.destination)
         tables = select_tables(table_specs(document), table or ())
         if register_glue_optimizers:

@@ -38,12 +38,13 @@ def plan(
     the input or the columns would prevent the load.
     """
     from lakeload.commands.spark_job import Context
+    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, run_options, select_tables
     from lakeload.launch.stop import StopRequests
 
-    document = load_pipeline(pipeline, os.environ)
+    document = with_found_tables(load_pipeline(pipeline, os.environ), "plan", keys=True)
     attempt = new_attempt(job_id)
     options = run_options(document, reload=reload, limit=limit)
     tables = select_tables(table_specs(document, options), table or ())

@@ -189,11 +189,13 @@ def _show_recipes(
 ) -> None:
     """Show what is written for anything but IAM. `form` is that of Lake Formation's grants, and
     `principals` are those who get them."""
+    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
     from lakeload.policy.recipes import RecipeRequest, recipes
     from lakeload.ui.policy import show_snippets
 
+    document = with_found_tables(document, "policy", keys=True)
     destination, tables = specs_of(document)
     request = RecipeRequest(
         now=datetime.now(UTC),
@@ -211,12 +213,15 @@ def _show_recipes(
 
 def _show_database_role(target: For, document: PipelineDocument | DestinationDocument) -> None:
     """Show the statements that make the user who reads the source's tables."""
+    from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
     from lakeload.policy.database_roles import Server, database_role
     from lakeload.ui.policy import show_snippets
 
     _, tables = specs_of(document)
-    show_snippets([database_role(cast("Server", target.value), tables)])
+    listed = document.model.tables if isinstance(document, PipelineDocument) else ()
+    globs = frozenset(table.table for table in listed if table.is_glob)
+    show_snippets([database_role(cast("Server", target.value), tables, globs)])
 
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:

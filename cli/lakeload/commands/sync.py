@@ -67,6 +67,7 @@ def sync(
     loaded. Rerun the same command with `--job-id` and that id to load the rest.
     """
     from lakeload.commands.spark_job import Context
+    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import (
@@ -83,7 +84,7 @@ def sync(
             "`--schema` and `--no-schema` go with `--dry-run`", hint="add `--dry-run`"
         )
     with StopRequests() as stop:
-        document = load_pipeline(pipeline, os.environ)
+        document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(document, reload=reload, full_refresh=full_refresh, limit=limit)
         tables = select_tables(table_specs(document, options), table or ())

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppa
 from lakeload.documents.load import load_either
 from lakeload.documents.spec import specs_of
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.errors import ExitCode, Refused
 
 
 def test_connection(
@@ -51,10 +51,15 @@ def test_connection(
     and its own Glue database if the destination uses Glue.
     Exit code 0 when every required check passed, 3 otherwise.
     """
+    from lakeload.documents.found_tables import with_found_tables
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
 
-    destination, tables = specs_of(load_either(file, os.environ))
+    document = load_either(file, os.environ)
+    # Where the database cannot be reached, the check of the login says why.
+    with suppress(Refused):
+        document = with_found_tables(document, "test-connection")
+    destination, tables = specs_of(document)
     options = ConnectionOptions(
         timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),
         wait=parse_seconds("--wait", wait),

@@ -45,7 +45,8 @@ def pipeline_findings(
         _catalog_findings(destination) if destination else (),
         _repeated_sources(tables),
         source_type_of(data).findings(data.get("source"), tables),
-        _target_findings(tables, data, destination),
+        # What globs stand for is known when the source is read.
+        _target_findings([item for item in tables if not item[1].is_glob], data, destination),
         _type_conflicts(tables, data),
         _quarantine(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)

@@ -308,7 +308,8 @@ def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Find
 
 
 def _upsert(table: Table, at: Location) -> Iterator[Finding]:
-    if not table.primary_key:
+    unknown = not table.finds_key or "primary_key" in table.model_fields_set
+    if not table.primary_key and unknown:
         yield Finding(
             "`mode: UPSERT` needs `primary_key`: files do not define which columns identify a row",
             "add `primary_key: [id]` with the names of those columns",

@@ -183,6 +183,10 @@ class TablePlan:
     max_rejected: str | None = None
     estimated_rows: int | None = None
     """The rows of the source by the statistics of its database."""
+    key: tuple[str, ...] = ()
+    """The source columns that identify a row; none: all columns together do."""
+    key_from: Literal["document", "database"] | None = None
+    """What says the key of a table of a database; None for any other source."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -219,8 +223,17 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
         error=error,
         warnings=state.warnings,
         estimated_rows=state.estimate.rows if state.estimate else None,
+        key=table.primary_key,
+        key_from=_key_from(table),
         incremental=_incremental(state, reload=options.reload),
     )
+
+
+def _key_from(table: TableSpec) -> Literal["document", "database"] | None:
+    read = source_of(table.input).database(table.input)
+    if read is None:
+        return None
+    return "document" if read.key is None else "database"
 
 
 def _input(state: TableState) -> InputFound:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lakeload.policy.templates import Snippet
+from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
@@ -26,41 +27,74 @@ class _Dialect:
 
     database: DatabaseType
     title: str
-    statements: Callable[[JdbcInput, str, Sequence[JdbcInput]], list[str]]
+    statements: Callable[[JdbcInput, str, Sequence[JdbcInput], Sequence[str]], list[str]]
 
 
-def database_role(server: Server, tables: Sequence[TableSpec]) -> Snippet:
-    """Return the statements that make the user and grant what a load of the tables reads.
+def database_role(
+    server: Server, tables: Sequence[TableSpec], globs: Collection[str] = ()
+) -> Snippet:
+    """Return the statements that make the user and grant what a load of the tables reads. Those in
+    `globs` stand for tables of a schema: the user may read all that it has now and later.
 
-    Raises `InvalidInput` for tables that are not read from such a database.
+    Raises `InvalidInput` for tables that are not read from such a database, and for a glob of
+    schemas.
     """
     dialect = _DIALECTS[server]
-    found = (source_of(table.input).database(table.input) for table in tables)
-    inputs = [read for read in found if read and read.database == dialect.database]
+    found = [(table, source_of(table.input).database(table.input)) for table in tables]
+    inputs = [read for _, read in found if read and read.database == dialect.database]
     if not inputs:
         raise InvalidInput(
             f"`--for {server}` needs a pipeline whose source is {dialect.title}",
             hint="give the pipeline's file; a destination has no tables",
         )
     first = inputs[0]
-    named = [read for read in inputs if read.query is None]
+    schemas = _schemas(globs)
+    named = [
+        read
+        for table, read in found
+        if read in inputs
+        and read.query is None
+        and table.source not in globs
+        and read.schema not in schemas
+    ]
     user = first.user or _USER
     own = "" if first.iam_authentication else ", with a password of your own"
     why = [f"Run it as an administrator of `{first.name}`{own}."]
-    if len(named) < len(inputs):
+    if any(read.query is not None for read in inputs):
         why.append("Grant SELECT, too, on what the queries of the pipeline read.")
-    if dialect.database == "MYSQL" and first.name not in {read.schema for read in named}:
+    if dialect.database == "MYSQL" and first.name not in {
+        *schemas,
+        *(read.schema for read in named),
+    }:
         why.append(
             f"The user cannot connect to `{first.name}`, which `url` names, without a right there: "
             "name the database of a table in `url`."
         )
-    text = "\n".join(dialect.statements(first, user, named))
+    if schemas and dialect.database == "POSTGRESQL":
+        why.append(
+            "`ALTER DEFAULT PRIVILEGES` is about tables that the role creates who runs it: run it "
+            "as the role that creates them, too."
+        )
+    text = "\n".join(dialect.statements(first, user, named, schemas))
     return Snippet(f"{dialect.title}: the user who reads", text, "\n".join(why))
 
 
-def _postgres(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[str]:
+def _schemas(globs: Collection[str]) -> list[str]:
+    """Return the schemas of globs. Raises `InvalidInput` for a glob that stands for schemas."""
+    for glob in sorted(globs):
+        if name_parts(glob)[0].glob:
+            raise InvalidInput(
+                f"`{glob}` names no schema, and rights are granted in schemas",
+                hint="write an entry for each schema, such as `public.*`",
+            )
+    return sorted({name_parts(glob)[0].text for glob in globs})
+
+
+def _postgres(
+    first: JdbcInput, user: str, named: Sequence[JdbcInput], whole: Sequence[str]
+) -> list[str]:
     quoted = postgres.quoted
-    role, schemas = quoted(user), sorted({read.schema for read in named})
+    role, schemas = quoted(user), sorted({*whole, *(read.schema for read in named)})
     login = f"LOGIN PASSWORD '{_PASSWORD}'"
     if first.iam_authentication:
         login = "LOGIN IN ROLE rds_iam"
@@ -73,10 +107,17 @@ def _postgres(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[s
             f"GRANT SELECT ON {quoted(read.schema)}.{quoted(read.table)} TO {role};"
             for read in named
         ),
+        *(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {role};" for schema in whole),
+        *(
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA {quoted(schema)} GRANT SELECT ON TABLES TO {role};"
+            for schema in whole
+        ),
     ]
 
 
-def _mysql(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[str]:
+def _mysql(
+    first: JdbcInput, user: str, named: Sequence[JdbcInput], whole: Sequence[str]
+) -> list[str]:
     quoted = mysql.quoted
     account = f"{quoted(user)}@'%'"
     tls = (first.parameters or {}).get("sslmode") in _VERIFIED
@@ -89,6 +130,7 @@ def _mysql(first: JdbcInput, user: str, named: Sequence[JdbcInput]) -> list[str]
             f"GRANT SELECT ON {quoted(read.schema)}.{quoted(read.table)} TO {account};"
             for read in named
         ),
+        *(f"GRANT SELECT ON {quoted(schema)}.* TO {account};" for schema in whole),
     ]
 
 

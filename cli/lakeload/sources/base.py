@@ -40,6 +40,16 @@ class TableSettings(Model):
     """The source table's name; for FILES a name of your choice, dots included."""
 
     @property
+    def is_glob(self) -> bool:
+        """Whether it stands for all tables whose names match."""
+        return False
+
+    @property
+    def finds_key(self) -> bool:
+        """Whether the source knows which columns identify a row, unless the document says it."""
+        return False
+
+    @property
     def source_schema(self) -> str | None:
         """The schema that the table has in the source; None where the source has no schemas."""
         return None
@@ -186,6 +196,22 @@ class SourceType(ABC, Generic[S, T, I]):
             f"`--retry-rejected`: a source of type {self.name} has no rejected records",
             hint="leave it out",
         )
+
+    def find_tables(
+        self,
+        source: S,
+        tables: Sequence[T],
+        folder: Path,
+        readers: Callable[[], SourceReaders],
+        *,
+        keys: bool,
+    ) -> Sequence[T]:
+        """Return the tables with those that globs find in their place, and with `keys` what the
+        source knows of their keys. `readers` is called only where the source has to be read.
+
+        Raises as reading does, and `InvalidInput` for a glob that finds nothing.
+        """
+        return tables
 
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the secrets that reading takes, by their paths. `source` may be invalid."""

@@ -187,6 +187,8 @@ def _details(plan: TablePlan) -> list[str]:
     if plan.action == "LOAD":
         if plan.estimated_rows is not None:
             lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")
+        if plan.key_from is not None:
+            lines.append(_key(plan))
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
         if plan.side_table:
             lines.append(f"rejected records go to {plan.side_table}, up to {plan.max_rejected}")
@@ -195,6 +197,14 @@ def _details(plan: TablePlan) -> list[str]:
         amount = f"{counted(job.files, 'file')}, {counted(job.rows, 'row')}"
         lines.append(f"  {amount} of pipeline {job.pipeline}")
     return lines
+
+
+def _key(plan: TablePlan) -> str:
+    """Say which columns identify a row, and what says so."""
+    says = "in the database" if plan.key_from == "database" else "in `primary_key`"
+    if not plan.key:
+        return f"_supa_id: of all columns, because there is no key {says}"
+    return f"_supa_id: of the key {says}: {', '.join(plan.key)}"
 
 
 def _reader(plan: TablePlan) -> str:

@@ -225,6 +225,9 @@ class JdbcInput:
     """Seconds that a statement waits for a lock."""
     statement_timeout: int = 0
     """Seconds that a statement may run; 0: as the server limits the user."""
+    key: tuple[str, ...] | None = None
+    """The key that the database has for the table, where the table is loaded with it; None: the
+    document says it, or it is a query."""
     incremental: bool = False
     type: Literal["JDBC"] = "JDBC"
 

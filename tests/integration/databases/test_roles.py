@@ -21,10 +21,12 @@ from tests.servers.postgres import Postgres
 NAME, ODD = "orders", 'O\'dd `%s` "Na.me"'
 
 
-def statements(server: Server, *reads: JdbcInput) -> list[str]:
-    """Return the statements for tables, with a password."""
+def statements(server: Server, *reads: JdbcInput, globs: tuple[str, ...] = ()) -> list[str]:
+    """Return the statements for tables and for globs, with a password."""
     tables = [TableSpec("t", "", "t", read, "") for read in reads]
-    return database_role(server, tables).text.replace("<PASSWORD>", "secret-1").splitlines()
+    tables += [TableSpec(glob, "", "t", reads[0], "") for glob in globs]
+    text = database_role(server, tables, globs).text
+    return text.replace("<PASSWORD>", "secret-1").splitlines()
 
 
 def test_a_role_of_postgresql_reads_what_is_loaded(postgres: Postgres) -> None:
@@ -53,6 +55,15 @@ def test_a_role_of_postgresql_reads_what_is_loaded(postgres: Postgres) -> None:
         role = product.quoted(user)
         admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
+        # A glob covers the tables of a schema, those to come as well.
+        glob = f'"{ODD.replace(chr(34), chr(34) * 2)}".*'
+        for statement in statements("postgres", read, globs=(glob,)):
+            admin.execute(statement.encode())
+        admin.execute(f"CREATE TABLE {schema}.later AS SELECT 1 AS id".encode())
+        for table in (NAME, "hidden", "later"):
+            _select_postgres(replace(read, table=table))
+        admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
+
 
 def _select_postgres(read: JdbcInput) -> None:
     with closing(product.connect(read, Secret("secret-1"))) as connection:
@@ -77,6 +88,10 @@ def test_a_user_of_mariadb_reads_what_is_loaded(mariadb: MariaDb) -> None:
         _select_mysql(replace(read, table="hidden"))
     with pytest.raises(pymysql.OperationalError, match="Access denied"):
         mariadb.connect(name, user=user, password="secret-1", ssl_disabled=True)
+    mariadb.run(f"DROP USER {mysql.quoted(user)}@'%'")
+
+    mariadb.run(*statements("mysql", read, globs=(f"{name}.*",)))
+    _select_mysql(replace(read, table="hidden"))
     mariadb.run(f"DROP USER {mysql.quoted(user)}@'%'")
 
 
@@ -111,5 +126,7 @@ def test_what_a_role_cannot_cover_is_said() -> None:
         "what the queries of the pipeline read"
         in database_role("postgres", [TableSpec("t", "", "t", query, "")]).why
     )
+    with pytest.raises(InvalidInput, match="names no schema"):
+        database_role("postgres", [TableSpec("*.*", "", "t", query, "")], ["*.*"])
     with pytest.raises(InvalidInput, match="needs a pipeline whose source is PostgreSQL"):
         database_role("postgres", [files, TableSpec("t", "", "t", read, "")])

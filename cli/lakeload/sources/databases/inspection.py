@@ -12,7 +12,7 @@ from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceCheck, So
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.columns import SelectedColumn, is_read
+from lakeload_jobs.sources.databases.columns import CatalogTable, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
@@ -21,6 +21,20 @@ _DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
 """The module of each database; they have the functions that are called here."""
 _AT_ONCE = threading.Semaphore(2)
 """Connections of one command: no source allows fewer (`max_connections`)."""
+
+
+def list_tables(
+    read: JdbcInput, schemas: Sequence[str] | None, readers: SourceReaders
+) -> tuple[CatalogTable, ...]:
+    """Return the tables and views of some schemas, or of all that are not the system's own.
+
+    Raises `Refused` where the database cannot be reached.
+    """
+    with _connected(read, readers) as connection:
+        found: tuple[CatalogTable, ...] = _DATABASES[read.database].list_tables(
+            connection, read, schemas
+        )
+    return found
 
 
 def estimate(read: JdbcInput, readers: SourceReaders) -> InputEstimate:

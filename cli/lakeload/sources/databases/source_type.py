@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from lakeload.config.model import Called, Finding, refusal, refusals
 from lakeload.config.scalars import Text
@@ -31,10 +32,12 @@ from lakeload.sources.base import (
     SourceType,
     TableSettings,
 )
+from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases.keys import remembered
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.listing import SourceReaders
@@ -55,7 +58,6 @@ _PARAMETERS: dict[DatabaseType, tuple[str, ...]] = {
     "MYSQL": ("sslmode", "sslrootcert", "connect_timeout"),
 }
 """The parameters that a URL can have; they mean what they mean to libpq."""
-_NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
 
 @dataclass(frozen=True)
@@ -136,19 +138,17 @@ def _checked_url(url: str) -> str:
 DatabaseAddress = Annotated[Text, Called("URL of a database"), AfterValidator(_checked_url)]
 
 
-def _name_parts(given: str) -> list[str]:
-    """Return the parts of a name with dots between them; none where it is no such name."""
-    parts: list[str] = []
-    place = 0
-    while found := _NAME.match(given, place):
-        parts.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        place = found.end()
-        if place == len(given):
-            return parts
-        if given[place] != ".":
-            break
-        place += 1
-    return []
+def _no_table_name(given: str, at: tuple[str | int, ...]) -> PydanticCustomError:
+    return refusals(
+        [
+            Finding(
+                f"`{shown(given)}` does not name a schema and a table",
+                "write `schema.table`, as in `public.orders`; put names with a dot in "
+                "double quotes",
+                at,
+            )
+        ]
+    )
 
 
 class JdbcSettings(SourceSettings):
@@ -177,37 +177,57 @@ class JdbcTable(TableSettings):
     """The input of one table."""
 
     table: Text
-    """The table or view as `schema.table`, as in the database; any name for a `query`."""
+    """The table or view as `schema.table`, as in the database; any name for a `query`. With `*` or
+    `?`, as in `public.*`, all tables that match."""
+    exclude: tuple[Text, ...] = ()
+    """Names and globs of tables that a glob in `table` leaves out."""
     query: Text | None = None
     """A SELECT of the database, whose rows are loaded."""
     cursor: Text | None = None
     """UPSERT: loads read only rows from its last value on; of a row's versions its greatest wins.
     """
 
+    _found_key: tuple[str, ...] | None = PrivateAttr(None)
+
     @model_validator(mode="after")
     def _names_a_table(self) -> JdbcTable:
-        if self.query is None and len(_name_parts(self.table)) != 2:
-            raise refusals(
-                [
-                    Finding(
-                        f"`{shown(self.table)}` does not name a schema and a table",
-                        "write `schema.table`, as in `public.orders`; put names with a dot in "
-                        "double quotes",
-                        ("table",),
-                    )
-                ]
-            )
+        if self.query is None and len(name_parts(self.table)) != 2:
+            raise _no_table_name(self.table, ("table",))
+        for i, name in enumerate(self.exclude):
+            if len(name_parts(name)) not in (1, 2):
+                raise _no_table_name(name, ("exclude", i))
         return self
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether it stands for all tables whose names match."""
+        return self.query is None and any(part.glob for part in name_parts(self.table))
+
+    @property
+    def finds_key(self) -> bool:
+        """Whether it is a table: a query has no key."""
+        return self.query is None
+
+    @property
+    def found_key(self) -> tuple[str, ...] | None:
+        """The key of the database, where the table is loaded with it."""
+        return self._found_key
+
+    def with_found_key(self, key: tuple[str, ...]) -> JdbcTable:
+        """Return the table with the key of the database."""
+        made = self.model_copy(update={"primary_key": key})
+        made._found_key = key
+        return made
 
     @property
     def source_schema(self) -> str | None:
         """The schema in the database; None for a query."""
-        return _name_parts(self.table)[0] if self.query is None else None
+        return name_parts(self.table)[0].text if self.query is None else None
 
     @property
     def source_table(self) -> str:
         """The table's name in its schema."""
-        return _name_parts(self.table)[1] if self.query is None else self.table
+        return name_parts(self.table)[1].text if self.query is None else self.table
 
 
 class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
@@ -235,6 +255,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             incremental=table.cursor is not None,
             lock_timeout=source.lock_timeout,
             statement_timeout=source.statement_timeout,
+            key=table.found_key,
         )
 
     def resolved(self, written: JdbcInput, source: JdbcSettings, folder: Path) -> JdbcInput:
@@ -270,6 +291,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         except ValidationError:
             return
         url = parse_url(settings.url)
+        yield from _glob_findings(tables)
         iam = settings.iam_authentication
         if (url.database == "MYSQL" or iam) and not (settings.user or url.user):
             yield Finding(
@@ -297,6 +319,25 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
                 "contradiction",
             )
 
+    def find_tables(
+        self,
+        source: JdbcSettings,
+        tables: Sequence[JdbcTable],
+        folder: Path,
+        readers: Callable[[], SourceReaders],
+        *,
+        keys: bool,
+    ) -> Sequence[JdbcTable]:
+        """Return the tables that the database has for globs, and the keys of those whose document
+        says none."""
+        if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
+            return tables
+        # With the drivers, which the documents alone do without.
+        from lakeload.sources.databases.found_tables import find_tables
+
+        read = self.resolved(self.written(source, tables[0]), source, folder)
+        return find_tables(read, tables, readers())
+
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the password."""
         try:
@@ -314,10 +355,12 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
     ) -> InputInspected:
-        """Log in and find the table."""
+        """Log in and find the table, and compare its key with that of earlier loads."""
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.inspection import estimate
 
+        if bookmark is not None:
+            remembered(read, bookmark().state)
         return InputInspected(estimate=estimate(read, readers))
 
     def read_columns(
@@ -347,6 +390,30 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
     def only_jvm(self, read: JdbcInput) -> bool:
         """Return False: rows are read without Spark."""
         return False
+
+
+def takes_found_key(table: Any) -> bool:
+    """Whether the key of the database is that of the table: an empty `primary_key` is one, too."""
+    return table.finds_key and "primary_key" not in table.model_fields_set
+
+
+def _glob_findings(tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:
+    """Yield settings that only one table can have, and those that only a glob can."""
+    for i, table in tables:
+        if table.is_glob and table.name is not None:
+            yield Finding(
+                f"`name` would be the target of all tables that `{shown(table.table)}` finds",
+                "remove it, or give it to an entry of its own for one table",
+                ("tables", i, "name"),
+                "contradiction",
+            )
+        if table.exclude and not table.is_glob:
+            yield Finding(
+                "`exclude` has no effect, because `table` is no glob",
+                "remove it, or write a glob such as `public.*`",
+                ("tables", i, "exclude"),
+                "contradiction",
+            )
 
 
 JDBC = JdbcSourceType()

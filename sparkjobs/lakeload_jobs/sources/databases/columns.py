@@ -1,13 +1,44 @@
-"""Columns of a database: as its catalog describes them, and as a load selects them."""
+"""Tables and columns of a database: as its catalog describes them, and as a load selects them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
 
 Carried = Literal["VALUE", "TEXT", "HEX"]
+
+
+@dataclass(frozen=True)
+class UniqueIndex:
+    """A unique index over whole columns that are not null, of all rows of a table."""
+
+    name: str
+    columns: tuple[str, ...]
+    primary: bool = False
+
+
+def keys_of(indexes: Iterable[UniqueIndex]) -> tuple[tuple[str, ...], ...]:
+    """Return the keys of a table, the preferred one first: the primary key, then that of the
+    fewest columns, then by the name of the index."""
+    found = sorted(indexes, key=lambda one: (not one.primary, len(one.columns), one.name))
+    return tuple(one.columns for one in found)
+
+
+@dataclass(frozen=True)
+class CatalogTable:
+    """A table or view as the catalog lists it, with its keys as `keys_of` orders them.
+
+    `is_table`: a glob finds it. Views are named one by one, and so is what has rows of another
+    table in it.
+    """
+
+    schema: str
+    name: str
+    is_table: bool = True
+    keys: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,14 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
-from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
+    CatalogTable,
+    Rule,
+    SelectedColumn,
+    UniqueIndex,
+    keys_of,
+)
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.text.values import text_type
 
@@ -482,16 +489,62 @@ def describe_session(connection: Connection) -> str:
     return f"{version}, {tls or 'without TLS'}"
 
 
-def key_of(connection: Connection, relation: Relation) -> tuple[str, ...]:
-    """Return the columns of the primary key; none where the table has none."""
+_SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
+
+
+def list_tables(
+    connection: Connection, read: JdbcInput, schemas: Sequence[str] | None
+) -> tuple[CatalogTable, ...]:
+    """Return the tables and views of some databases, or of all, by their names."""
+    chosen = _SYSTEM if schemas is None else tuple(schemas)
+    within = f"{'NOT ' if schemas is None else ''}IN ({', '.join(['%s'] * len(chosen))})"
+    with failures("listing the tables"):
+        rows = fetch(
+            connection,
+            "SELECT table_schema, table_name, table_type FROM information_schema.tables"  # noqa: S608
+            f" WHERE table_schema {within} AND table_type <> 'SEQUENCE' ORDER BY 1, 2",
+            *chosen,
+        )
+        keys = _keys(connection, f"table_schema {within}", *chosen)
+    return tuple(
+        CatalogTable(schema, name, "VIEW" not in kind, keys.get((schema, name), ()))
+        for schema, name, kind in rows
+    )
+
+
+def _keys(
+    connection: Connection, condition: str, *values: str
+) -> dict[tuple[str, str], tuple[tuple[str, ...], ...]]:
+    """Return the keys of tables by schema and name."""
     rows = fetch(
         connection,
-        "SELECT table_name, column_name FROM information_schema.statistics WHERE table_schema = %s"
-        " AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index",
-        relation.schema,
-        relation.name,
+        "SELECT table_schema, table_name, index_name, column_name, nullable, sub_part"  # noqa: S608
+        f" FROM information_schema.statistics WHERE non_unique = 0 AND {condition}"
+        " ORDER BY table_schema, table_name, index_name, seq_in_index",
+        *values,
     )
-    return tuple(name for table, name in rows if table == relation.name)
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    refused: set[tuple[str, str, str]] = set()
+    for schema, table, index, column, nullable, part in rows:
+        found.setdefault((schema, table), {}).setdefault(index, []).append(column)
+        # An index of expressions, of values that can be null, or of their first characters.
+        if column is None or nullable == "YES" or part is not None:
+            refused.add((schema, table, index))
+    return {
+        place: keys_of(
+            UniqueIndex(index, tuple(names), index == "PRIMARY")
+            for index, names in indexes.items()
+            if (*place, index) not in refused
+        )
+        for place, indexes in found.items()
+    }
+
+
+def key_of(connection: Connection, relation: Relation) -> tuple[str, ...]:
+    """Return the columns of the preferred key; none where the table has none."""
+    place = (relation.schema, relation.name)
+    keys = _keys(connection, "table_schema = %s AND table_name = %s", *place).get(place, ())
+    return keys[0] if keys else ()
 
 
 _SHOWN = 10

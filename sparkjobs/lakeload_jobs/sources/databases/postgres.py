@@ -18,7 +18,14 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
+    CatalogTable,
+    Rule,
+    SelectedColumn,
+    UniqueIndex,
+    keys_of,
+)
 
 _MAX_DIGITS = 38
 _FIRST_DAY, _END = "0001-01-01", "10000-01-01"
@@ -605,16 +612,63 @@ class Snapshot:
         self.connection.close()
 
 
-def key_of(connection: psycopg.Connection[Any], relation: Relation) -> tuple[str, ...]:
-    """Return the columns of the primary key; none where the table has none."""
-    rows = connection.execute(
-        "SELECT a.attname::text FROM pg_catalog.pg_index i"
-        " CROSS JOIN LATERAL pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)"
-        " JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number"
-        " WHERE i.indrelid = %s::oid AND i.indisprimary ORDER BY k.place",
-        (relation.oid,),
+_UNIQUE = """
+SELECT pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.columns, u.first))
+  FROM (
+    SELECT x.relname AS name, i.indisprimary AS first,
+           pg_catalog.array_agg(a.attname ORDER BY k.place) AS columns,
+           pg_catalog.bool_and(a.attnotnull) AS required
+      FROM pg_catalog.pg_index i
+      JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+     CROSS JOIN LATERAL pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)
+      JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+     WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid
+       AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts
+     GROUP BY i.indexrelid, x.relname, i.indisprimary
+  ) u
+ WHERE u.required AND NOT (c.relkind = 'r' AND EXISTS (
+       SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid))
+"""
+"""The unique indexes of `c`. Those of a table do not hold for rows of tables that inherit it."""
+_TABLES = f"""
+SELECT n.nspname::text, c.relname::text,
+       c.relkind IN ('r', 'p')
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+                          AND d.objid = c.oid AND d.deptype = 'e'),
+       ({_UNIQUE})
+  FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind = ANY(%s) AND c.relpersistence <> 't'
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+   AND (%s::text[] IS NULL OR n.nspname = ANY(%s::text[]))
+ ORDER BY 1, 2
+"""  # noqa: S608 - all constants
+
+
+def list_tables(
+    connection: psycopg.Connection[Any], read: JdbcInput, schemas: Sequence[str] | None
+) -> tuple[CatalogTable, ...]:
+    """Return the tables and views of some schemas, or of all, by their names."""
+    given = None if schemas is None else list(schemas)
+    with failures(read, "listing the tables"):
+        rows = connection.execute(_TABLES, (list(KINDS), given, given)).fetchall()
+    return tuple(
+        CatalogTable(schema, name, is_table, _keys(found)) for schema, name, is_table, found in rows
     )
-    return tuple(name for (name,) in rows)
+
+
+def _keys(found: Sequence[Sequence[Any]] | None) -> tuple[tuple[str, ...], ...]:
+    return keys_of(UniqueIndex(name, tuple(names), first) for name, names, first in found or ())
+
+
+def key_of(connection: psycopg.Connection[Any], relation: Relation) -> tuple[str, ...]:
+    """Return the columns of the preferred key; none where the table has none."""
+    statement = f"SELECT ({_UNIQUE}) FROM pg_catalog.pg_class c WHERE c.oid = %s::oid"  # noqa: S608
+    row = connection.execute(statement.encode(), (relation.oid,)).fetchone()
+    keys = _keys(row[0]) if row else ()
+    return keys[0] if keys else ()
 
 
 _SHOWN = 10

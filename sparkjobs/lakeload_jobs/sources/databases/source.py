@@ -33,6 +33,7 @@ from lakeload_jobs.sources.databases.cursors import (
     find_window,
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
+from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -112,6 +113,10 @@ class _DatabaseSource:
             self._connections = self._budget.take(self.given.max_connections, share)
         return self._connections
 
+    def _key_change(self, bookmark: Bookmark) -> StateChange | None:
+        replaces = self.table.mode == "OVERWRITE"
+        return key_change(self.given, bookmark, replaces=replaces)
+
     def _password(self) -> Secret | None:
         return password_of(self._aws, self.given)
 
@@ -134,7 +139,10 @@ class _DatabaseSource:
         request = CursorRequest(
             cursor, found.relation.sql, name, found.selected, key, self.spec.options
         )
-        return find_window(request, bookmark, fetch)
+        window = find_window(request, bookmark, fetch)
+        before, after = window.state.before, window.state.after
+        kept = remembered(self.given, bookmark.state)
+        return replace(window, state=StateChange(before, {**after, **kept}))
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,8 @@ class _DatabaseSlice:
 
     found: _Found
     window: Window | None
+    key: StateChange | None
+    """The change of the state of a table that is loaded whole."""
     records_anyway: bool = False
     must_record: bool = False
     bytes: int | None = None
@@ -181,7 +191,7 @@ class _DatabaseSlice:
     @property
     def change(self) -> StateChange | None:
         """The state when the rows of the window are loaded."""
-        return self.window.state if self.window else None
+        return self.window.state if self.window else self.key
 
     @property
     def wanted(self) -> str:
@@ -217,7 +227,8 @@ class JdbcSource(_DatabaseSource):
         with postgres.failures(given, f"finding what is new in `{relation.name}`"):
             key = postgres.key_of(connection, relation) if self.incremental else ()
             window = self._window(found, relation.name, key, bookmark, snapshot.fetch)
-        return JdbcSlice(found, window, source=self, snapshot=snapshot, readers=readers)
+        key_change = self._key_change(bookmark)
+        return JdbcSlice(found, window, key_change, source=self, snapshot=snapshot, readers=readers)
 
     def _new_snapshot(self) -> tuple[postgres.Snapshot, int]:
         """Return a new snapshot, in place of the one before, and how many sessions may read in it.
@@ -289,7 +300,7 @@ class MysqlSource(_DatabaseSource):
                 fetch("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 key = mysql.key_of(connection, relation) if self.incremental else ()
                 window = self._window(found, relation.shown, key, bookmark, fetch)
-        return MysqlSlice(found, window, source=self)
+        return MysqlSlice(found, window, self._key_change(bookmark), source=self)
 
 
 @dataclass(frozen=True, kw_only=True)
