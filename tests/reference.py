@@ -207,7 +207,7 @@ def _spark_properties() -> str:
 
 
 _OFF = (
-    "`cursor` in `tables[]` without `mode: UPSERT`",
+    "`cursor` in `tables[]` of files without `mode: UPSERT`",
     "`spark.master` other than `local…` and `spark://…`",
 )
 

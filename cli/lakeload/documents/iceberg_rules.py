@@ -16,7 +16,7 @@ from lakeload.config.model import Finding, spec_of
 from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import Catalog, Iceberg
-from lakeload.documents.pipeline import Numbered, Table, cursor_finding
+from lakeload.documents.pipeline import Numbered, Table, cursor_findings
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     CatalogType,
@@ -330,8 +330,7 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
 
 
 def _without_upsert(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
-    if table.cursor is not None:
-        yield cursor_finding(table, data, at, "`mode: UPSERT` orders versions of a row by it")
+    yield from cursor_findings(table, data, at, "`mode: UPSERT` orders versions of a row by it")
     if "deletes" in table.model_fields_set:
         yield Finding(
             f"`deletes` has no effect with `mode: {table.mode}`",

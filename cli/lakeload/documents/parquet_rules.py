@@ -13,7 +13,7 @@ from typing import Any
 from lakeload.config.document import Location
 from lakeload.config.model import Finding, spec_of
 from lakeload.documents.destination import Destination
-from lakeload.documents.pipeline import Numbered, Table, cursor_finding
+from lakeload.documents.pipeline import Numbered, Table, cursor_findings
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableSpec
 from lakeload_jobs.core.names import PARTITION_KEY
 
@@ -65,8 +65,8 @@ def uses_glue(model: Destination) -> bool:
 def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
     if table.mode != "APPEND":
         yield _append_only(table.mode, (*at, "mode"))
-    elif table.cursor is not None:
-        yield cursor_finding(table, data, at, "remove the line")
+    else:
+        yield from cursor_findings(table, data, at, "remove the line")
     if table.schema_changes == "EVOLVE":
         yield _evolves((*at, "schema_changes"))
     hints = {

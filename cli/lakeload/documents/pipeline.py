@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -241,9 +241,13 @@ def valid_tables(data: dict[str, Any]) -> Numbered:
 NOT_YET = "not-supported-yet"
 
 
-def cursor_finding(table: Table, data: Mapping[str, Any], at: Location, instead: str) -> Finding:
-    """Return why a table without `mode: UPSERT` cannot have a `cursor`; `instead` is what can be
+def cursor_findings(
+    table: Table, data: Mapping[str, Any], at: Location, instead: str
+) -> Iterator[Finding]:
+    """Yield why a table without `mode: UPSERT` cannot have its `cursor`; `instead` is what can be
     done about it for a source whose loads it does not make incremental."""
+    if table.cursor is None:
+        return
     if not source_type_of(data).cursor_reads:
         hint = f"{instead}; `incremental: true` of the source loads each file once"
         message = "incremental loading (`cursor`) is not supported yet"
@@ -251,6 +255,5 @@ def cursor_finding(table: Table, data: Mapping[str, Any], at: Location, instead:
         message = "`mode: OVERWRITE` would keep only the rows that `cursor` finds to be new"
         hint = "write `mode: UPSERT` with a `primary_key`, or remove the line"
     else:
-        message = "`cursor` is not supported yet with `mode: APPEND`"
-        hint = "`mode: UPSERT` of Iceberg tables is; or remove the line"
-    return Finding(message, hint, (*at, "cursor"), NOT_YET)
+        return
+    yield Finding(message, hint, (*at, "cursor"), NOT_YET)

@@ -36,6 +36,11 @@ class Database:
         """Execute SQL."""
         return self.admin.execute(statement.encode())
 
+    def session(self) -> psycopg.Connection[Any]:
+        """Return another connection of the administrator."""
+        about = self.admin.info
+        return psycopg.connect(about.dsn, password=about.password, autocommit=True)
+
     def table(self, world: World, name: str = "orders", **changes: Any) -> TableSpec:
         """Return the spec of a table of the schema `public`."""
         given = replace(self.input, table=name)

@@ -192,3 +192,18 @@ def test_what_only_mysql_lacks_is_found(
     problems = problems_of(tmp_path, MARIADB.replace(old, new, 1))
 
     assert any(problem.key == key and message in problem.message for problem in problems), problems
+
+
+def test_a_lookback_is_a_duration_or_a_number_and_needs_a_cursor(tmp_path: Path) -> None:
+    table = "  - {table: public.orders, cursor: at, lookback: "
+    head = SHOP[: SHOP.index("  - {table: public.orders")]
+    for given, expected in (("PT10M", "PT10M"), ("1000", "1000"), ("'5'", "5")):
+        (spec,) = table_specs(pipeline(tmp_path, f"{head}{table}{given}}}\n"))
+        assert isinstance(spec.input, JdbcInput)
+        assert (spec.input.lookback, spec.input.incremental) == (expected, True)
+
+    (problem,) = problems_of(tmp_path, f"{head}{table}10 min}}\n")
+    assert problem.message == "`10 min` is no duration and no number"
+    without = table.replace("cursor: at, ", "")
+    (problem,) = problems_of(tmp_path, f"{head}{without}PT1M}}\n")
+    assert problem.message == "`lookback` has no effect without `cursor`"

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from lakeload.config.model import Called, Finding, refusal, refusals
@@ -38,6 +46,7 @@ from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, Tab
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.keys import remembered
+from lakeload_jobs.sources.databases.seen import parse_lookback
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.listing import SourceReaders
@@ -151,6 +160,28 @@ def _no_table_name(given: str, at: tuple[str | int, ...]) -> PydanticCustomError
     )
 
 
+def _lookback(given: Any) -> Any:
+    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+
+def _checked_lookback(text: str) -> str:
+    if parse_lookback(text) is None:
+        raise refusal(
+            f"`{shown(text)}` is no duration and no number",
+            "write a duration such as `PT10M`, `PT36H` or `P2D`, or the difference of two numbers",
+        )
+    return text
+
+
+Lookback = Annotated[
+    Text,
+    Called("duration, or number"),
+    BeforeValidator(_lookback),
+    AfterValidator(_checked_lookback),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
+
+
 class JdbcSettings(SourceSettings):
     """Where the database is, and who reads it."""
 
@@ -184,8 +215,24 @@ class JdbcTable(TableSettings):
     query: Text | None = None
     """A SELECT of the database, whose rows are loaded."""
     cursor: Text | None = None
-    """UPSERT: loads read only rows from its last value on; of a row's versions its greatest wins.
+    """Loads read only rows from its last value on. UPSERT: of a row's versions its greatest wins.
     """
+    lookback: Lookback | None = None
+    """How far before the last value of `cursor` late rows are found: `PT10M`, or a number."""
+
+    @model_validator(mode="after")
+    def _looks_back_from_a_cursor(self) -> JdbcTable:
+        if self.lookback is not None and self.cursor is None:
+            raise refusals(
+                [
+                    Finding(
+                        "`lookback` has no effect without `cursor`",
+                        "add `cursor`, or remove the line",
+                        ("lookback",),
+                    )
+                ]
+            )
+        return self
 
     _found_key: tuple[str, ...] | None = PrivateAttr(None)
 
@@ -253,6 +300,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             iam_authentication=source.iam_authentication,
             max_connections=source.max_connections,
             incremental=table.cursor is not None,
+            lookback=table.lookback,
             lock_timeout=source.lock_timeout,
             statement_timeout=source.statement_timeout,
             key=table.found_key,
@@ -282,6 +330,8 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             "schema": written.schema,
             "table": written.table,
             **({} if written.query is None else {"query": written.query}),
+            **({"incremental": True} if written.incremental else {}),
+            **({} if written.lookback is None else {"lookback": written.lookback}),
         }
 
     def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:

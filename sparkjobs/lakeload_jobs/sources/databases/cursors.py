@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -19,6 +19,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.seen import Seen, earlier, later, read_seen
 
 Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
@@ -100,9 +101,10 @@ class Cursor:
             return f"X'{text.encode().hex()}'"
         return f"{self.literal_type}'{text}'" if self.literal_type else text
 
-    def between(self, low: str | None, high: str | None) -> str:
-        """Return the condition of the rows from `low` to `high`, both included; None: no bound."""
-        bounds = ((">=", low), ("<=", high))
+    def between(self, low: str | None, high: str | None, *, after: bool = False) -> str:
+        """Return the condition of the rows from `low` to `high`, both included; None: no bound.
+        `after`: without those of `low`."""
+        bounds = ((">" if after else ">=", low), ("<=", high))
         return " AND ".join(
             f"{self.value} {sign} {self.literal(text)}" for sign, text in bounds if text is not None
         )
@@ -167,17 +169,21 @@ class CursorState:
     """What a pipeline keeps of a table: how far it has loaded it.
 
     `last` is the greatest value of the cursor that was loaded, None: there were no rows. `at` is a
-    digest of the rows that had it, by which a load knows that they are still the same.
+    digest of the rows that had it, or were within `lookback` of it, by which a load knows that they
+    are still the same. `seen` is the number of the load that has noted these rows, None where none
+    were noted.
     """
 
     cursor: str
     type: Kind
     last: str | None
     at: str | None = None
+    seen: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a commit holds it."""
-        return {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
+        state = {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
+        return state if self.seen is None else {**state, "seen": self.seen}
 
 
 def read_state(state: Any) -> CursorState | None:
@@ -190,7 +196,9 @@ def read_state(state: Any) -> CursorState | None:
     if "cursor" not in state:
         return None
     try:
-        found = CursorState(state["cursor"], state["type"], state["last"], state.get("at"))
+        found = CursorState(
+            state["cursor"], state["type"], state["last"], state.get("at"), state.get("seen")
+        )
         if found.last is not None:
             check_text(found.type, found.last)
     except (KeyError, TypeError, ValueError) as error:
@@ -207,6 +215,19 @@ def _damaged(why: str) -> LoadFailed:
 
 
 @dataclass(frozen=True)
+class AppendedWindow:
+    """A window whose rows must not be appended twice.
+
+    Rows greater than `last` are new. Others are compared with `seen`; None at the first load, which
+    has no others. What is noted are the rows from `kept_from` on.
+    """
+
+    last: str | None
+    seen: Seen | None
+    kept_from: str | None
+
+
+@dataclass(frozen=True)
 class Window:
     """The rows that an incremental load reads: those from `low` to `high`, both included.
 
@@ -220,6 +241,10 @@ class Window:
     idle: bool
     state: StateChange
     warnings: tuple[str, ...] = ()
+    appended: AppendedWindow | None = None
+    """What else there is to know where rows are appended."""
+    looks_back: bool = False
+    """Whether there is a `lookback`."""
 
     @property
     def condition(self) -> str:
@@ -252,6 +277,8 @@ class CursorRequest:
     selected: tuple[SelectedColumn, ...]
     key: tuple[str, ...]
     options: RunOptions
+    lookback: int | timedelta | None = None
+    appends: bool = False
 
 
 def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Window:
@@ -268,7 +295,6 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     high, behind = map(_text, fetch(cursor.greatest(given.relation, last))[0])
     if high is not None:
         _check_greatest(given, high)
-    at = None if high is None else _text(fetch(_digest(given, high))[0][0])
     warnings: tuple[str, ...] = ()
     if before is not None and last is not None and (high is None or behind == "1"):
         # What was loaded stays the bound: values that come later are greater than it.
@@ -277,12 +303,34 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
             f"`{cursor.name}` of `{given.name}` was at {last} in an earlier load, and now {now}: "
             f"rows were deleted, or the database was restored. After a restore {_AGAIN}",
         )
-        same = StateChange(bookmark.state, bookmark.state)
-        return Window(cursor, last, last, True, same, warnings)
-    after = CursorState(cursor.name, cursor.kind, high, at)
+        if not given.lookback:
+            same = StateChange(bookmark.state, bookmark.state)
+            return Window(cursor, last, last, True, same, warnings)
+        high = last
+    kept_from = None if high is None else earlier(high, given.lookback)
+    at = None if kept_from is None else _text(fetch(_digest(given, kept_from, high))[0][0])
     idle = before is not None and (before.last, before.at) == (high, at)
+    low = None if last is None else earlier(last, given.lookback)
+    appended = None
+    if given.appends:
+        seen = None if idle or before is None or last is None else _seen(given, before, bookmark)
+        if seen is not None and low is not None:
+            low = later(low, seen.low, given.lookback)
+        appended = AppendedWindow(last, seen, kept_from)
+    noted = bookmark.next_number if given.appends else None
+    after = CursorState(cursor.name, cursor.kind, high, at, noted)
     state = StateChange(bookmark.state, after.to_json())
-    return Window(cursor, last, high, idle, state, warnings)
+    return Window(cursor, low, high, idle, state, warnings, appended, bool(given.lookback))
+
+
+def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:
+    if before.seen is None:
+        raise LoadFailed(
+            f"the last load of `{given.name}` has kept no list of the rows that it has read, "
+            "because it did not append them",
+            hint=f"set the `mode` of that load again, or {_AGAIN}",
+        )
+    return read_seen(bookmark.evidence(before.seen))
 
 
 def _text(value: Any) -> str | None:
@@ -344,10 +392,10 @@ def _check_greatest(given: CursorRequest, high: str) -> None:
         ) from None
 
 
-def _digest(given: CursorRequest, high: str) -> str:
-    """Return the SELECT of a digest of the rows with the greatest value."""
+def _digest(given: CursorRequest, low: str, high: str | None) -> str:
+    """Return the SELECT of a digest of the rows that the next load reads again."""
     cursor = given.cursor
-    where = f"{cursor.value} = {cursor.literal(high)}"
+    where = cursor.between(low, high)
     if cursor.database == "POSTGRESQL":
         values = ", ".join(postgres.quoted(column.name) for column in given.selected)
         row = f"pg_catalog.convert_to(ROW({values})::text, 'UTF8')"

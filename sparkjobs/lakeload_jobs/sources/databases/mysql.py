@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,6 +36,7 @@ from lakeload_jobs.sources.databases.columns import (
     keys_of,
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
 from lakeload_jobs.sources.files.text.values import text_type
 
 if TYPE_CHECKING:
@@ -554,6 +557,22 @@ _FIRST_ROWS, _BATCH_BYTES = 64, 8 << 20
 
 
 @dataclass(frozen=True)
+class Noting:
+    """How the rows of a load are compared with those that were seen, and noted.
+
+    Rows whose entry `compared` is in `seen` are left out; `length` bytes of it count. `compared`
+    '': none are. The entries `entry` of the rows with the condition `rows` are noted.
+    """
+
+    entry: str
+    rows: str
+    lookback: bool
+    compared: str = ""
+    seen: bytes = b""
+    length: int = ENTRY_BYTES
+
+
+@dataclass(frozen=True)
 class ReadTable:
     """Reads one table in one transaction; it travels to the task.
 
@@ -568,6 +587,8 @@ class ReadTable:
     on_bad_value: OnBadValue
     wanted: str = ""
     """The condition of the rows that are read, '' for all."""
+    noting: Noting | None = None
+    """Where rows are appended by a cursor."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -577,9 +598,9 @@ class ReadTable:
             fields.append((BAD_VALUES_HELPER, pa.int64()))
         return pa.schema(fields)
 
-    def __call__(self, _: object) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Raises `LakeloadError`, also where they are not as many as were counted
-        in the same transaction."""
+    def __call__(self, _: object) -> Generator[pa.RecordBatch, None, str | None]:
+        """Yield the rows, and return the entries that are noted, base64. Raises `LakeloadError`,
+        also where the rows are not as many as were counted in the same transaction."""
         name = self.relation.shown
         password = self.identity.password(self.read)
         with closing(connect(self.read, password, streams=True)) as connection:
@@ -588,9 +609,10 @@ class ReadTable:
                 counted = self._check(connection)
             rows = 0
             with failures(f"reading `{name}`", self.relation):
-                for batch in self._batches(connection):
-                    rows += batch.num_rows
-                    yield batch
+                for count, batch in self._batches(connection):
+                    rows += count
+                    if batch is not None:
+                        yield batch
             if rows != counted:
                 raise LoadFailed(
                     f"reading `{name}`: {counted:,} rows were counted, and {rows:,} were read in "
@@ -598,6 +620,16 @@ class ReadTable:
                     hint=LOST_HINT,
                     retryable=True,
                 )
+            return None if self.noting is None else self._entries(connection, self.noting)
+
+    def _entries(self, connection: Connection, noting: Noting) -> str:
+        name = self.relation.shown
+        where = f" FROM {self.relation.sql} WHERE {noting.rows}"
+        with failures(f"noting the rows of `{name}` that were read", self.relation):
+            ((count,),) = fetch(connection, f"SELECT COUNT(*){where}")
+            check_size(int(count), name, lookback=noting.lookback)
+            rows = fetch(connection, f"SELECT {noting.entry}{where}")
+        return b64encode(bytes.fromhex("".join(text for (text,) in rows))).decode()
 
     @property
     def _checked(self) -> tuple[SelectedColumn, ...]:
@@ -644,14 +676,24 @@ class ReadTable:
                 break
         return texts
 
-    def _batches(self, connection: Connection) -> Iterator[pa.RecordBatch]:
+    def _batches(self, connection: Connection) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+        """Yield how many rows were read, and those of them that are new."""
         schema, count = self.schema, _FIRST_ROWS
+        noting = self.noting
+        compared = noting.compared if noting is not None else ""
+        known = Counter(entries(noting.seen, noting.length)) if noting is not None else Counter()
         cursor: Any = connection.cursor()
         try:
             where = f" WHERE {self.wanted}" if self.wanted else ""
-            select = select_sql(self.relation, self.selected, self._counts_bad_values)
+            select = select_sql(self.relation, self.selected, self._counts_bad_values, compared)
             cursor.execute(f"{select}{where}")
-            while rows := cursor.fetchmany(count):
+            while found := cursor.fetchmany(count):
+                rows = found
+                if noting is not None and compared:
+                    rows = [row[:-1] for row in found if _is_new(row[-1], noting.length, known)]
+                if not rows:
+                    yield len(found), None
+                    continue
                 batch = pa.RecordBatch.from_arrays(
                     [
                         _values(column, field.name, field.type)
@@ -660,20 +702,49 @@ class ReadTable:
                     schema=schema,
                 )
                 count = max(1, min(count * 2, batch.num_rows * _BATCH_BYTES // (batch.nbytes + 1)))
-                yield batch
+                yield len(found), batch
         finally:
             # PyMySQL would read all rows that are left, even from a connection that is lost.
             if cursor._result is not None:
                 cursor._result.unbuffered_active = False
 
 
-def select_sql(relation: Relation, selected: Sequence[SelectedColumn], counts_bad: bool) -> str:
-    """Return the SELECT of a table: the columns, and with `counts_bad` behind them the number of
-    values of a row that are bad."""
+def select_sql(
+    relation: Relation, selected: Sequence[SelectedColumn], counts_bad: bool, entry: str = ""
+) -> str:
+    """Return the SELECT of a table: the columns, and behind them with `counts_bad` the number of
+    values of a row that are bad, and the expression `entry` where there is one."""
     values = [column.checked for column in selected]
     if counts_bad:
         values.append(" + ".join(column.bad for column in selected if column.bad))
+    if entry:
+        values.append(entry)
     return f"SELECT {', '.join(values)} FROM {relation.sql}"  # noqa: S608
+
+
+def _is_new(digits: str, length: int, known: Counter[bytes]) -> bool:
+    """Whether a row is new: of equal rows the first ones were seen. `known` counts them down."""
+    entry = bytes.fromhex(digits)[:length]
+    if known[entry] > 0:
+        known[entry] -= 1
+        return False
+    return True
+
+
+def entry_sql(key: Sequence[str], compared: Sequence[SelectedColumn]) -> str:
+    """Return the entry of a row as `seen` has it, in hexadecimal digits: 8 bytes of the hash of the
+    expressions `key`, and 8 of that of the columns `compared`, which make all of it without a key.
+    """
+    values = [column.expression for column in compared]
+
+    def digest(expressions: Sequence[str]) -> str:
+        # Of one length each: what they are joined from cannot be mistaken.
+        hashes = ", ".join(f"COALESCE(SHA2({one}, 256), '-')" for one in expressions)
+        return f"SHA2(CONCAT_WS(',', {hashes}), 256)"
+
+    digits = 2 * ID_BYTES
+    rest = f"SUBSTRING({digest(values)}, {digits + 1}, {digits})"
+    return f"CONCAT(LEFT({digest(key or values)}, {digits}), {rest})"
 
 
 def _values(values: Sequence[Any], name: str, kind: Kind) -> Column:

@@ -26,11 +26,16 @@ from lakeload_jobs.sources.databases.columns import (
     UniqueIndex,
     keys_of,
 )
+from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
 
 _MAX_DIGITS = 38
 _FIRST_DAY, _END = "0001-01-01", "10000-01-01"
 _NOT_A_DATE = "it is not within the years 1 to 9999"
 _NOT_A_NUMBER = "it is no finite number"
+_UNSEEN_OF_SPLIT = 20_000
+_ENTRY, _KNOWN = '"lakeload entry"', '"lakeload known"'
+_SEEN, _PLACE = '"lakeload seen"', '"lakeload place"'
+"""Columns of subqueries, beside those of the table."""
 _TID_RANGES = 140000
 """The first version that reads a range of `ctid` without the rest of the table."""
 _SPLIT_BYTES = 16 << 20
@@ -469,12 +474,16 @@ def _decimal(precision: int | None, scale: int | None) -> str:
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a table: the condition of its rows, '' for all of them, and how many they are."""
+    """A part of a table: a condition, '' for all of it, and how many rows it has.
+
+    `among` is a query with the columns that are read, in place of the table; '' for the table.
+    """
 
     condition: str
     rows: int
     by_page: bool = False
     """Whether nothing but their pages chooses the rows, so that they can be read in that order."""
+    among: str = ""
 
 
 def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
@@ -484,7 +493,54 @@ def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Sp
     if bad := [f"{column.bad}::int4" for column in selected if column.bad]:
         values.append(f"{' + '.join(bad)} AS {quoted(BAD_VALUES_HELPER)}")
     where = f" WHERE {split.condition}" if split.condition else ""
-    return f"SELECT {', '.join(values)} FROM {relation.sql}{where}"  # noqa: S608
+    return f"SELECT {', '.join(values)} FROM {split.among or relation.sql}{where}"  # noqa: S608
+
+
+def entry_sql(key: Sequence[str], compared: Sequence[SelectedColumn]) -> str:
+    """Return the entry of a row as `seen` has it: 8 bytes of the hash of the expressions `key`, and
+    8 of that of the columns `compared`, which make all of it without a key."""
+    values = [column.expression for column in compared]
+
+    def digest(expressions: Sequence[str], first: int) -> str:
+        # The text of a record tells nulls, empty texts and where a value ends apart.
+        row = f"ROW({', '.join(expressions)})::text"
+        hashed = f"pg_catalog.sha256(pg_catalog.convert_to({row}, 'UTF8'))"
+        return f"pg_catalog.substring({hashed}, {first}, {ID_BYTES})"
+
+    return f"({digest(key or values, 1)} || {digest(values, ID_BYTES + 1)})"
+
+
+def unseen_splits(
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    window: str,
+    entry: str,
+    found: Sequence[Unseen],
+) -> tuple[Split, ...]:
+    """Return the rows of a window that were not seen. Of equal rows so many are left out as were
+    seen, whichever."""
+    columns = ", ".join(quoted(column.name) for column in selected)
+    splits = []
+    for first in range(0, len(found), _UNSEEN_OF_SPLIT):
+        part = found[first : first + _UNSEEN_OF_SPLIT]
+        entries = ",".join(one.entry.hex() for one in part)
+        seen = ",".join(str(one.seen) for one in part)
+        prefix = f"pg_catalog.substring({entry}, 1, {len(part[0].entry)})"
+        rows = (
+            f"SELECT {columns}, pg_catalog.encode({prefix}, 'hex') AS {_ENTRY}"  # noqa: S608
+            f" FROM {relation.sql} WHERE {window}"
+        )
+        known = (
+            f"ROWS FROM (pg_catalog.unnest('{{{entries}}}'::text[]),"
+            f" pg_catalog.unnest('{{{seen}}}'::int8[])) AS k({_KNOWN}, {_SEEN})"
+        )
+        numbered = (
+            f"SELECT *, pg_catalog.row_number() OVER (PARTITION BY {_ENTRY}) AS {_PLACE}"  # noqa: S608
+            f" FROM ({rows}) AS r JOIN {known} ON {_KNOWN} = {_ENTRY}"
+        )
+        count = sum(one.new for one in part)
+        splits.append(Split(f"{_PLACE} > {_SEEN}", count, among=f"({numbered}) AS n"))
+    return tuple(splits)
 
 
 def check_select(
@@ -601,6 +657,22 @@ class Snapshot:
         inner = (f"{start} AND {end}" for start, end in zip(starts, ends[1:], strict=False))
         # The last one has no end: rows are added behind it.
         return [ends[0], *inner, starts[-1]]
+
+    def entries(self, relation: Relation, entry: str, window: str, *, lookback: bool) -> bytes:
+        """Return the entries of the rows of a window. Raises `LoadFailed` where they are too many
+        to be kept."""
+        of_window = f"{relation.sql} WHERE {window}"
+        doing = f"comparing the rows of `{relation.name}` with those that were loaded"
+        with failures(self._read, doing):
+            rows = self.connection.execute(
+                f"SELECT pg_catalog.count(*) FROM {of_window}".encode()  # noqa: S608
+            ).fetchone()
+            check_size(rows[0] if rows else 0, relation.name, lookback=lookback)
+            found = self.connection.execute(
+                f"SELECT pg_catalog.string_agg({entry}, '') FROM {of_window}".encode(),  # noqa: S608
+                binary=True,
+            ).fetchone()
+        return bytes(found[0] or b"") if found else b""
 
     def check(self) -> None:
         """Raise `LoadFailed`, retryable, where the transaction is over."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,13 +20,14 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.columns import in_source_spelling
+from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.cursors import (
+    Cursor,
     CursorRequest,
     Fetch,
     Window,
@@ -34,6 +36,7 @@ from lakeload_jobs.sources.databases.cursors import (
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
+from lakeload_jobs.sources.databases.seen import Seen, check_lookback, comparison, digests, unseen
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -136,9 +139,17 @@ class _DatabaseSource:
             return None
         refuse_limit(incremental=True, limit=self.spec.options.limit)
         cursor = find_cursor(self.given.database, found.columns, self.table.cursor or "", name)
+        lookback = check_lookback(self.given.lookback, cursor.kind, name)
+        appends = self.table.mode == "APPEND"
+        if lookback and appends and not self.table.primary_key:
+            raise InvalidInput(
+                f"`lookback` of `{name}` needs a key: late rows are compared by it",
+                hint="set `primary_key`, or remove `lookback`",
+            )
         request = CursorRequest(
-            cursor, found.relation.sql, name, found.selected, key, self.spec.options
-        )
+            cursor, found.relation.sql, name, found.selected, key, self.spec.options,
+            lookback, appends,
+        )  # fmt: skip
         window = find_window(request, bookmark, fetch)
         before, after = window.state.before, window.state.after
         kept = remembered(self.given, bookmark.state)
@@ -160,6 +171,31 @@ class _Found:
         """All columns."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the table's `primary_key`."""
+        return tuple(source_names(self.table.primary_key, self.names).values())
+
+    def entry_key(self, cursor: Cursor) -> tuple[str, ...]:
+        """Return the expressions of key and cursor, by which a row is known again; none without a
+        key."""
+        by_name = {column.name: column.expression for column in self.selected}
+        key = [by_name[name] for name in self.key]
+        return (*key, cursor.value) if key else ()
+
+
+@dataclass
+class _Noted:
+    """What a load notes of its rows; None until they are read, or where it notes nothing."""
+
+    seen: Seen | None = None
+
+    def note(self, found: _Found, window: Window, packed: bytes) -> None:
+        """Keep the entries of the rows that the next load reads again."""
+        appended = window.appended
+        if appended is not None and appended.kept_from is not None:
+            self.seen = Seen(appended.kept_from, digests(found.selected), found.key, packed)
+
 
 @dataclass(frozen=True)
 class _DatabaseSlice:
@@ -172,6 +208,7 @@ class _DatabaseSlice:
     records_anyway: bool = False
     must_record: bool = False
     bytes: int | None = None
+    kept: _Noted = field(default_factory=lambda: _Noted())
 
     @property
     def idle(self) -> bool:
@@ -199,7 +236,8 @@ class _DatabaseSlice:
         return self.window.condition if self.window else ""
 
     def noted(self, rejected_from: Collection[str]) -> Evidence | None:
-        """Return None: the state says all."""
+        """Return the rows with which the next load compares; None where the state says all."""
+        return None if self.kept.seen is None else self.kept.seen.evidence()
 
 
 class JdbcSource(_DatabaseSource):
@@ -264,7 +302,7 @@ class JdbcSlice(_DatabaseSlice):
         """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
         not bear out."""
         spec, given, found = self.source.spec, self.source.given, self.found
-        parts = self.snapshot.splits(found.relation, self.readers, self.wanted)
+        parts = self._parts()
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
         reader = ReadSplit(
@@ -275,6 +313,30 @@ class JdbcSlice(_DatabaseSlice):
             self.snapshot,
         )  # fmt: skip
         return replace(rows, wanted=self.wanted)
+
+    def _parts(self) -> tuple[postgres.Split, ...]:
+        """Return the parts with new rows; note those that the next load reads again."""
+        relation, window, snapshot = self.found.relation, self.window, self.snapshot
+        if window is None or window.appended is None or window.high is None:
+            return snapshot.splits(relation, self.readers, self.wanted)
+        appended, cursor = window.appended, window.cursor
+        new = cursor.between(appended.last, window.high, after=appended.last is not None)
+        parts = snapshot.splits(relation, self.readers, new)
+        if appended.seen is not None and window.low is not None:
+            parts += self._unseen(cursor, appended.seen, cursor.between(window.low, appended.last))
+        entry = postgres.entry_sql(self.found.entry_key(cursor), self.found.selected)
+        kept = cursor.between(appended.kept_from, window.high)
+        packed = snapshot.entries(relation, entry, kept, lookback=window.looks_back)
+        self.kept.note(self.found, window, packed)
+        return parts
+
+    def _unseen(self, cursor: Cursor, seen: Seen, again: str) -> tuple[postgres.Split, ...]:
+        found, relation = self.found, self.found.relation
+        compared = comparison(seen, found.selected, found.key, relation.name)
+        entry = postgres.entry_sql(found.entry_key(cursor), compared.columns)
+        now = self.snapshot.entries(relation, entry, again, lookback=True)
+        late = unseen(now, seen.entries, compared.length)
+        return postgres.unseen_splits(relation, found.selected, again, entry, late)
 
 
 class MysqlSource(_DatabaseSource):
@@ -318,17 +380,52 @@ class MysqlSlice(_DatabaseSlice):
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
         reader = mysql.ReadTable(
-            given, identity, found.relation, found.selected, spec.on_bad_value, self.wanted
-        )
+            given, identity, found.relation, found.selected, spec.on_bad_value, self.wanted,
+            self._noting(),
+        )  # fmt: skip
         once = Splits((None,), reader)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         warnings = found.relation.warnings
-        rows = MysqlRows(split_frame(spark, once, schema), found.names, once, warnings)
+        rows = MysqlRows(
+            split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended
+        )
         casts = _casts(found.table, schema, found.names)
         if not casts:
             return rows
+        if reader.noting is not None:
+            raise InvalidInput(
+                f"`columns.types` casts column `{next(iter(casts))}`, which is not supported yet "
+                "for a table of MySQL whose rows are appended by a `cursor`",
+                hint="create a view that casts the column",
+            )
         frame = cast_types(rows.frame, casts, spec.on_bad_value)
         return replace(rows, deferred=DeferredFrame.made(frame), splits=None)
+
+    def _noting(self) -> mysql.Noting | None:
+        window, found = self.window, self.found
+        if window is None or window.appended is None or window.high is None:
+            return None
+        cursor, appended, key = window.cursor, window.appended, found.entry_key(window.cursor)
+        name = found.relation.shown
+        noting = mysql.Noting(
+            entry=mysql.entry_sql(key, found.selected),
+            rows=cursor.between(appended.kept_from, window.high),
+            lookback=window.looks_back,
+        )
+        if appended.seen is None:
+            return noting
+        compared = comparison(appended.seen, found.selected, found.key, name)
+        return replace(
+            noting,
+            compared=mysql.entry_sql(key, compared.columns),
+            seen=appended.seen.entries,
+            length=compared.length,
+        )
+
+    def _ended(self, ends: Sequence[Any]) -> None:
+        """Keep what the task has noted."""
+        if self.window is not None and ends and ends[0] is not None:
+            self.kept.note(self.found, self.window, b64decode(ends[0]))
 
 
 @dataclass(frozen=True)
@@ -339,6 +436,7 @@ class MysqlRows:
     names: tuple[str, ...]
     splits: Splits | None
     warnings: tuple[str, ...]
+    on_end: Callable[[Sequence[Any]], None] | None = None
     why_no_splits: str = "`columns.types` casts a column"
     counts: tuple[int, ...] | None = None
     reader: Reader = "direct"
@@ -362,7 +460,10 @@ class MysqlRows:
         """Do nothing: the read has reported all bad values, in the transaction."""
 
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state."""
+        """Return None: the slice knows the state. It keeps what the read has noted."""
+        if self.on_end is not None:
+            self.on_end(ends)
+        return None
 
 
 def _check_reader(spec: JobSpec) -> None:
