@@ -48,10 +48,20 @@ def canonical_key(key: int) -> bytes:
     return f"n{key};".encode()
 
 
-def verify(files: Sequence[Path], data: DataSet, *, encode: KeyEncoding, dense_index: bool) -> None:
-    """Raise `WrongOutput` unless `files` hold exactly the data set and the tracking columns."""
+def verify(
+    files: Sequence[Path],
+    data: DataSet,
+    *,
+    encode: KeyEncoding,
+    dense_index: bool,
+    same_types: bool = True,
+) -> None:
+    """Raise `WrongOutput` unless `files` hold exactly the data set and the tracking columns.
+
+    Without `same_types` a column may have another type that holds the values exactly.
+    """
     output = pyarrow.dataset.dataset([str(path) for path in files], format="parquet")
-    _check_schema(output.schema)
+    _check_schema(output.schema, same_types=same_types)
     _check_compression(files)
     keys = _column(output, KEY)
     if len(keys) != data.rows:
@@ -74,13 +84,13 @@ def _column(output: pyarrow.dataset.Dataset, name: str) -> Column:
     return pa.concat_arrays([chunk.cast(expected.type) for chunk in chunked.chunks])
 
 
-def _check_schema(schema: pa.Schema) -> None:
-    """Same columns and the same logical types, in any order."""
+def _check_schema(schema: pa.Schema, *, same_types: bool) -> None:
+    """Same columns and, with `same_types`, the same logical types, in any order."""
     expected = {field.name: field.type for field in (*SCHEMA, *TRACKING)}
     if sorted(schema.names) != sorted(expected):
         raise WrongOutput(f"columns {schema.names} instead of {list(expected)}")
     for field in schema:
-        if field.type != expected[field.name]:
+        if same_types and field.type != expected[field.name]:
             raise WrongOutput(f"`{field.name}` is {field.type} instead of {expected[field.name]}")
 
 
