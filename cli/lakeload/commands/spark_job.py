@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
 from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
 from lakeload.launch.spec import Attempt
 from lakeload.launch.stop import StopRequests
+from lakeload.launch.timings import Timings
 from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.cache import cache_directory, entry_script, jobs_package
 from lakeload.machine.jars.pins import JARS, pinned
@@ -95,12 +96,13 @@ def prepared(
 
 @dataclass(frozen=True)
 class Context:
-    """The environment of a command, its progress output and its stop requests."""
+    """The environment of a command, its progress output, its stop requests and its times."""
 
     environment: Mapping[str, str]
     stop: StopRequests
     err: Console
     quiet: bool = False
+    timings: Timings = field(default_factory=Timings)
 
     def note(self, text: str) -> None:
         """Say something that is not an error; silent with -q."""

@@ -27,6 +27,7 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
+    from lakeload.launch.timings import WallTime
 
 
 def sync(
@@ -59,6 +60,9 @@ def sync(
         bool, typer.Option("--dry-run", help="Show what would be done, as `lakeload plan` does.")
     ] = False,
     schema: Schema = None,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Show the wall time of each phase and each table.")
+    ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
@@ -78,12 +82,17 @@ def sync(
         select_tables,
     )
     from lakeload.launch.stop import StopRequests
+    from lakeload.launch.timings import Timings, process_started
 
     if schema is not None and not dry_run:
         raise InvalidInput(
             "`--schema` and `--no-schema` go with `--dry-run`", hint="add `--dry-run`"
         )
+    if timings and dry_run:
+        raise InvalidInput("`--timings` needs a load", hint="remove `--dry-run`")
+    times = Timings(process_started())
     with StopRequests() as stop:
+        times.begin("documents")
         document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(document, reload=reload, full_refresh=full_refresh, limit=limit)
@@ -92,7 +101,8 @@ def sync(
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
         console.note(f"job {attempt.job_id}")
-        context = Context(os.environ, stop, console.err, console.quiet())
+        context = Context(os.environ, stop, console.err, console.quiet(), times)
+        times.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.sync_once import LoadJob, sync_once
 
@@ -103,13 +113,20 @@ def sync(
             show_plan(job, context, output, schema=schema)
         started = time.monotonic()
         synced = sync_once(job, context)
-        _show(job, synced, time.monotonic() - started, output)
+        wall_time = times.finish() if timings else None
+        _show(job, synced, time.monotonic() - started, output, wall_time)
     if synced.archive_for is not None and synced.outcome.exit_code is ExitCode.OK:
         _speed_up_next(job, synced.archive_for, pipeline)
     raise typer.Exit(synced.outcome.exit_code)
 
 
-def _show(job: LoadJob, synced: Synced, seconds: float, output: OutputFormat) -> None:
+def _show(
+    job: LoadJob,
+    synced: Synced,
+    seconds: float,
+    output: OutputFormat,
+    wall_time: WallTime | None,
+) -> None:
     """Show the summary."""
     from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 
@@ -122,6 +139,7 @@ def _show(job: LoadJob, synced: Synced, seconds: float, output: OutputFormat) ->
         seconds,
         synced.outcome,
         synced.log,
+        wall_time,
     )
     if output is OutputFormat.JSON:
         console.show_json(to_document(summary))

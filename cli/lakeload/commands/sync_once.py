@@ -28,6 +28,7 @@ from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.sources.files.rejected import NothingRejected
 from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
+from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
 
@@ -69,6 +70,7 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
     """Load the tables of a job. A refusal is an outcome too, as any other end is."""
     folder: RunFolder | None = None
     archive_for: tuple[str, ...] | None = None
+    timings = context.timings
     try:
         context.stop.begin()
         settings = spark_settings(job.document, job.master, job.conf)
@@ -76,13 +78,16 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         if settings.runtime.traits.tasks_share_driver:
             refuse_without_any_input(job.tables)
         connections = Connections(job.destination, f"sync-{job.attempt.attempt_id}")
+        timings.begin("connection")
         preflight(connections)
+        timings.begin("inspection")
         states = commands_of(job.destination.table_format).inspect(
             connections.before_spark, job.tables, job.inspection(loads=True)
         )
         check_job_known(states)
         if done := outcome_without_spark(states):
             return Synced(done)
+        timings.begin("preparation")
         warnings = _warnings(states, connections)
         features = jar_sets_for((table.input for table in job.tables), job.destination.table_format)
         settings, folder = prepared(
@@ -142,7 +147,13 @@ def _with_spark(
     spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
     names = [table.source for table in tables]
     with ProgressView(context.err, names, quiet=context.quiet) as progress:
-        launcher = Launcher(
-            installation, settings, context.environment, context.stop, progress.show
-        )
-        return launch(spec, folder, launcher)
+
+        def show(event: Event) -> None:
+            context.timings.note(event)
+            progress.show(event)
+
+        launcher = Launcher(installation, settings, context.environment, context.stop, show)
+        context.timings.begin("spark")
+        outcome = launch(spec, folder, launcher)
+        context.timings.begin("summary")
+        return outcome

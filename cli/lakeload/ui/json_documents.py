@@ -10,6 +10,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
 
@@ -54,7 +55,7 @@ class TableErrorDocument(ErrorDocument):
 
 
 class SyncDocument(TypedDict):
-    """`sync --output json`."""
+    """`sync --output json`. `timings` is there with `--timings`."""
 
     job_id: str
     attempt_id: str
@@ -66,6 +67,7 @@ class SyncDocument(TypedDict):
     tables: list[TableResult]
     error: ErrorInfo | None
     log: str | None
+    timings: NotRequired[WallTime]
 
 
 class MaintainDocument(TypedDict):

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
+from lakeload.launch.timings import PHASES, TableTime, WallTime
 from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.json_documents import SyncDocument
@@ -36,12 +37,14 @@ class Summary:
     outcome: Outcome
     log: Path | None = None
     """spark.log, when Spark was started."""
+    wall_time: WallTime | None = None
+    """The time of each phase, where `--timings` wants to know."""
 
 
 def to_document(summary: Summary) -> SyncDocument:
     """Return the JSON document of `sync --output json`; keys are only ever added."""
     outcome = summary.outcome
-    return {
+    document: SyncDocument = {
         "job_id": summary.job_id,
         "attempt_id": summary.attempt_id,
         "pipeline": summary.pipeline,
@@ -55,6 +58,9 @@ def to_document(summary: Summary) -> SyncDocument:
         "error": to_json(outcome.error),
         "log": str(summary.log) if summary.log else None,
     }
+    if summary.wall_time is not None:
+        document["timings"] = to_json(summary.wall_time)
+    return document
 
 
 def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
@@ -67,6 +73,8 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
         for line in [*snapshots, *_rejected(summary), *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
+    if summary.wall_time is not None:
+        _show_times(summary.wall_time, out)
     for table in summary.outcome.tables:
         for note in table.notes if not quiet else ():
             say(err, "note", f"{table.target}: {note}")
@@ -105,10 +113,7 @@ def show_what_next(summary: Summary, err: Console) -> None:
 
 
 def _grid(summary: Summary) -> Table:
-    grid = Table(box=None, pad_edge=False, header_style="bold", expand=False)
-    grid.add_column("table", overflow="fold")
-    for name in ("rows", "files", "size", "seconds"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    grid = _table_of("table", ("rows", "files", "size", "seconds"))
     grid.add_column("status", no_wrap=True)
     # What needs attention is not below 200 lines of what does not.
     for table in sorted(summary.outcome.tables, key=lambda table: table.error is None):
@@ -121,6 +126,42 @@ def _grid(summary: Summary) -> Table:
             Text(table.status, STYLES.get(table.status, "")),
         )
     return grid
+
+
+def _show_times(times: WallTime, out: Console) -> None:
+    """Print the phases, and below them the stages of the tables that took longest."""
+    phases = _table_of("phase", ("seconds",))
+    phases.add_column("")
+    for phase in times.phases:
+        phases.add_row(phase.name, f"{phase.seconds:.2f}", Text(PHASES[phase.name], "dim"))
+    phases.add_row("together", f"{times.seconds:.2f}", "")
+    out.print(phases)
+    slowest = sorted(times.tables, key=lambda table: -table.seconds)[:MANY_TABLES]
+    if not slowest:
+        return
+    names = tuple(dict.fromkeys(stage.name for table in slowest for stage in table.stages))
+    tables = _table_of("table", ("seconds", *names))
+    for table in slowest:
+        tables.add_row(Text(table.table), *_seconds(table, names))
+    out.print(tables)
+    if left := len(times.tables) - len(slowest):
+        more = f"and {counted(left, 'table')} that took less"
+        out.print(Text(more, "dim"), soft_wrap=True, highlight=False)
+
+
+def _table_of(first: str, numbers: tuple[str, ...]) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="bold", expand=False)
+    grid.add_column(first, overflow="fold")
+    for name in numbers:
+        grid.add_column(name, justify="right", no_wrap=True)
+    return grid
+
+
+def _seconds(table: TableTime, names: tuple[str, ...]) -> Iterator[str]:
+    yield f"{table.seconds:.2f}"
+    found = {stage.name: stage.seconds for stage in table.stages}
+    for name in names:
+        yield f"{found[name]:.2f}" if name in found else ""
 
 
 def _totals(summary: Summary) -> str:

@@ -91,6 +91,31 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     assert ended.document["error"] is None
 
 
+def test_timings_add_up_to_the_time_of_the_command(lake: Lake, folder: Path) -> None:
+    began = time.monotonic()
+    ended = run(lake, folder, "success", "--output", "json", "--timings")
+    whole = time.monotonic() - began
+
+    times = ended.document["timings"]
+    names = [phase["name"] for phase in times["phases"]]
+    assert names == [
+        *("start", "documents", "machine", "connection", "inspection", "preparation", "spark"),
+        *("destination", "tables", "shutdown", "summary"),
+    ]
+    assert times["seconds"] == pytest.approx(sum(one["seconds"] for one in times["phases"]))
+    assert ended.document["seconds"] <= times["seconds"] <= whole + 0.1
+    assert [table["table"] for table in times["tables"]] == ["orders", "customers"]
+    stages = [stage["name"] for stage in times["tables"][0]["stages"]]
+    assert stages == ["open", "count", "stage", "commit"]
+
+
+def test_timings_of_a_dry_run_are_rejected(lake: Lake, folder: Path) -> None:
+    ended = run(lake, folder, "success", "--timings", "--dry-run")
+
+    assert ended.code == 2
+    assert "`--timings` needs a load" in ended.stderr
+
+
 def test_sync_quiet_prints_only_the_result(lake: Lake, folder: Path) -> None:
     ended = run(lake, folder, "success", "-q")
     assert ended.stderr == ""

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome, OutcomeKind
+from lakeload.launch.timings import Share, TableTime, WallTime
 from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, RowChanges, TableResult
@@ -117,6 +118,29 @@ def test_long_names_fold_within_80_columns_and_nothing_is_markup() -> None:
         "log: /runs/r1/spark.log",
         "next: then rerun with `--job-id job-1`: it keeps what is loaded and loads the rest",
     ]
+
+
+def test_times_are_one_table_of_phases_and_one_of_the_slowest_tables() -> None:
+    stages = (Share("open", 0.5), Share("commit", 0.25))
+    tables = [TableTime(f"t{number}", number / 4, stages) for number in range(12)]
+    phases = (Share("documents", 0.2), Share("spark", 4.125))
+    shown = replace(summary(LOADED), wall_time=WallTime(4.325, phases, tuple(tables)))
+
+    out, _ = texts(shown)
+
+    assert out[3:9] == [
+        "phase      seconds",
+        "documents     0.20  configuration files, with what they import",
+        "spark         4.12  spark-submit, the JVM, the Spark session",
+        "together      4.33",
+        "table  seconds  open  commit",
+        "t11       2.75  0.50    0.25",
+    ]
+    assert out[-2:] == ["t2        0.50  0.50    0.25", "and 2 tables that took less"]
+    document = document_of(shown)["timings"]
+    assert (document["seconds"], len(document["tables"])) == (4.325, 12)
+    assert document["phases"][1] == {"name": "spark", "seconds": 4.125}
+    assert "timings" not in document_of(summary(LOADED))
 
 
 def test_summary_quiet_keeps_result_and_errors() -> None:
