@@ -35,6 +35,8 @@ from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
+    from lakeload.init.database import Database
+    from lakeload.init.documents import Answers
     from lakeload.sources.files.inspected_tables import InspectedTable
 
 Folder = Annotated[Path, typer.Argument(help="The folder to write to; created if missing.")]
@@ -77,12 +79,21 @@ def init(
     if prompt is None:
         found.check_format_is_known(given)
     answers = interview(given, defaults, prompt, settled=found.settles)
-    inspected = found.tables(answers.path) if _as_found(given, found, answers.path) else ()
+    database = _database(answers, folder)
+    inspected = (
+        found.tables(answers.path)
+        if database is None and _as_found(given, found, answers.path)
+        else ()
+    )
     tables, warnings = table_files(inspected, given.get("table"), folder)
-    answers = replace(answers, path=path_from(folder, answers.path))
-    texts = documents(answers, tables)
+    names = [table.name for table in tables]
+    if database is None:
+        answers = replace(answers, path=path_from(folder, answers.path))
+    else:
+        names = database.names
+    texts = documents(answers, tables, database)
     _check(texts)
-    needed = variables(answers)
+    needed = (*variables(answers), *(database.variables if database else ()))
     files = plan_files(folder, texts, needed, force=force)
     if not dry_run:
         write_files(files)
@@ -95,10 +106,20 @@ def init(
         dry_run=dry_run,
         tracked=bool(needed) and is_tracked(dotenv),
         readable=bool(needed) and open_to_others(dotenv),
-        tables=tables,
+        tables=names,
         warnings=warnings,
     )
     (show_json if output is OutputFormat.JSON else show_text)(done)
+
+
+def _database(answers: Answers, folder: Path) -> Database | None:
+    """Return what the database of `--from-url` has, None without one. Raises as finding it does."""
+    if not answers.from_url:
+        return None
+    # With the models of all sources, which the help does without.
+    from lakeload.init.database import find_database
+
+    return find_database(answers, folder, os.environ)
 
 
 def _signature() -> inspect.Signature:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
-from typing import cast
+from typing import Protocol, cast
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -27,9 +27,21 @@ DESTINATION, PIPELINE = "destination.yml", "pipeline.yml"
 DOTENV, GITIGNORE = ".env", ".gitignore"
 
 
-def documents(answers: Answers, tables: Sequence[TableFiles] = ()) -> dict[str, str]:
+class DatabaseLines(Protocol):
+    """What a pipeline says of a database and its tables, as YAML."""
+
+    def source_lines(self) -> Iterable[str]:
+        """Return the lines of `source`."""
+
+    def table_lines(self, mode: str) -> Iterable[Sequence[str]]:
+        """Return the lines of each table."""
+
+
+def documents(
+    answers: Answers, tables: Sequence[TableFiles] = (), database: DatabaseLines | None = None
+) -> dict[str, str]:
     """Return the text of each document by its file's name. `tables` are those whose files were
-    inspected; without, there is one, as the answers have it."""
+    inspected; without, there is one, as the answers have it, unless they are in a `database`."""
     given = asdict(answers)
     tables = tables or (_one_table(answers),)
     shared = shared_source(tables)
@@ -44,6 +56,7 @@ def documents(answers: Answers, tables: Sequence[TableFiles] = ()) -> dict[str, 
         "located": catalog is not None and catalog.located,
         "source_lines": list(source_lines(shared)),
         "tables": [list(table_lines(table, shared)) for table in tables],
+        "database": database,
         "has_csv": shared.format == "CSV",
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
@@ -77,10 +90,11 @@ class Answers:
 
     bucket: str
     region: str
-    path: str
-    source: str
-    table: str
     name: str
+    path: str = ""
+    source: str = ""
+    table: str = ""
+    from_url: str = ""
     table_format: str = "PARQUET"
     prefix: str = ""
     endpoint_url: str = ""

@@ -105,9 +105,14 @@ def _identity(given: Given) -> str:
     return "KEYS" if given.get("endpoint_url") else "DEFAULT"
 
 
+def _reads_files(given: Given) -> bool:
+    return not given.get("from_url")
+
+
 _APPLIES: Mapping[str, Callable[[Given], bool]] = {
     "catalog": lambda given: format_traits(given).has_catalog,
     "glue_prefix": in_glue,
+    **dict.fromkeys(("path", "source", "table", "primary_key"), _reads_files),
     "mode": lambda given: not format_traits(given).append_only,
 }
 _DEFAULTS: Mapping[str, Callable[[Given], str | None]] = {
@@ -241,7 +246,8 @@ def _without_effect(question: Question, known: Mapping[str, str]) -> InvalidInpu
     given = [
         f"{item.flag} {known[item.name]}"
         for item in QUESTIONS
-        if item.name in ("credentials", "table_format", "catalog") and item.name in known
+        if item.name in ("credentials", "table_format", "catalog", "from_url")
+        and known.get(item.name)
     ]
     return InvalidInput(
         f"`{question.flag}` has no effect with `{' '.join(given)}`",

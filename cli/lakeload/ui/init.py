@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lakeload.init.documents import Variable
     from lakeload.init.files import PlannedFile, Step
     from lakeload.init.interview import Question
-    from lakeload.init.table_settings import TableFiles
 
 _DONE = {"create": "wrote", "overwrite": "overwrote", "extend": "added to", "keep": "kept"}
 _TO_DO = {"create": "write", "overwrite": "overwrite", "extend": "add to", "keep": "keep"}
@@ -40,8 +39,8 @@ class Initialized:
     """Whether git has `.env` under version control."""
     readable: bool
     """Whether others than the owner may read `.env`."""
-    tables: Sequence[TableFiles] = ()
-    """The tables whose files were inspected."""
+    tables: Sequence[str] = ()
+    """The tables that were found, by their names."""
     warnings: Sequence[str] = ()
 
 
@@ -79,7 +78,7 @@ def show_files(done: Initialized) -> None:
         verb = f"would {_TO_DO[file.action]}" if done.dry_run else _DONE[file.action]
         console.answer(f"{verb} {printable(str(file.path))}")
     if done.tables and not console.quiet():
-        names = ", ".join(printable(table.name) for table in done.tables)
+        names = ", ".join(map(printable, done.tables))
         console.answer(f"\n{counted(len(done.tables), 'table')}: {names}")
     _warn(done)
 
@@ -113,7 +112,7 @@ def to_document(done: Initialized) -> InitDocument:
         "dry_run": done.dry_run,
         "files": [{"file": str(file.path), "action": file.action} for file in done.files],
         "variables": [{"name": one.name, "about": one.about} for one in done.variables],
-        "tables": [table.name for table in done.tables],
+        "tables": list(done.tables),
         "warnings": list(done.warnings),
         "next": [step.command for step in done.steps],
     }

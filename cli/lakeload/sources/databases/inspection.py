@@ -37,6 +37,16 @@ def list_tables(
     return found
 
 
+def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the timestamps of tables that are not null, by schema and table. Raises as
+    `list_tables`."""
+    with _connected(read, readers) as connection:
+        found: dict[tuple[str, str], tuple[str, ...]] = _DATABASES[read.database].list_changed(
+            connection, read
+        )
+    return found
+
+
 def estimate(read: JdbcInput, readers: SourceReaders) -> InputEstimate:
     """Return what the statistics of the database know of a table.
 

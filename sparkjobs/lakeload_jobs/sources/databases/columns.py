@@ -31,14 +31,19 @@ def keys_of(indexes: Iterable[UniqueIndex]) -> tuple[tuple[str, ...], ...]:
 class CatalogTable:
     """A table or view as the catalog lists it, with its keys as `keys_of` orders them.
 
-    `is_table`: a glob finds it. Views are named one by one, and so is what has rows of another
-    table in it.
+    `is_table`: a glob finds it. Views are named one by one, and so is a table whose rows are read
+    with another one: its `kind` is ''.
     """
 
     schema: str
     name: str
-    is_table: bool = True
+    kind: str
     keys: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table of its own."""
+        return self.kind in ("table", "partitioned table")
 
 
 @dataclass(frozen=True)

@@ -510,9 +510,28 @@ def list_tables(
         )
         keys = _keys(connection, f"table_schema {within}", *chosen)
     return tuple(
-        CatalogTable(schema, name, "VIEW" not in kind, keys.get((schema, name), ()))
+        CatalogTable(
+            schema, name, "view" if "VIEW" in kind else "table", keys.get((schema, name), ())
+        )
         for schema, name, kind in rows
     )
+
+
+def list_changed(connection: Connection, read: JdbcInput) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the timestamps that are not null of each table: one may say when a row changed."""
+    places = ", ".join(["%s"] * len(_SYSTEM))
+    with failures("listing the columns"):
+        rows = fetch(
+            connection,
+            "SELECT table_schema, table_name, column_name FROM information_schema.columns"  # noqa: S608
+            " WHERE data_type IN ('datetime', 'timestamp') AND is_nullable = 'NO'"
+            f" AND table_schema NOT IN ({places}) ORDER BY 1, 2, ordinal_position",
+            *_SYSTEM,
+        )
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for schema, table, name in rows:
+        found[schema, table] = (*found.get((schema, table), ()), name)
+    return found
 
 
 def _keys(

@@ -704,11 +704,11 @@ SELECT pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.columns, u.firs
 """The unique indexes of `c`. Those of a table do not hold for rows of tables that inherit it."""
 _TABLES = f"""
 SELECT n.nspname::text, c.relname::text,
-       c.relkind IN ('r', 'p')
-       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)
+       CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                         WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
-                          AND d.objid = c.oid AND d.deptype = 'e'),
+                          AND d.objid = c.oid AND d.deptype = 'e')
+            THEN c.relkind::text ELSE '' END,
        ({_UNIQUE})
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -719,6 +719,18 @@ SELECT n.nspname::text, c.relname::text,
 """  # noqa: S608 - all constants
 
 
+_TIMESTAMPS = """
+SELECT n.nspname::text, c.relname::text, pg_catalog.array_agg(a.attname::text ORDER BY a.attnum)
+  FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+ WHERE a.attnum > 0 AND a.attnotnull AND NOT a.attisdropped AND t.typname = ANY(%s)
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ GROUP BY 1, 2
+"""
+
+
 def list_tables(
     connection: psycopg.Connection[Any], read: JdbcInput, schemas: Sequence[str] | None
 ) -> tuple[CatalogTable, ...]:
@@ -727,8 +739,18 @@ def list_tables(
     with failures(read, "listing the tables"):
         rows = connection.execute(_TABLES, (list(KINDS), given, given)).fetchall()
     return tuple(
-        CatalogTable(schema, name, is_table, _keys(found)) for schema, name, is_table, found in rows
+        CatalogTable(schema, name, KINDS.get(kind, ""), _keys(found))
+        for schema, name, kind, found in rows
     )
+
+
+def list_changed(
+    connection: psycopg.Connection[Any], read: JdbcInput
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the timestamps that are not null of each table: one may say when a row changed."""
+    with failures(read, "listing the columns"):
+        rows = connection.execute(_TIMESTAMPS, (["timestamp", "timestamptz"],)).fetchall()
+    return {(schema, table): tuple(names) for schema, table, names in rows}
 
 
 def _keys(found: Sequence[Sequence[Any]] | None) -> tuple[tuple[str, ...], ...]:

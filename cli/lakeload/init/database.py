@@ -1,0 +1,146 @@
+"""`source` and `tables` of a pipeline, as YAML, for the tables that a database has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakeload.config.model import FINDINGS
+from lakeload.init.documents import Answers, Variable
+from lakeload.init.table_settings import yaml_text
+from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable
+from lakeload.sources.databases.table_names import written_name
+from lakeload_jobs.contract.errors import InvalidInput, Refused
+from lakeload_jobs.contract.secrets import SecretReference
+from lakeload_jobs.contract.spec import DestinationSpec
+
+PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
+TABLES = ("table", "partitioned table")
+_CHANGED = re.compile("updat|modif|chang|edit", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table or view as the pipeline names it, with its key and a column that may say when rows
+    were changed."""
+
+    name: str
+    kind: str
+    key: tuple[str, ...] = ()
+    changed: str = ""
+
+
+@dataclass(frozen=True)
+class Database:
+    """What `init` has found in a database."""
+
+    url: str
+    password: bool
+    """Whether its password is in the environment."""
+    tables: tuple[DatabaseTable, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The tables that are loaded."""
+        return [table.name for table in self.tables if table.kind in TABLES]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variable of the password, where the pipeline refers to one."""
+        return (PASSWORD,) if self.password else ()
+
+    def source_lines(self) -> Iterator[str]:
+        """Yield the lines of `source`."""
+        yield "source:"
+        yield "  type: JDBC"
+        yield f"  url: {yaml_text(self.url)}"
+        if self.password:
+            yield f"  password: {{env: {PASSWORD.name}}}"
+        else:
+            yield "  # Without `password` it is found as in psql, as in ~/.pgpass:"
+            yield f"  # password: {{env: {PASSWORD.name}}}"
+        yield "  # max_connections: 4   # of a run, over all tables"
+
+    def table_lines(self, mode: str) -> Iterator[list[str]]:
+        """Yield the lines of each table, those of views as comments."""
+        for table in self.tables:
+            lines = list(_lines(table, mode))
+            if table.kind not in TABLES:
+                lines = [f"  # {line[2:]}" for line in lines]
+            yield lines
+
+
+def _lines(table: DatabaseTable, mode: str) -> Iterator[str]:
+    key = ", ".join(map(yaml_text, table.key))
+    about = f"key: {key}" if key else "no key" if table.kind in TABLES else table.kind
+    yield f"  - table: {yaml_text(table.name)}   # {about}"
+    if mode == "UPSERT" and not table.key:
+        yield "    mode: OVERWRITE   # UPSERT needs `primary_key`"
+    elif mode:
+        yield f"    mode: {mode}"
+    if table.changed:
+        yield f"    # cursor: {yaml_text(table.changed)}   # if it grows with every change of a row"
+
+
+def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]) -> Database:
+    """Return what the database of a URL has. The password comes from the environment,
+    or is found as libpq does.
+
+    Raises `InvalidInput` for a URL that is none and a database without tables, and `Refused` where
+    it cannot be reached.
+    """
+    # With the drivers and boto3, which other choices do without.
+    from lakeload.connections import Connections
+    from lakeload.sources.databases.inspection import list_changed, list_tables
+    from lakeload_jobs.sources.files.listing import SourceReaders
+
+    settings = _settings(answers.from_url)
+    written = JDBC.written(settings, JdbcTable.model_construct(table="any.table"))
+    given = PASSWORD.name in environment
+    read = replace(
+        JDBC.resolved(written, settings, folder.absolute()),
+        password=SecretReference("env", PASSWORD.name) if given else None,
+    )
+    destination = DestinationSpec(answers.bucket, answers.region)
+    readers = SourceReaders(destination, Connections(destination, "init").before_spark)
+    try:
+        found = list_tables(read, None, readers)
+        changed = list_changed(read, readers)
+    except Refused as error:
+        hint = f"`lakeload init` reads the password from `{PASSWORD.name}`; {error.hint}"
+        raise Refused(error.message, hint=hint, retryable=error.retryable) from error
+    tables = tuple(
+        DatabaseTable(
+            written_name(one.schema, one.name),
+            one.kind,
+            one.keys[0] if one.keys else (),
+            next(filter(_CHANGED.search, changed.get((one.schema, one.name), ())), ""),
+        )
+        for one in found
+        if one.kind
+    )
+    if not tables:
+        raise InvalidInput(
+            f"the database `{read.name}` has no tables that the user sees",
+            hint="check the database in `--from-url`, and the rights of the user",
+        )
+    password = given or read.database == "MYSQL"
+    return Database(answers.from_url, password, tables)
+
+
+def _settings(url: str) -> JdbcSettings:
+    try:
+        return JdbcSettings.model_validate({"type": "JDBC", "url": url})
+    except ValidationError as error:
+        detail: Any = error.errors(include_url=False, include_input=False)[0]
+        found = detail.get("ctx", {}).get(FINDINGS, ())
+        message = found[0].message if found else "this is not the URL of a database"
+        hint = found[0].hint if found else None
+        if found and found[0].code == "secret-literal":
+            hint = f"remove it from the URL, and set `{PASSWORD.name}` in the environment"
+        raise InvalidInput(f"`--from-url`: {message}", hint=hint) from None
