@@ -34,7 +34,7 @@ from bench.lake import running_lake
 from bench.measure import Measurement, measure
 from bench.verify import KeyEncoding, plain_text, verify
 from lakeload.machine.jars.fetch import fetch
-from lakeload.machine.jars.pins import Jar
+from lakeload.machine.jars.pins import pinned
 from tests.servers.jars import CACHE, REPOSITORY
 from tests.servers.postgres import PASSWORD, USER, Postgres, start_postgres
 from tests.servers.sharing import OwnServers
@@ -44,13 +44,7 @@ BARS = {"spark": 0.45, "dlt": 0.35, "polars": 1.6}
 JUDGED_ROWS = 3_000_000
 MEMORY_BAR = 1.25
 """Peak of the larger table over that of the smaller one."""
-DRIVER = Jar(
-    "org.postgresql",
-    "postgresql",
-    "42.7.14",
-    "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c",
-    1_221_004,
-)
+(DRIVER,) = pinned("postgresql")
 PEER_NAMES = ("dlt", "polars")
 _TYPES = {
     "string": "text",

@@ -31,4 +31,4 @@ def jars_cache() -> Path:
 @pytest.fixture(scope="session")
 def jars(jars_cache: Path) -> tuple[Path, ...]:
     """The jars themselves; Iceberg's first, whose AWS clients are newer than those of Hadoop."""
-    return fetch(pinned("iceberg", "s3", "avro"), jars_cache / "jars", REPOSITORY)
+    return fetch(pinned("iceberg", "s3", "avro", "postgresql"), jars_cache / "jars", REPOSITORY)

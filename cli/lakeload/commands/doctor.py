@@ -16,6 +16,7 @@ from lakeload_jobs.contract.errors import ExitCode
 
 if TYPE_CHECKING:
     from lakeload.machine.doctor.model import Need
+    from lakeload_jobs.contract.spec import ReaderChoice
 
 
 def doctor(
@@ -69,7 +70,10 @@ def _need(file: Path | None) -> Need:
         return Need(features=SETS)
     document = load_either(file, os.environ)
     destination, tables = specs_of(document)
-    features = jar_sets_for(table.input for table in tables)
+    reader: ReaderChoice = (
+        document.model.spark.reader if isinstance(document, PipelineDocument) else "AUTO"
+    )
+    features = jar_sets_for((table.input for table in tables), reader=reader)
     need = Need(str(file), destination, (*features, *format_of(destination).jar_sets))
     if not isinstance(document, PipelineDocument):
         return need

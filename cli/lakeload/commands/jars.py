@@ -34,6 +34,7 @@ class JarSet(StrEnum):
     S3 = "s3"
     AVRO = "avro"
     ICEBERG = "iceberg"
+    POSTGRESQL = "postgresql"
     ALL = "all"
 
 
@@ -146,7 +147,7 @@ def _wanted(
         if isinstance(document, PipelineDocument):
             inputs = [table.input for table in table_specs(document)]
             table_format = document.destination.model.table_format
-            on_class_path |= set(jar_sets_for(inputs, table_format))
+            on_class_path |= set(jar_sets_for(inputs, table_format, document.model.spark.reader))
             conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
         else:
             on_class_path |= set(FORMATS[document.model.table_format].jar_sets)

@@ -129,7 +129,11 @@ def _with_schema(
     context.note(f"note: {STARTED}")
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
-    features = jar_sets_for((table.input for table in chosen), job.destination.table_format)
+    features = jar_sets_for(
+        (table.input for table in chosen),
+        job.destination.table_format,
+        job.document.model.spark.reader,
+    )
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
     )

@@ -52,7 +52,14 @@ class LoadJob:
     def inspection(self, *, loads: bool) -> InspectionRequest:
         """Return what all its tables have in common when they are inspected."""
         name = self.document.model.name
-        return InspectionRequest(self.destination, name, self.attempt, self.options, loads=loads)
+        return InspectionRequest(
+            self.destination,
+            name,
+            self.attempt,
+            self.options,
+            loads=loads,
+            reader=self.document.model.spark.reader,
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,11 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
             return Synced(done)
         timings.begin("preparation")
         warnings = _warnings(states, connections)
-        features = jar_sets_for((table.input for table in job.tables), job.destination.table_format)
+        features = jar_sets_for(
+            (table.input for table in job.tables),
+            job.destination.table_format,
+            job.document.model.spark.reader,
+        )
         settings, folder = prepared(
             job.document, settings, installation, features, job.attempt, context
         )

@@ -14,7 +14,14 @@ from lakeload.sources.base import InputEstimate
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
-from lakeload_jobs.contract.spec import NO_OPTIONS, DestinationSpec, JobSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
+    DestinationSpec,
+    JobSpec,
+    ReaderChoice,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -36,6 +43,8 @@ class InspectionRequest:
     """A load follows: what only a commit can tell is asked too."""
     spec: JobSpec | None = None
     """The job, where the columns are to be found that it would load."""
+    reader: ReaderChoice = "AUTO"
+    """Who is to read."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from lakeload.config.document import quoted
-from lakeload.formats.inspection import TableState
+from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.sources.files.listing import SourceReaders
 
 Action = Literal["LOAD", "NO_OP", "BLOCKED", "FAIL"]
@@ -197,13 +197,15 @@ def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
     return worst_exit(invalid if code == invalid else ExitCode.REFUSED for code in codes)
 
 
-def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TablePlan:
+def plan_table(state: TableState, request: InspectionRequest, *, local: bool) -> TablePlan:
     """Return what is planned for a table of any format; with a `local` master its input files are
     counted. The format adds what it alone knows."""
     table = state.table
     found = _input(state) if local else InputFound()
     error = state.result.error if state.error else None
-    numbering = source_of(table.input).numbering(table.input, found)
+    source = source_of(table.input)
+    numbering = source.numbering(table.input, found)
+    reader, why_jvm = source.planned_reader(table.input, request.reader)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing and state.selection is None:
         action, error = "FAIL", _nothing_there(found)
@@ -212,7 +214,8 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
         target=table.target,
         action=action,
         mode=table.mode,
-        reader="jvm",
+        reader=reader,
+        why_jvm=why_jvm,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -225,7 +228,7 @@ def plan_table(state: TableState, options: RunOptions, *, local: bool) -> TableP
         estimated_rows=state.estimate.rows if state.estimate else None,
         key=table.primary_key,
         key_from=_key_from(table),
-        incremental=_incremental(state, reload=options.reload),
+        incremental=_incremental(state, reload=request.options.reload),
     )
 
 

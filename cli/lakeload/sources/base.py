@@ -12,7 +12,14 @@ from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import JdbcInput, JobSpec, RejectedInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import (
+    JdbcInput,
+    JobSpec,
+    ReaderChoice,
+    RejectedInput,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
@@ -221,7 +228,7 @@ class SourceType(ABC, Generic[S, T, I]):
         """Yield what tasks on other machines than this one cannot read."""
         yield from ()
 
-    def jar_sets(self, read: I) -> frozenset[str]:
+    def jar_sets(self, read: I, reader: ReaderChoice) -> frozenset[str]:
         """Return the sets of jars that Spark needs to read it."""
         return frozenset()
 
@@ -293,6 +300,10 @@ class SourceType(ABC, Generic[S, T, I]):
     def only_jvm(self, read: I) -> bool:
         """Return whether it is known that Spark alone can read it."""
         return True
+
+    def planned_reader(self, read: I, reader: ReaderChoice) -> tuple[str | None, str]:
+        """Return who would read it, None where only a look into it tells, and why Spark would."""
+        return "jvm" if self.only_jvm(read) else None, ""
 
     def casts(self, read: I) -> bool:
         """Return whether it is read as the types of `columns.types` without Spark."""

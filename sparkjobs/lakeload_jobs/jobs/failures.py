@@ -18,6 +18,7 @@ from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadErro
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
+from lakeload_jobs.sources.databases.postgres import failure
 from lakeload_jobs.sources.files.spark.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
@@ -32,6 +33,7 @@ _MEMORY_HINT = (
     "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
     "`spark.executor.memory` in `spark.conf`)"
 )
+_SQL_ERRORS = ("org.postgresql.util.PSQLException",)
 JAVA_GONE = "JavaGone"
 """The type of the error of a job whose JVM has died."""
 _MAX_TEXT = 400
@@ -44,6 +46,7 @@ class _Cause:
 
     name: str
     text: str
+    sqlstate: str | None = None
 
     @property
     def condition(self) -> str | None:
@@ -91,7 +94,7 @@ def _from_spark(error: BaseException) -> ErrorInfo:
     for cause in causes:
         if failure := failure_in(cause.text):
             return failure
-    for reader in (_out_of_memory, _disk_full, _worker_died, _bad_file, _python_error):
+    for reader in (_out_of_memory, _disk_full, _sql_error, _worker_died, _bad_file, _python_error):
         if info := reader(causes):
             return info
     named = [cause for cause in causes if cause.condition] or causes[-1:]
@@ -105,7 +108,8 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
         for _ in range(_MAX_CAUSES):
             if java is None:
                 return
-            yield _Cause(str(java.getClass().getName()), str(java.getMessage() or "").strip())
+            name, text = str(java.getClass().getName()), str(java.getMessage() or "").strip()
+            yield _Cause(name, text, java.getSQLState() if name in _SQL_ERRORS else None)
             java = java.getCause()
     except (Py4JError, OSError):
         return
@@ -133,6 +137,15 @@ def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
                 exit_code=int(ExitCode.MACHINE),
                 hint=DISK_FULL_HINT,
             )
+    return None
+
+
+def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
+    """A statement that PostgreSQL has rejected, or a connection that was lost."""
+    for cause in causes:
+        if cause.name in _SQL_ERRORS:
+            text = cause.text.removeprefix("ERROR: ")
+            return ErrorInfo.of(failure("reading the source", cause.sqlstate, text))
     return None
 
 

@@ -16,6 +16,8 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
@@ -24,6 +26,7 @@ from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases import postgres as product
 from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.databases.jvm import split_frames
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
 VALUES = {
@@ -143,6 +146,8 @@ class World:
             self.oracle.execute(
                 f"CREATE TABLE t{number} AS SELECT {expression} AS v, 7 AS id".encode()
             )
+        values = ", ".join(f"{text} AS v{place}" for place, text in enumerate(VALUES.values()))
+        self.oracle.execute(f"CREATE TABLE t_all AS SELECT {values}".encode())
         self.read = JdbcInput(
             "POSTGRESQL",
             "127.0.0.1",
@@ -198,6 +203,25 @@ def test_a_value_is_the_one_that_psycopg_reads_or_it_is_bad(world: World, name: 
         assert count == 1
         assert len(texts) == 1
         assert "column `v`: the value `" in texts[0]
+
+
+def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
+    world: World, spark: SparkSession
+) -> None:
+    reader, all_rows = world.reader("t_all", "NULL"), [product.Split("", 1)]
+
+    frame = split_frames(spark, world.snapshot, reader, all_rows).frame
+
+    found, direct = frame.toArrow(), pa.Table.from_batches(reader(all_rows[0]))
+    assert direct.num_rows == 1
+    assert direct[BAD_VALUES_HELPER].to_pylist() == [13]
+    assert found.schema.names == direct.schema.names
+    for name in direct.schema.names:
+        # NaN is not itself.
+        own, other = repr(found[name].to_pylist()), repr(direct[name].to_pylist())
+        assert (found[name].type, own) == (direct[name].type, other), name
+    with pytest.raises(PythonException, match="BadValuesFound"):
+        split_frames(spark, world.snapshot, world.reader("t_all", "FAIL"), all_rows).frame.collect()
 
 
 def _expected(

@@ -41,7 +41,8 @@ def plan_states(
     """Return the plan of each table; with a `local` master its input files are counted."""
     return tuple(
         replace(
-            found := plan_table(state, request.options, local=local),
+            found := plan_table(state, request, local=local),
+            reader=found.reader or "jvm",
             iceberg=_as_it_is(state, request) if not state.error else None,
             warnings=(*found.warnings, *_late_rows(state.table)),
         )

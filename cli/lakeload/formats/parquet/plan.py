@@ -65,8 +65,7 @@ def plan_states(
     """Return the plan of each table without Glue; with a `local` master its input is counted."""
     return tuple(
         replace(
-            plan_table(state, request.options, local=local),
-            reader="jvm" if source_of(state.table.input).only_jvm(state.table.input) else None,
+            plan_table(state, request, local=local),
             example=_example(state, request),
             recovery=tuple(
                 Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)

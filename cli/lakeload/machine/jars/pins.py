@@ -15,11 +15,11 @@ from typing import Literal
 from lakeload.data import read_toml
 from lakeload.machine.spark import SUPPORTED
 from lakeload.sources.registry import source_of
-from lakeload_jobs.contract.spec import TableFormat, TableInput
+from lakeload_jobs.contract.spec import ReaderChoice, TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS
 
-SETS = ("s3", "avro", "iceberg")
-"""Input from S3, Avro files, Iceberg tables."""
+SETS = ("s3", "avro", "iceberg", "postgresql")
+"""Input from S3, Avro files, Iceberg tables, PostgreSQL that Spark reads."""
 
 JARS = "jars"
 """The folder of the cache that has them."""
@@ -78,12 +78,14 @@ def pinned(*features: str, spark: str = SUPPORTED) -> tuple[Jar, ...]:
 
 
 def jar_sets_for(
-    inputs: Iterable[TableInput], table_format: TableFormat = "PARQUET"
+    inputs: Iterable[TableInput],
+    table_format: TableFormat = "PARQUET",
+    reader: ReaderChoice = "AUTO",
 ) -> tuple[str, ...]:
     """Return which sets loads of these inputs into such tables need, each once, sorted."""
     found = set(FORMATS[table_format].jar_sets)
     for given in inputs:
-        found |= source_of(given).jar_sets(given)
+        found |= source_of(given).jar_sets(given, reader)
     return tuple(sorted(found))
 
 

@@ -42,10 +42,17 @@ from lakeload.sources.base import (
 )
 from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import (
+    DatabaseType,
+    JdbcInput,
+    ReaderChoice,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.keys import remembered
+from lakeload_jobs.sources.databases.readers import why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
 
 if TYPE_CHECKING:
@@ -437,9 +444,18 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         """Return what counts the rows; those of MySQL are read once."""
         return "not counted" if read.database == "MYSQL" else "counted in the database"
 
+    def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
+        """Return the driver of PostgreSQL where Spark reads."""
+        return frozenset({"postgresql"} if why_jvm(read, reader) else ())
+
     def only_jvm(self, read: JdbcInput) -> bool:
-        """Return False: rows are read without Spark."""
-        return False
+        """Return whether the other reader is not installed."""
+        return bool(why_jvm(read, "AUTO"))
+
+    def planned_reader(self, read: JdbcInput, reader: ReaderChoice) -> tuple[str | None, str]:
+        """Return who would read it, and why Spark would."""
+        why = why_jvm(read, reader)
+        return "jvm" if why else "direct", why
 
 
 def takes_found_key(table: Any) -> bool:

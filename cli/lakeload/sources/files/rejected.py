@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeload.sources.base import InputFound, InputInspected, Numbering
 from lakeload.sources.files.source_type import FilesSourceType
-from lakeload_jobs.contract.spec import RejectedInput, RunOptions
+from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, RunOptions
 from lakeload_jobs.contract.state import (
     UNKNOWN_JOB,
     Bookmark,
@@ -43,7 +43,7 @@ class RejectedSourceType(FilesSourceType):
         """What `type` says of an input; no document names it."""
         return "REJECTED"
 
-    def jar_sets(self, read: Any) -> frozenset[str]:
+    def jar_sets(self, read: Any, reader: ReaderChoice) -> frozenset[str]:
         """Return none."""
         return frozenset()
 

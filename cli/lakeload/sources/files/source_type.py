@@ -31,7 +31,13 @@ from lakeload.sources.files.settings import (
     option_findings,
 )
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, FilesInput, RejectedInput, RunOptions
+from lakeload_jobs.contract.spec import (
+    CredentialsSpec,
+    FilesInput,
+    ReaderChoice,
+    RejectedInput,
+    RunOptions,
+)
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import alternatives
@@ -147,7 +153,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                     "remote-input",
                 )
 
-    def jar_sets(self, read: FilesInput) -> frozenset[str]:
+    def jar_sets(self, read: FilesInput, reader: ReaderChoice) -> frozenset[str]:
         """Return what Avro files take that Spark reads, and objects that it reads."""
         avro = {"avro"} if only_sparks(read.format, read.options) else set()
         by_spark = self.objects(read) and read.format not in TEXT_FORMATS

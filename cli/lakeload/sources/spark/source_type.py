@@ -15,7 +15,7 @@ from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.sources.base import InputFound, SourceSettings, SourceType, TableSettings
 from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import Options, Paths, local_paths
-from lakeload_jobs.contract.spec import FilesInput, SparkInput
+from lakeload_jobs.contract.spec import FilesInput, ReaderChoice, SparkInput
 from lakeload_jobs.sources.files.file_state import is_s3
 
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.$-]{0,254}")
@@ -92,7 +92,7 @@ class SparkSourceType(SourceType[SparkSource, SparkTable, SparkInput]):
                     ("tables", i, "path"),
                 )
 
-    def jar_sets(self, read: SparkInput) -> frozenset[str]:
+    def jar_sets(self, read: SparkInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the jars of Avro, which Spark does not bring."""
         return frozenset({"avro"} if read.format.lower() == "avro" else ())
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, MachineNotReady, Refused
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
@@ -43,15 +42,6 @@ _BY_PAGE = (
 """With these the rows of a table always come in the order of its pages."""
 
 
-def check_installed() -> None:
-    """Raise `MachineNotReady` where ADBC is not installed."""
-    if importlib.util.find_spec("adbc_driver_postgresql") is None:
-        raise MachineNotReady(
-            "reading PostgreSQL needs the package `adbc-driver-postgresql`",
-            hint="install it with `pip install 'lakeload[postgres]'`",
-        )
-
-
 @dataclass(frozen=True)
 class ReadSplit:
     """Reads splits of one table in an exported snapshot; it travels to the tasks.
@@ -80,18 +70,25 @@ class ReadSplit:
         were counted."""
         if not split.rows:
             return
+        with _errors(f"reading `{self.relation.name}`"):
+            yield from self.converted(split, self._all_batches(split))
+
+    def converted(
+        self, split: Split, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one split in the types of `schema`. Raises `LakeloadError`, also
+        where their rows are not as many as were counted."""
         name = self.relation.name
         schema, rows, ready = self.schema, 0, None
-        with _errors(f"reading `{name}`"):
-            # A batch is handed on when the next one has come: whoever takes the rows that were
-            # counted takes no more, and would not see that there are too many.
-            for batch in self._all_batches(split):
-                rows += batch.num_rows
-                if rows > split.rows:
-                    break
-                if ready is not None:
-                    yield ready
-                ready = self._converted(batch, schema)
+        # A batch is handed on when the next one has come: whoever takes the rows that were counted
+        # takes no more, and would not see that there are too many.
+        for batch in batches:
+            rows += batch.num_rows
+            if rows > split.rows:
+                break
+            if ready is not None:
+                yield ready
+            ready = self._converted(batch, schema)
         if rows != split.rows:
             raise LoadFailed(
                 f"reading `{name}`: {split.rows:,} rows were counted in the snapshot, and "

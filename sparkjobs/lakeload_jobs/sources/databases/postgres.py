@@ -486,12 +486,23 @@ class Split:
     among: str = ""
 
 
-def select_sql(relation: Relation, selected: Sequence[SelectedColumn], split: Split) -> str:
+def select_sql(
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    split: Split,
+    *,
+    by_place: bool = False,
+) -> str:
     """Return the SELECT of a split: the columns, and behind them the number of values of a row
-    that are bad, where some can be."""
-    values = [f"{column.checked} AS {quoted(column.name)}" for column in selected]
+    that are bad, where some can be. `by_place`: their names are `c0`, `c1` and so on."""
+    names = [column.name for column in selected]
+    values = [column.checked for column in selected]
     if bad := [f"{column.bad}::int4" for column in selected if column.bad]:
-        values.append(f"{' + '.join(bad)} AS {quoted(BAD_VALUES_HELPER)}")
+        names.append(BAD_VALUES_HELPER)
+        values.append(" + ".join(bad))
+    if by_place:
+        names = [f"c{place}" for place in range(len(names))]
+    values = [f"{value} AS {quoted(name)}" for value, name in zip(values, names, strict=True)]
     where = f" WHERE {split.condition}" if split.condition else ""
     return f"SELECT {', '.join(values)} FROM {split.among or relation.sql}{where}"  # noqa: S608
 

@@ -24,7 +24,7 @@ from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.adbc import ReadSplit, check_installed
+from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.cursors import (
     Cursor,
@@ -35,7 +35,9 @@ from lakeload_jobs.sources.databases.cursors import (
     find_window,
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
+from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.keys import key_change, remembered
+from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, check_lookback, comparison, digests, unseen
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
@@ -253,8 +255,7 @@ class JdbcSource(_DatabaseSource):
         without the driver.
         """
         given = self.given
-        _check_reader(self.spec)
-        check_installed()
+        check_reader(given, self.spec.reader)
         snapshot, readers = self._new_snapshot()
         connection = snapshot.connection
         postgres.check_encoding(connection, given)
@@ -351,7 +352,7 @@ class MysqlSource(_DatabaseSource):
         be read, and `InvalidInput` for settings that it does not bear out.
         """
         given = self.given
-        _check_reader(self.spec)
+        check_reader(given, self.spec.reader)
         self._take(1)
         with closing(mysql.connect(given, self._password())) as connection:
             relation = mysql.find_relation(connection, given)
@@ -466,14 +467,6 @@ class MysqlRows:
         return None
 
 
-def _check_reader(spec: JobSpec) -> None:
-    if spec.reader == "JVM":
-        raise InvalidInput(
-            "a source of type JDBC cannot be read with `spark.reader: JVM`",
-            hint="leave `spark.reader` out",
-        )
-
-
 def _casts(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:
     """Return the types of `columns.types` that columns do not have already."""
     kinds = {field.name: field.dataType for field in schema}
@@ -498,22 +491,32 @@ def _rows(
 ) -> JdbcRows:
     reader: Any = splits.read
     schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-    deferred = split_frame(spark, splits, schema)
+    why = why_jvm(reader.read, spec.reader)
+    deferred = (
+        split_frames(spark, snapshot, reader, splits.parts)
+        if why
+        else split_frame(spark, splits, schema)
+    )
     casts = _casts(table, schema, names)
-    if not casts:
-        warnings = reader.relation.warnings
-        return JdbcRows(deferred, names, splits, reader, snapshot, warnings=warnings)
-    frame = deferred.frame
-    return JdbcRows(
-        DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value)),
+    rows = JdbcRows(
+        deferred,
         names,
-        None,
+        None if why or casts else splits,
         reader,
         snapshot,
-        f"`columns.types` casts column `{next(iter(casts))}`",
+        why,
         _counts(splits.parts),
-        lambda: check_casts(frame, casts),
+        reader="jvm" if why else "direct",
         warnings=reader.relation.warnings,
+    )
+    if not casts:
+        return rows
+    frame = deferred.frame
+    return replace(
+        rows,
+        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value)),
+        why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
+        check_casts=lambda: check_casts(frame, casts),
     )
 
 

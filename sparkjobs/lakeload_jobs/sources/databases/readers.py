@@ -1,0 +1,40 @@
+"""Choice of the reader of a database."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
+from lakeload_jobs.contract.spec import JdbcInput, ReaderChoice
+
+_ADBC = "adbc-driver-postgresql"
+
+
+def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
+    """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
+    if read.database != "POSTGRESQL":
+        return ""
+    if choice == "JVM":
+        return "`spark.reader` is `JVM`"
+    if choice == "AUTO" and not _is_installed():
+        return f"the package `{_ADBC}` is not installed"
+    return ""
+
+
+def check_reader(read: JdbcInput, choice: ReaderChoice) -> None:
+    """Raise `InvalidInput` for a reader that does not read the database, and `MachineNotReady`
+    where it is not installed."""
+    if read.database != "POSTGRESQL" and choice == "JVM":
+        raise InvalidInput(
+            "MySQL and MariaDB cannot be read with `spark.reader: JVM`",
+            hint="leave `spark.reader` out",
+        )
+    if read.database == "POSTGRESQL" and choice == "DIRECT" and not _is_installed():
+        raise MachineNotReady(
+            f"`spark.reader: DIRECT` reads PostgreSQL with the package `{_ADBC}`",
+            hint="install it with `pip install 'lakeload[postgres]'`",
+        )
+
+
+def _is_installed() -> bool:
+    return importlib.util.find_spec("adbc_driver_postgresql") is not None
