@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
@@ -26,6 +26,9 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.selection import Selection
+
+if TYPE_CHECKING:
+    from lakeload_jobs.sources.databases.cursors import Window
 
 AT_ONCE = 8
 """Tables that are inspected at once."""
@@ -59,6 +62,8 @@ class TableState(ABC):
     """The input of a table that is incremental or reads from S3, all of it."""
     estimate: InputEstimate | None = field(default=None, kw_only=True)
     """What the source estimates of it."""
+    window: Window | None = field(default=None, kw_only=True)
+    """The rows of a table with a `cursor` that the job would load."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""
 
@@ -103,6 +108,8 @@ class TableState(ABC):
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
         if self.selection is not None:
             return replace(result, notes=(self.selection.sentence,))
+        if self.window is not None:
+            return replace(result, notes=(self.window.sentence,), warnings=self.window.warnings)
         return self.loaded(result)
 
 
@@ -136,8 +143,16 @@ def with_input(
 ) -> S:
     """Return the state with what `SourceType.inspect` finds of the input."""
     given = state.table.input
-    found = source_of(given).inspect(given, readers, options, known=known, bookmark=bookmark)
-    return replace(state, listed=found.listed, selection=found.selection, estimate=found.estimate)
+    found = source_of(given).inspect(
+        given, readers, options, table=state.table, known=known, bookmark=bookmark
+    )
+    return replace(
+        state,
+        listed=found.listed,
+        selection=found.selection,
+        estimate=found.estimate,
+        window=found.window,
+    )
 
 
 def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:

@@ -63,6 +63,17 @@ class IncrementalPlan:
 
 
 @dataclass(frozen=True)
+class CursorPlan:
+    """Which rows of a table of a database a load would read: those from `last`, the greatest value
+    of `column` in earlier loads, to `to`, the greatest now. `last` None: all rows; `to` None: up to
+    the greatest value, which is not known yet."""
+
+    column: str
+    last: str | None = None
+    to: str | None = None
+
+
+@dataclass(frozen=True)
 class CatalogPlan:
     """A table in Glue and what the load would change there, as far as its columns are known.
 
@@ -182,11 +193,12 @@ class TablePlan:
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
     estimated_rows: int | None = None
-    """The rows of the source by the statistics of its database."""
+    """The rows that a load would read, by the statistics of the database."""
     key: tuple[str, ...] = ()
     """The source columns that identify a row; none: all columns together do."""
     key_from: Literal["document", "database"] | None = None
     """What says the key of a table of a database; None for any other source."""
+    cursor: CursorPlan | None = None
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -224,7 +236,8 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         bytes=found.bytes,
         missing=found.missing,
         error=error,
-        warnings=state.warnings,
+        warnings=(*state.warnings, *(state.window.warnings if state.window else ())),
+        cursor=_cursor(state),
         estimated_rows=state.estimate.rows if state.estimate else None,
         key=table.primary_key,
         key_from=_key_from(table),
@@ -261,6 +274,16 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
         state_bytes=len(json.dumps(selection.state.after)),
         reload=reload,
     )
+
+
+def _cursor(state: TableState) -> CursorPlan | None:
+    """Return how far a table was loaded, None for one that is not loaded by a cursor."""
+    table, window = state.table, state.window
+    if table.cursor is None or source_of(table.input).database(table.input) is None:
+        return None
+    if window is None:
+        return CursorPlan(table.cursor)
+    return CursorPlan(window.cursor.name, window.low, window.high)
 
 
 def _nothing_there(found: InputFound) -> ErrorInfo:

@@ -23,6 +23,7 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
+    from lakeload_jobs.sources.databases.cursors import Window
     from lakeload_jobs.sources.files.file_state import FileState
     from lakeload_jobs.sources.files.listing import SourceReaders
     from lakeload_jobs.sources.files.selection import Selection
@@ -95,7 +96,9 @@ class InputInspected:
     selection: Selection | None = None
     """What of it an incremental table would load."""
     estimate: InputEstimate | None = None
-    """What the source itself estimates, without reading it."""
+    """What the source itself estimates of what a load would read."""
+    window: Window | None = None
+    """What of it a table with a `cursor` would load; None: all, or not known."""
 
 
 @dataclass(frozen=True)
@@ -262,10 +265,12 @@ class SourceType(ABC, Generic[S, T, I]):
         readers: SourceReaders,
         options: RunOptions,
         *,
+        table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
     ) -> InputInspected:
-        """List it as the job would, with the identity that reads, and choose as it would.
+        """List it as the job would, with the identity that reads, and choose as it would. `read` is
+        the input of `table`.
 
         `known`: the pipeline may have loaded all there is. `bookmark` None: nobody knows what was
         loaded. Raises what the job would raise.

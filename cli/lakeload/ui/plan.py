@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from lakeload.config.secret_names import printable
 from lakeload.formats.plan import (
     CatalogPlan,
+    CursorPlan,
     IcebergPlan,
     IncrementalPlan,
     SchemaFound,
@@ -180,6 +181,8 @@ def _details(plan: TablePlan) -> list[str]:
             lines.append(_glue(plan.catalog))
     if plan.incremental is not None:
         lines.append(_new_files(plan.incremental))
+    if plan.cursor is not None:
+        lines.append(_new_rows(plan.cursor, idle=plan.action == "NO_OP"))
     if plan.schema is not None:
         lines += _schema(plan.schema)
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
@@ -223,6 +226,16 @@ def _new_files(found: IncrementalPlan) -> str:
     changed = f", {found.changed:,} of them new versions" if found.changed else ""
     skipped = f", {found.skipped:,} of them changed and skipped" if found.skipped else ""
     return f"new files: {files}{changed}; known: {found.known_files:,}{skipped}"
+
+
+def _new_rows(found: CursorPlan, *, idle: bool) -> str:
+    """Say from which value of the cursor on a load would read."""
+    name = printable(found.column)
+    if idle:
+        return "no new rows" + (f"; {name} is at {printable(found.last)}" if found.last else "")
+    if found.last is None:
+        return f"reads all rows; later loads those with new values of {name}"
+    return f"reads rows with {name} from {printable(found.last)} to {printable(found.to or '')}"
 
 
 def _glue(change: CatalogPlan) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 
+from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
+from lakeload.formats.plan import CursorPlan, plan_table
+from lakeload.formats.registry import commands_of
+from lakeload.launch.spec import new_attempt
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
@@ -248,6 +253,28 @@ ROUNDS = (
 TIME = "2024-02-29 12:00:00.0000"
 
 
+@dataclass(frozen=True)
+class Found:
+    """What the command line finds without Spark: the plan, and the note of a table that is up to
+    date."""
+
+    action: str
+    cursor: CursorPlan | None
+    note: str
+
+
+def without_spark(world: World, table: TableSpec) -> Found:
+    """Inspect a table as `plan` and `sync` do."""
+    spec = world.spec(table)
+    request = InspectionRequest(spec.destination, spec.pipeline, new_attempt(None))
+    commands = commands_of(spec.destination.table_format)
+    states = commands.inspect(AwsSession(spec.destination), [table], request)
+    plan = plan_table(states[0], request, local=True)
+    done = outcome_without_spark(states)
+    notes = done.tables[0].notes if done else ()
+    return Found(plan.action, plan.cursor, "".join(notes))
+
+
 def check_rounds(
     world: World, table: TableSpec, run: Callable[[str], object], oracle: Callable[[], Any]
 ) -> None:
@@ -261,15 +288,22 @@ def check_rounds(
         found = [(row["id"], row["note"], row["at"]) for row in world.rows()]
         assert sorted(found) == oracle()
     before = world.state()
+    assert without_spark(world, table).note == f"no new rows (`at` is at {before['last']})"
 
     idle = load(world, table)
 
     assert (idle.error, idle.status) == (None, "NO_OP")
     assert idle.notes == (f"no new rows (`at` is at {before['last']})",)
+    run(f"INSERT INTO orders VALUES (8, 'w', '{TIME}04')")
+    waits = without_spark(world, table)
+    assert (waits.action, waits.note) == ("LOAD", "")
+    assert waits.cursor == CursorPlan("at", before["last"], before["last"].replace("3", "4"))
     run("INSERT INTO orders VALUES (9, 'x', NULL)")
+    assert without_spark(world, table).action == "BLOCKED"
     failed = load(world, table)
     assert failed.status == "FAILED"
     assert world.state() == before
+    run("DELETE FROM orders WHERE id = 8")
     run("DELETE FROM orders WHERE at IS NULL")
     run("DELETE FROM orders WHERE id = 3")
     refreshed = load(world, table, options=RunOptions(full_refresh=True))

@@ -14,11 +14,18 @@ import pyarrow as pa
 import pytest
 
 from lakeload.sources.base import ColumnsRequest, InputEstimate
-from lakeload.sources.databases.inspection import checks, estimate, read_columns
+from lakeload.sources.databases.inspection import checks, inspect, read_columns
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
-from lakeload_jobs.contract.spec import ColumnsSpec, DestinationSpec, JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    DestinationSpec,
+    JdbcInput,
+    JobSpec,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.sources.databases import mysql as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -163,7 +170,8 @@ def test_a_plan_needs_no_spark(maria: Database) -> None:
     assert found is not None
     assert found.names == ("id", "twice", "d")
     assert found.types == {"id": "int", "d": "string"}
-    assert estimate(given, readers) == InputEstimate(2, 16384)
+    inspected = inspect(given, request.table, RunOptions(), None, readers)
+    assert inspected.estimate == InputEstimate(2, 16384)
 
 
 def test_a_name_is_the_exact_one(maria: Database) -> None:

@@ -147,6 +147,7 @@ def _nothing_to_retry(name: str, status: RejectedRecords) -> ParquetState:
         retried.input,
         _NO_READERS,
         RunOptions(),
+        table=retried,
         known=True,
         bookmark=lambda: Bookmark({"files": 7}, False, 3, lambda _: (), lambda _: status),
     )

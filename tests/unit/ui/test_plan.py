@@ -11,6 +11,7 @@ from rich.console import Console
 from lakeload.formats.plan import (
     BranchLeft,
     CatalogPlan,
+    CursorPlan,
     IcebergPlan,
     IncrementalPlan,
     Recovery,
@@ -113,6 +114,19 @@ def denied(table: str) -> TablePlan:
     known = CatalogPlan("shop", table, unasked=error)
     plain = replace(ORDERS, iceberg=None, incremental=None)
     return replace(plain, table=table, target=f"shop.{table}", catalog=known)
+
+
+def test_plan_text_shows_from_where_a_cursor_goes_on() -> None:
+    plain = replace(ORDERS, iceberg=None, incremental=None, estimated_rows=12)
+    going_on = replace(plain, cursor=CursorPlan("id", "41", "53"))
+    idle = replace(plain, action="NO_OP", cursor=CursorPlan("id", "53", "53"))
+
+    text = shown(replace(plain, cursor=CursorPlan("id")), going_on, idle)[0]
+
+    assert "  reads all rows; later loads those with new values of id" in text
+    assert "  reads rows with id from 41 to 53" in text
+    assert "  about 12 rows, as the database estimates" in text
+    assert "  no new rows; id is at 53" in text
 
 
 def test_plan_text_shows_an_error_of_several_tables_once() -> None:

@@ -55,14 +55,16 @@ class IcebergState(TableState):
 
     @property
     def idle(self) -> bool:
-        """Whether this job is in, or there are no new files.
+        """Whether this job is in, or there is nothing new.
 
         What replaces every row also replaces them by none. A state whose snapshot has expired is
         believed only after a look at the rows, which is Spark's (I5).
         """
         if self.already is not None:
             return True
-        if self.selection is None or self.selection.files or self.table.mode == "OVERWRITE":
+        no_files = self.selection is not None and not self.selection.files
+        no_rows = self.window is not None and self.window.idle
+        if not (no_files or no_rows) or self.table.mode == "OVERWRITE":
             return False
         return self.start is not None and self.start.ask_rows_of is None
 

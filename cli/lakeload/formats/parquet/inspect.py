@@ -26,8 +26,9 @@ class ParquetState(TableState):
 
     @property
     def idle(self) -> bool:
-        """Whether this job is in, or there are no new files."""
-        return self.already is not None or (self.selection is not None and self.selection.idle)
+        """Whether this job is in, or there is nothing new."""
+        found = (self.selection, self.window)
+        return self.already is not None or any(one is not None and one.idle for one in found)
 
     @property
     def already(self) -> LoadRecord | None:

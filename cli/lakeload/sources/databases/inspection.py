@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
-from lakeload.sources.base import ColumnsRequest, InputEstimate, SourceCheck, SourceColumns
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
+from lakeload.sources.base import (
+    ColumnsRequest,
+    InputEstimate,
+    InputInspected,
+    SourceCheck,
+    SourceColumns,
+)
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.columns import CatalogTable, SelectedColumn, is_read
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
+    CatalogTable,
+    SelectedColumn,
+    is_read,
+)
+from lakeload_jobs.sources.databases.cursors import Fetch, find_window, request_of
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
@@ -47,15 +60,53 @@ def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str
     return found
 
 
-def estimate(read: JdbcInput, readers: SourceReaders) -> InputEstimate:
-    """Return what the statistics of the database know of a table.
+def inspect(
+    read: JdbcInput,
+    table: TableSpec,
+    options: RunOptions,
+    bookmark: Callable[[], Bookmark] | None,
+    readers: SourceReaders,
+) -> InputInspected:
+    """Return what the statistics of the database know of a table, and what a load that goes on from
+    a bookmark would read.
 
-    Raises `Refused` where it cannot be reached, and `LoadFailed` where it has no such table.
+    Raises `Refused` where it cannot be reached, `LoadFailed` where it has no such table, and what a
+    load raises for its cursor.
     """
     database = _DATABASES[read.database]
     with _connected(read, readers) as connection:
-        relation = database.find_relation(connection, read)
-    return InputEstimate(relation.estimated_rows, relation.bytes)
+        if not read.incremental:
+            relation = database.find_relation(connection, read)
+            return InputInspected(estimate=InputEstimate(relation.estimated_rows, relation.bytes))
+        relation, columns, selected = _selected(connection, table, read)
+        whole = InputEstimate(relation.estimated_rows, relation.bytes)
+        mark = None if bookmark is None else bookmark()
+        with _one_transaction(read, connection, relation) as fetch:
+            key = database.key_of(connection, relation)
+            request = request_of(read, table, relation, columns, selected, key, options)
+            if mark is None or mark.state is None:
+                return InputInspected(estimate=whole)
+            window = find_window(request, mark, fetch)
+            rows = 0
+            if not window.idle and window.condition:
+                rows = database.estimate_rows(connection, relation, window.condition)
+    size = 0 if not rows else whole.bytes * min(1, rows / (whole.rows or rows))
+    return InputInspected(estimate=InputEstimate(rows, int(size)), window=window)
+
+
+@contextmanager
+def _one_transaction(read: JdbcInput, connection: Any, relation: Any) -> Iterator[Fetch]:
+    """Give what runs SELECTs in one transaction. Raises `LoadFailed` for what fails there."""
+    doing = f"finding what is new in `{relation.shown}`"
+    if read.database == "MYSQL":
+        with mysql.failures(doing, relation):
+            mysql.fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            yield partial(mysql.fetch, connection)
+            mysql.fetch(connection, "ROLLBACK")
+        return
+    with postgres.failures(read, doing), connection.transaction(force_rollback=True):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield lambda statement: connection.execute(statement.encode()).fetchall()
 
 
 def read_columns(
@@ -66,7 +117,8 @@ def read_columns(
     Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
     """
     with _connected(read, readers) as connection:
-        relation, names, selected = _selected(connection, request.table, read)
+        relation, found, selected = _selected(connection, request.table, read)
+    names = tuple(column.name for column in found)
     columns = in_source_spelling(request.table.columns, names)
     types = {column.name: column.type for column in selected}
     try:
@@ -117,9 +169,9 @@ def checks(
 
 def _selected(
     connection: Any, table: TableSpec, read: JdbcInput
-) -> tuple[Any, tuple[str, ...], list[SelectedColumn]]:
-    """Return the table, the names of its columns, and those that a load selects. Raises
-    `LoadFailed` where it may not."""
+) -> tuple[Any, tuple[CatalogColumn, ...], list[SelectedColumn]]:
+    """Return the table, its columns, and those that a load selects. Raises `LoadFailed` where it
+    may not."""
     database = _DATABASES[read.database]
     if database is postgres:
         postgres.check_encoding(connection, read)
@@ -129,7 +181,7 @@ def _selected(
     columns = in_source_spelling(table.columns, names)
     selected = [column for column in database.select(found) if is_read(table, columns, column)]
     database.check_select(connection, relation, selected, read)
-    return relation, names, selected
+    return relation, found, selected
 
 
 @contextmanager

@@ -409,16 +409,19 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         readers: SourceReaders,
         options: RunOptions,
         *,
+        table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
     ) -> InputInspected:
-        """Log in and find the table, and compare its key with that of earlier loads."""
+        """Log in and find the table, compare its key with that of earlier loads, and find with a
+        `cursor` what is new."""
         # With the drivers, which the documents alone do without.
-        from lakeload.sources.databases.inspection import estimate
+        from lakeload.sources.databases.inspection import inspect
 
         if bookmark is not None:
             remembered(read, bookmark().state)
-        return InputInspected(estimate=estimate(read, readers))
+        goes_on = known and not options.starts_over
+        return inspect(read, table, options, bookmark if goes_on else None, readers)
 
     def read_columns(
         self, read: JdbcInput, request: ColumnsRequest, readers: SourceReaders

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeload.sources.base import InputFound, InputInspected, Numbering
 from lakeload.sources.files.source_type import FilesSourceType
-from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, RunOptions
+from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import (
     UNKNOWN_JOB,
     Bookmark,
@@ -73,6 +73,7 @@ class RejectedSourceType(FilesSourceType):
         readers: SourceReaders,
         options: RunOptions,
         *,
+        table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
     ) -> InputInspected:

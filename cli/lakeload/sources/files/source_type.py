@@ -37,6 +37,7 @@ from lakeload_jobs.contract.spec import (
     ReaderChoice,
     RejectedInput,
     RunOptions,
+    TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import is_s3, normal_path
@@ -187,6 +188,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         readers: SourceReaders,
         options: RunOptions,
         *,
+        table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
     ) -> InputInspected:

@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import DatabaseType, RunOptions
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
-from lakeload_jobs.sources.databases.seen import Seen, earlier, later, read_seen
+from lakeload_jobs.sources.databases.seen import Seen, check_lookback, earlier, later, read_seen
 
 Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
@@ -279,6 +279,31 @@ class CursorRequest:
     options: RunOptions
     lookback: int | timedelta | None = None
     appends: bool = False
+
+
+def request_of(
+    given: JdbcInput,
+    table: TableSpec,
+    relation: Any,
+    columns: Sequence[CatalogColumn],
+    selected: Sequence[SelectedColumn],
+    key: tuple[str, ...],
+    options: RunOptions,
+) -> CursorRequest:
+    """Return the request of a table. Raises as `find_cursor` does, and `InvalidInput` for a
+    `lookback` that it cannot have."""
+    name = relation.shown
+    cursor = find_cursor(given.database, columns, table.cursor or "", name)
+    lookback = check_lookback(given.lookback, cursor.kind, name)
+    appends = table.mode == "APPEND"
+    if lookback and appends and not table.primary_key:
+        raise InvalidInput(
+            f"`lookback` of `{name}` needs a key: late rows are compared by it",
+            hint="set `primary_key`, or remove `lookback`",
+        )
+    return CursorRequest(
+        cursor, relation.sql, name, tuple(selected), key, options, lookback, appends
+    )
 
 
 def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Window:

@@ -176,6 +176,11 @@ class Relation:
     pages: int = 0
     warnings: tuple[str, ...] = ()
 
+    @property
+    def shown(self) -> str:
+        """The name in messages."""
+        return self.name
+
 
 def quoted(name: str) -> str:
     """Return an identifier as SQL has it."""
@@ -774,6 +779,15 @@ def key_of(connection: psycopg.Connection[Any], relation: Relation) -> tuple[str
     row = connection.execute(statement.encode(), (relation.oid,)).fetchone()
     keys = _keys(row[0]) if row else ()
     return keys[0] if keys else ()
+
+
+def estimate_rows(
+    connection: psycopg.Connection[Any], relation: Relation, wanted: str
+) -> int | None:
+    """Return how many rows meet a condition, by the statistics of the database."""
+    select = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {relation.sql} WHERE {wanted}"  # noqa: S608
+    row = connection.execute(select.encode()).fetchone()
+    return None if row is None else int(row[0][0]["Plan"]["Plan Rows"])
 
 
 _SHOWN = 10

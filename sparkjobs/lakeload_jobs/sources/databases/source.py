@@ -28,17 +28,16 @@ from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.cursors import (
     Cursor,
-    CursorRequest,
     Fetch,
     Window,
-    find_cursor,
     find_window,
+    request_of,
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
 from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
-from lakeload_jobs.sources.databases.seen import Seen, check_lookback, comparison, digests, unseen
+from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -134,24 +133,16 @@ class _DatabaseSource:
         return _Found(table, relation, tuple(columns), read)
 
     def _window(
-        self, found: _Found, name: str, key: tuple[str, ...], bookmark: Bookmark, fetch: Fetch
+        self, found: _Found, key: tuple[str, ...], bookmark: Bookmark, fetch: Fetch
     ) -> Window | None:
         """Return the rows to read, None where all are."""
         if not self.incremental:
             return None
         refuse_limit(incremental=True, limit=self.spec.options.limit)
-        cursor = find_cursor(self.given.database, found.columns, self.table.cursor or "", name)
-        lookback = check_lookback(self.given.lookback, cursor.kind, name)
-        appends = self.table.mode == "APPEND"
-        if lookback and appends and not self.table.primary_key:
-            raise InvalidInput(
-                f"`lookback` of `{name}` needs a key: late rows are compared by it",
-                hint="set `primary_key`, or remove `lookback`",
-            )
-        request = CursorRequest(
-            cursor, found.relation.sql, name, found.selected, key, self.spec.options,
-            lookback, appends,
-        )  # fmt: skip
+        table, options = self.table, self.spec.options
+        request = request_of(
+            self.given, table, found.relation, found.columns, found.selected, key, options
+        )
         window = find_window(request, bookmark, fetch)
         before, after = window.state.before, window.state.after
         kept = remembered(self.given, bookmark.state)
@@ -265,7 +256,7 @@ class JdbcSource(_DatabaseSource):
         postgres.check_select(connection, relation, found.selected, given)
         with postgres.failures(given, f"finding what is new in `{relation.name}`"):
             key = postgres.key_of(connection, relation) if self.incremental else ()
-            window = self._window(found, relation.name, key, bookmark, snapshot.fetch)
+            window = self._window(found, key, bookmark, snapshot.fetch)
         key_change = self._key_change(bookmark)
         return JdbcSlice(found, window, key_change, source=self, snapshot=snapshot, readers=readers)
 
@@ -362,7 +353,7 @@ class MysqlSource(_DatabaseSource):
             with mysql.failures(f"finding what is new in `{relation.shown}`", relation):
                 fetch("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 key = mysql.key_of(connection, relation) if self.incremental else ()
-                window = self._window(found, relation.shown, key, bookmark, fetch)
+                window = self._window(found, key, bookmark, fetch)
         return MysqlSlice(found, window, self._key_change(bookmark), source=self)
 
 
