@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -85,7 +86,11 @@ def show_text(
     all, up to `MANY_TABLES`. Those that would fail come first.
     """
     plans = sorted(plans, key=lambda plan: exit_code_of([plan]) == ExitCode.OK)
-    out.print(_grid(plans))
+    of_databases = all(plan.key_from is not None for plan in plans)
+    if of_databases and len(plans) > MANY_TABLES:
+        out.print(_database_grid(plans, out.width))
+    else:
+        out.print(_grid(plans))
     if len(plans) > MANY_TABLES:
         out.print(Text(_totals(plans), "bold"), soft_wrap=True)
     for plan in plans:
@@ -162,6 +167,63 @@ def _grid(plans: Sequence[TablePlan]) -> Table:
             Text(plan.action, STYLES[plan.action]),
         )
     return grid
+
+
+_KEY_WIDTH = 14
+
+
+def _database_grid(plans: Sequence[TablePlan], width: int) -> Table:
+    """Return tables of a database in a line each, however long their names are."""
+    rows = [
+        [
+            plan.mode,
+            _shortened(", ".join(map(printable, plan.key)), _KEY_WIDTH),
+            "" if plan.estimated_rows is None else _about(plan.estimated_rows),
+            format_size(plan.bytes),
+            _columns_in_short(plan),
+        ]
+        for plan in plans
+    ]
+    names = ["mode", "key", "~rows", "size", "columns"]
+    taken = sum(max(len(row[i]) for row in [names, *rows]) + 1 for i in range(len(names)))
+    longest = max(12, width - taken - max(len("action"), *(len(plan.action) for plan in plans)))
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    grid.add_column("table", no_wrap=True)
+    for name in names:
+        justify: Literal["right", "left"] = "right" if name in ("~rows", "size") else "left"
+        grid.add_column(name, justify=justify, no_wrap=True)
+    grid.add_column("action", no_wrap=True)
+    for plan, row in zip(plans, rows, strict=True):
+        name = _shortened(printable(plan.table), longest - 1)
+        grid.add_row(Text(name), *map(Text, row), Text(plan.action, STYLES[plan.action]))
+    return grid
+
+
+def _about(count: int) -> str:
+    """Return a number that is an estimate anyway, as `1.2 M` where it is large."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= 10 * size or (count >= size and unit != "k"):
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:,}"
+
+
+def _shortened(text: str, width: int) -> str:
+    """Return text whose middle is left out where it is too long: tables often begin alike."""
+    if len(text) <= width:
+        return text
+    half = (width - 1) // 2
+    return f"{text[: width - 1 - half]}…{text[len(text) - half :]}"
+
+
+def _columns_in_short(plan: TablePlan) -> str:
+    """Say in a word what a load does to the columns; '' where that is not known."""
+    found = plan.schema
+    if found is None or found.error is not None:
+        return "new" if plan.first_run and plan.action == "LOAD" else ""
+    if found.creates:
+        return "new"
+    changes = len(found.adds) + len(found.widens)
+    return f"+{changes}" if changes else f"-{len(found.removed)}" if found.removed else "same"
 
 
 def _totals(plans: Sequence[TablePlan]) -> str:

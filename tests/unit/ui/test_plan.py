@@ -15,6 +15,7 @@ from lakeload.formats.plan import (
     IcebergPlan,
     IncrementalPlan,
     Recovery,
+    SchemaFound,
     TablePlan,
 )
 from lakeload.ui.plan import show_text
@@ -202,6 +203,38 @@ def test_plan_of_many_tables_is_a_line_each_with_those_that_fail_first() -> None
         "shop.t7",
         "  Iceberg, exists; branch main at snapshot 7364552010188932144, 3,000,000 rows",
     ]
+
+
+def test_plan_of_many_tables_of_a_database_has_key_rows_and_columns_in_a_line_each() -> None:
+    first = replace(
+        ORDERS,
+        key=("tenant_number", "id"),
+        key_from="database",
+        estimated_rows=1_234_567,
+        incremental=None,
+        schema=SchemaFound({"id": "int"}, adds={"id": "int"}),
+        mode="OVERWRITE",
+    )
+    name = "public.a_long_name_that_all_of_the_tables_begin_with_{}"
+    plans = [replace(first, table=name.format(n)) for n in range(198)]
+    known = replace(first, table="public.t", key=(), schema=SchemaFound({"id": "int"}))
+    known = replace(known, estimated_rows=9_999)
+    plans += [known, replace(known, schema=SchemaFound({}, creates=True), estimated_rows=None)]
+
+    out, _ = shown(*plans)
+
+    assert len(out) == 202
+    assert max(map(len, out)) <= 80
+    assert out[0].split() == ["table", "mode", "key", "~rows", "size", "columns", "action"]
+    assert out[1].split() == [
+        *("public.a_lon…begin_with_0", "OVERWRITE", "tenant_…er,", "id", "1.2", "M", "94.7", "MiB"),
+        *("+1", "LOAD"),
+    ]
+    assert out[198].split()[0] == "public.a_lon…gin_with_197"
+    assert out[199].split() == [
+        *("public.t", "OVERWRITE", "9,999", "94.7", "MiB", "same", "LOAD"),
+    ]
+    assert out[200].split()[-2:] == ["new", "LOAD"]
 
 
 def test_plan_details_of_chosen_tables_leaves_the_others_at_a_line() -> None:
